@@ -15,7 +15,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::string_view kLocation = "loc:@";
-// Fields of the messages that Census looks into.
+// Fields of the messages that Census inspects.
 enum : uint32_t {
   kAttrList = 1,
   kAttrShape = 7,
@@ -27,7 +27,8 @@ enum : uint32_t {
   kShapeDim = 2
 };
 
-// An empty message is two bytes on the wire and hundreds in memory, so messages in messages are counted before any is made.
+// Limits the number of nested messages before any is parsed: an empty message takes two bytes on
+// the wire and hundreds in memory.
 class Census {
  public:
   explicit Census(size_t bytes) : left_(65536 + bytes / 64) {}
@@ -46,7 +47,7 @@ class Census {
     for (WireField f; reader.Next(&f);) {
       if (f.type == WireField::kBytes && !visit(f)) return false;
     }
-    return true;  // bytes that are no message at all are the parser's business
+    return true;  // the parser reports bytes that are not a message
   }
   bool List(std::string_view message, int depth) {
     return Each(message, [&](const WireField& f) {
@@ -55,11 +56,12 @@ class Census {
     });
   }
   bool Child(uint32_t kind, std::string_view message, int depth) {
-    constexpr int kParserDepth = 100;  // deeper ones are refused by the parser
+    constexpr int kParserDepth = 100;  // the parser refuses deeper nesting
     if (left_-- == 0) return false;
     return Each(message, [&](const WireField& f) {
       if (kind == kAttrShape) return f.number != kShapeDim || left_-- != 0;
-      // Of a tensor: its shape, resource handles and variants; strings and numbers are no messages.
+      // Counts a tensor's shape, resource handles and variants; strings and numbers are not
+      // messages.
       if (kind == kAttrTensor)
         return f.number == kTensorShape ? Child(kAttrShape, f.bytes, depth) : (f.number != 14 && f.number != 15) || left_-- != 0;
       if (f.number != kFuncAttr || depth > kParserDepth) return true;
@@ -180,8 +182,9 @@ Status ToProto(const AttrValue& v, proto::AttrValue* p) {
   return Status();
 }
 
-// What attributes usually are is read off the wire, without the parser's objects: one number, truth value, text, type or shape, a tensor
-// of numbers, an empty list. Of all else, damage included, these know nothing, and leave it to the parser.
+// Fast path: the usual attributes are read off the wire without the parser's objects: one number,
+// bool, text, type or shape, a tensor of numbers, an empty list. These functions return nothing for
+// all other bytes, damaged ones included; the parser handles those.
 
 std::optional<Shape> ReadShape(std::string_view message) {
   constexpr uint32_t kSize = 1;

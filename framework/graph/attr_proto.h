@@ -1,5 +1,6 @@
-// Attributes as they are stored: AttrValue the class to and from AttrValue the serialised message. Used by GraphDef import and export,
-// and wherever an attribute that no schema knows (an underscore name) is set by value. Threads: values, no sharing.
+// Converts attributes between the class AttrValue and the serialised message AttrValue. Used by
+// GraphDef import and export, and to set attributes that no schema has (underscore names) by value.
+// Threads: values, no sharing.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,14 +13,17 @@
 
 namespace thalweg {
 
-// spec says of which kind an empty list is; whether the value is allowed is for CheckAttr to tell. *whole: the class holds all that the
-// message says; false for a function with attributes of its own. Errors: INVALID_ARGUMENT for bytes that are no such message, nested too
-// deeply, without value, a list of mixed kinds, a placeholder; as TensorFromProto for tensors. They are not prefixed with the name.
+// Parses an attribute. spec gives the kind of an empty list; CheckAttr checks whether the value is
+// allowed. *whole: true if the class holds everything in the message; false for a function with
+// attributes of its own. INVALID_ARGUMENT for bytes that are not such a message, too deep nesting,
+// a missing value, a list of mixed kinds, a placeholder; as TensorFromProto for tensors. Errors do
+// not name the attribute.
 StatusOr<AttrValue> ParseAttr(std::string_view message, const AttrSpec& spec, SplatBudget* budget, bool* whole);
-// Errors: INVALID_ARGUMENT for a float beyond the range of 32 bits; as TensorToProto for tensors.
+// INVALID_ARGUMENT for a float beyond the range of 32 bits; as TensorToProto for tensors.
 StatusOr<std::string> SerializeAttr(const AttrValue& value);
 
-// The attribute `_class`: the names behind "loc:@" go to *names, other entries to *others.
+// Parse and write the attribute `_class`. names: the entries that begin with "loc:@", without it.
+// others: all other entries.
 Status ParseColocation(std::string_view message, std::vector<std::string>* names, std::vector<std::string>* others);
 StatusOr<std::string> SerializeColocation(const std::vector<std::string>& names, const std::vector<std::string>& others);
 

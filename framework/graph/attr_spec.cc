@@ -24,7 +24,7 @@ std::string_view KindText(uint32_t kind) {
   return "nothing";
 }
 
-// "float, int32" or "\"SAME\", \"VALID\"": what would have been right.
+// Formats the allowed values, for messages: "float, int32" or "\"SAME\", \"VALID\"".
 std::string AllowedText(const AttrSpec& spec) {
   std::string s;
   for (uint32_t t : spec.types) s += StrCat(s.empty() ? "" : ", ", DTypeName(t));
@@ -36,7 +36,7 @@ class AttrParser {
  public:
   explicit AttrParser(Scanner* in) : in_(*in) {}
 
-  // A: KIND [>= n] [= default] [since minor]
+  // Parses "A: KIND [>= n] [= default] [since minor]".
   AttrSpec Read(std::string name) {
     in_.Expect(":", "after the attribute's name");
     AttrSpec a;
@@ -95,7 +95,7 @@ class AttrParser {
     }
   }
 
-  // {float, int32} or {"SAME", "VALID"}, the brace taken.
+  // Parses {float, int32} or {"SAME", "VALID"} after the opening brace.
   void Choice(AttrSpec* a) {
     a->kind = in_.Peek() == '"' ? TW_ATTR_STRING : TW_ATTR_TYPE;
     do {
@@ -129,7 +129,7 @@ class AttrParser {
     return false;
   }
 
-  // unknown, or [2, ?, 3]; _ and -1 also stand for an unknown size.
+  // Parses "unknown" or [2, ?, 3]; _ and -1 also stand for an unknown size.
   Shape ShapeValue() {
     if (in_.TakeKeyword("unknown")) return Shape();
     std::vector<int64_t> dims;

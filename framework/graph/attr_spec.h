@@ -1,5 +1,5 @@
-// What a schema says of one attribute: `A: KIND [>= n] [= default] [since minor]` (plugin/op.h), and whether a value keeps to it (CheckAttr
-// of op_schema.h).
+// Parses one attribute of a schema: `A: KIND [>= n] [= default] [since minor]` (plugin/op.h). Also
+// implements CheckAttr of op_schema.h. Threads: any.
 #pragma once
 #include <string>
 
@@ -8,7 +8,8 @@
 
 namespace thalweg {
 
-// From the colon behind the name on. What is wrong is kept by the scanner, and the answer is then of no use.
+// Reads from the colon behind the name on. The scanner keeps the error, if there is one; the result
+// is then meaningless.
 AttrSpec ReadAttrSpec(std::string name, Scanner* in);
 
 }  // namespace thalweg

@@ -8,7 +8,8 @@
 namespace thalweg {
 namespace {
 
-// Bit for bit: 0 and -0 are two attributes, a NaN equals itself. Folding equal nodes into one relies on both.
+// Compares bit for bit: 0 and -0 differ, and a NaN equals itself. The folding of equal nodes relies
+// on both.
 bool SameBits(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
@@ -22,7 +23,8 @@ bool SameTensor(const Tensor& a, const Tensor& b) {
     }
     return true;
   }
-  // References of resources and variants are equal when they lead to the same thing: also bit for bit.
+  // Resource and variant references are equal if they refer to the same object, which is a bitwise
+  // comparison too.
   return a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
@@ -35,7 +37,7 @@ std::string Quoted(std::string_view s) {
   return out + "\"";
 }
 
-// The values of a C attribute, or an error if there are none where some are promised.
+// Returns the values of a C attribute, or an error if it has a count but no data.
 template <class T>
 StatusOr<const T*> DataOf(const tw_attr& a) {
   if (a.count && !a.data)
@@ -59,7 +61,7 @@ AttrValue AttrValue::EmptyList(uint32_t kind) {
   }
 }
 
-// value(i): entry i of the C attribute.
+// value(i): returns entry i of the C attribute.
 template <class T, class F>
 StatusOr<AttrValue> AttrValue::Read(const tw_attr& a, F&& value) {
   if (!a.is_list) {
@@ -173,7 +175,7 @@ std::string AttrValue::text() const {
   return s + (count() > kShown ? StrCat(", and ", count() - kShown, " more]") : "]");
 }
 
-// What C sees of values that it has another type for.
+// Converts values to an array of their C type.
 template <class C, class T, class F>
 const C* CAttrs::Array(std::span<const T> values, F&& to_c) {
   if (values.empty()) return nullptr;

@@ -1,4 +1,5 @@
-// AttrValue: one resolved attribute of a node, a single value or a list, and its C form for callbacks. A value type.
+// AttrValue: one resolved attribute of a node, a single value or a list. CAttrs: the attributes of
+// a node in C form, for callbacks. Value types.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -38,38 +39,40 @@ class AttrValue {
   static AttrValue Shapes(std::vector<Shape> v) { return {TW_ATTR_SHAPE, true, std::move(v)}; }
   static AttrValue Tensors(std::vector<Tensor> v) { return {TW_ATTR_TENSOR, true, std::move(v)}; }
   static AttrValue Funcs(std::vector<std::string> v) { return {TW_ATTR_FUNC, true, std::move(v)}; }
-  // An empty list of any kind, as GraphDefs write them.
+  // Returns an empty list of the kind, as GraphDefs contain them.
   static AttrValue EmptyList(uint32_t kind);
-  // From the C form; copies. Errors: unknown kind, a single value with count other than 1.
+  // Converts from the C form; copies. INVALID_ARGUMENT for an unknown kind, or a single value whose
+  // count is not 1.
   static StatusOr<AttrValue> FromC(const tw_attr& a);
 
   uint32_t kind() const { return kind_; }
   bool is_list() const { return list_; }
   uint32_t count() const;
   bool empty() const { return kind_ == 0; }
-  // The single value or the list; the kind must fit.
+  // Return the single value or the list. REQUIRES: the kind fits.
   std::span<const int64_t> ints() const { return Get<int64_t>(); }
   std::span<const double> floats() const { return Get<double>(); }
   std::span<const uint8_t> bools() const { return Get<uint8_t>(); }
-  std::span<const std::string> strings() const { return Get<std::string>(); }  // also func
+  std::span<const std::string> strings() const { return Get<std::string>(); }  // also for func
   std::span<const uint32_t> types() const { return Get<uint32_t>(); }
   std::span<const Shape> shapes() const { return Get<Shape>(); }
   std::span<const Tensor> tensors() const { return Get<Tensor>(); }
-  // Value equality; tensors bit for bit.
+  // Compares values; floats and tensors bit for bit.
   bool operator==(const AttrValue& o) const;
-  // For messages: 3, "SAME", float, [1, 2].
+  // Formats the value for messages: 3, "SAME", float, [1, 2].
   std::string text() const;
 
  private:
-  // With it, unlike with std::monostate, libstdc++ does not take the variant for one that always holds something: a copy that finds no
-  // memory would then be destroyed as what it is not (seen in GCC 12).
+  // Used instead of std::monostate. With that, libstdc++ assumes that the variant always holds a
+  // value; a copy that runs out of memory would then destroy a value that was never constructed
+  // (seen in GCC 12).
   struct None {
     None() = default;
     None(const None&) noexcept {}
     None& operator=(const None&) noexcept { return *this; }
     bool operator==(const None&) const { return true; }
   };
-  // Single values stand inside: most attributes are such, and take no memory of their own.
+  // Single values are stored inline: most attributes are such and need no memory of their own.
   using Values =
       std::variant<None, int64_t, double, uint8_t, std::string, uint32_t, Shape, Tensor, std::vector<int64_t>, std::vector<double>,
                    std::vector<uint8_t>, std::vector<std::string>, std::vector<uint32_t>, std::vector<Shape>, std::vector<Tensor>>;
@@ -80,8 +83,8 @@ class AttrValue {
     if (const T* one = std::get_if<T>(&v_)) return {one, 1};
     return std::get<std::vector<T>>(v_);
   }
-  // Rounded to float, as stored graphs have it, so that a graph computes the same before and after. What is beyond float's range stays:
-  // such a graph runs, and cannot be stored.
+  // Rounds to float, as stored graphs do, so that a graph computes the same before and after
+  // storing. A value beyond float's range is kept: such a graph runs, but cannot be stored.
   static double AsStored(double v) { return std::isfinite(float(v)) ? double(float(v)) : v; }
   template <class T, class F>
   static StatusOr<AttrValue> Read(const tw_attr& a, F&& value);
@@ -90,7 +93,8 @@ class AttrValue {
   Values v_;
 };
 
-// The C form of a node's attributes: borrows names and values, so both must outlive it. Not copyable: it points into itself.
+// The C form of a node's attributes. It borrows names and values, so both must outlive it. Not
+// copyable, because it points into itself.
 class CAttrs {
  public:
   CAttrs() = default;
@@ -104,7 +108,7 @@ class CAttrs {
  private:
   template <class C, class T, class F>
   const C* Array(std::span<const T> values, F&& to_c);
-  // Enough for most nodes, so that asking for their C form, which planning does often, takes no memory from the heap.
+  // Enough for most nodes, so that the conversion, which planning does often, needs no heap memory.
   LocalMemory<512> memory_;
   std::pmr::vector<tw_attr> attrs_{memory_.get()};
 };

@@ -59,7 +59,8 @@ int64_t tw_builder::Dim(uint32_t op, int64_t x, int64_t y) {
 namespace thalweg {
 namespace {
 
-// The door of every call: after a failure nothing is done, and nothing is thrown through the frames of the callback.
+// The entry point of every call: after a failure it does nothing, and no exception passes through
+// the callback's frames.
 template <class F>
 auto Call(tw_builder* b, F&& body) noexcept -> decltype(body()) {
   if (!b->status.ok()) return 0;
@@ -73,7 +74,7 @@ auto Call(tw_builder* b, F&& body) noexcept -> decltype(body()) {
 
 tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
   return Call(b, [&]() -> tw_edge {
-    constexpr uint64_t kLongest = 1 << 16;  // far beyond any name; a length that was never filled is likely larger
+    constexpr uint64_t kLongest = 1 << 16;  // far beyond any name; an uninitialised length is probably larger
     if (len > kLongest) return b->Fail(InvalidArgument("the name of an op has ", len, " bytes")), 0;
     for (uint32_t i = 0; i < n_a; ++i) {
       if (a[i].name_len <= kLongest) continue;
@@ -139,7 +140,7 @@ void SetHandle(tw_builder* b, uint32_t o, uint32_t dtype, const int64_t* dims, i
   Call(b, [&] { return b->SetHandle(o, dtype, dims, rank), 0; });
 }
 
-// The nearest half-precision number, ties to even.
+// Returns the nearest half-precision number, ties to even.
 uint16_t ToHalf(double v) {
   float f = float(v);
   uint32_t x = std::bit_cast<uint32_t>(f), sign = (x >> 16) & 0x8000u;

@@ -1,5 +1,6 @@
-// tw_builder: what callbacks build with. Shape inference and autodiff implement the part that is theirs; the other calls fail, sticky.
-// Threads: one builder is used by one callback at a time.
+// tw_builder: the interface with which callbacks build. Shape inference and autodiff each implement
+// their part; the other calls fail, and the failure is sticky. Threads: one builder is used by one
+// callback at a time.
 #pragma once
 #include "framework/base/status.h"
 #include "framework/tensor/tensor.h"
@@ -24,7 +25,7 @@ struct tw_builder {
   virtual void GetHandle(uint32_t i, uint32_t* out_dtype, tw_shape* out_shape);
   virtual void SetHandle(uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank);
 
-  // The first failure; later ones do not replace it.
+  // Records a failure, unless one is already recorded.
   void Fail(thalweg::Status s) {
     if (status.ok()) status = std::move(s);
   }
@@ -36,10 +37,11 @@ struct tw_builder {
 
 namespace thalweg {
 
-// The tw_graph_api record: dispatches to the builder.
+// Returns the tw_graph_api table, which dispatches to the builder.
 const tw_graph_api* GraphApi();
 
-// A scalar of `dtype` with the value, in host memory, rounded; UNIMPLEMENTED for types that hold no numbers.
+// Makes a scalar of `dtype` in host memory with the rounded value. UNIMPLEMENTED for types that are
+// not numbers.
 StatusOr<Tensor> ScalarTensor(uint32_t dtype, double value);
 
 }  // namespace thalweg

@@ -1,4 +1,4 @@
-// Nodes copied from one graph into another of the same runtime. Threads: one per target graph.
+// Copies nodes from one graph into another of the same runtime. Threads: one per target graph.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -8,27 +8,28 @@
 
 namespace thalweg {
 
-// What stands in the target graph for values and nodes of the source graph.
+// Maps values and nodes of the source graph to those of the target graph.
 class Copied {
  public:
   void Put(const Edge& from, const Edge& to) { values_[Key(from)] = to; }
   void Put(const Node* from, const Node* to) { nodes_[from] = to; }
-  // Empty, NULL: nothing does.
+  // Return an empty edge or NULL if there is no counterpart.
   Edge Find(const Edge& e) const;
   const Node* Find(const Node* n) const;
 
  private:
   static std::pair<const Node*, int32_t> Key(const Edge& e) { return {e.node, e.port}; }
-  std::map<std::pair<const Node*, int32_t>, Edge> values_;  // beside the outputs of nodes_
+  std::map<std::pair<const Node*, int32_t>, Edge> values_;  // overrides for values; other values follow their nodes
   std::unordered_map<const Node*, const Node*> nodes_;
 };
 
-// Adds a copy of the node, which reads what stands for its inputs and waits for what stands for its control inputs; those that nothing
-// stands for are left out. REQUIRES: something stands for every input. Errors: those of AddNode.
+// Adds a copy of the node whose inputs and control inputs are the counterparts of the originals;
+// control inputs without a counterpart are left out. REQUIRES: every input has a counterpart.
+// Errors: those of AddNode.
 StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied);
 
-// The same of every node of a graph that is not there yet, in order, with the edges that close loops and what stands in the place of nodes
-// and values.
+// Copies every node of `from` that has no counterpart yet, in order, and the loop edges, extensions
+// and replacements of the graph.
 Status CopyNodes(const Graph& from, Graph* to, Copied* copied);
 
 }  // namespace thalweg

@@ -1,5 +1,6 @@
-// The ops by which a graph decides while it runs what of it runs: branches (Switch, Merge) and loops in frames (Enter, Exit,
-// NextIteration, LoopCond). They have no kernels: the executor runs them itself (runtime/frame_run.h). An op is one by its role.
+// Control flow ops: a graph uses them to decide at run time which nodes run: branches (Switch,
+// Merge) and loops in frames (Enter, Exit, NextIteration, LoopCond). They have no kernels; the
+// executor runs them itself (runtime/frame_run.h). An op is recognised by its role. Threads: any.
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -12,7 +13,8 @@ namespace thalweg {
 
 enum class Flow : uint8_t { kNone, kSwitch, kMerge, kEnter, kExit, kNextIteration, kLoopCond, kControlTrigger };
 
-// An attribute of nodes of role `recv`: what comes from the other process may be dead, so a plan with such a node has control flow.
+// An attribute of nodes of role `recv`: the received value may be dead, so a plan with such a node
+// has control flow.
 inline constexpr const char* kMayBeDead = "_may_be_dead";
 
 inline Flow FlowOf(const OpSchema& op) {
@@ -24,7 +26,7 @@ inline Flow FlowOf(const OpSchema& op) {
   return Flow::kNone;
 }
 
-// Of a node that works on references: as what runs in its place.
+// For a node that works on references: the flow of the node that runs in its place.
 inline Flow FlowOf(const Node& n) { return FlowOf(n.runs_as() ? n.runs_as()->op() : n.op()); }
 
 }  // namespace thalweg

@@ -10,12 +10,13 @@
 namespace thalweg {
 namespace {
 
-// Bytes that all known values of a graph may take.
+// Limit for all known values of a graph, in bytes.
 constexpr uint64_t kMostKnown = 64u << 20;
-// What computing one may take at least, with what kernels need on the way. Strings that it is made of are far smaller: a kernel may look at
-// them as often as a pattern asks it to.
+// The memory that the computation of one value has at least, temporary memory of kernels included.
+// Its input strings are limited to far less: a kernel may read them as often as a pattern requires.
 constexpr uint64_t kMostForOne = 1u << 20, kMostText = 64u << 10;
-// Values that shape rules want take microseconds, however many there are; only what is slower counts.
+// Values for shape rules take microseconds, so their number does not matter; only slower
+// computations are counted.
 constexpr int64_t kQuickNs = 100'000, kMostSlowNs = 2'000'000'000;
 
 uint64_t TextBytes(std::span<const Tensor> values) {
@@ -34,8 +35,9 @@ FoldingBudget::~FoldingBudget() {
   all_->Release();
 }
 
-// Values stay with the account that they were computed with, so small ones share it: it has room for two, and a new one is made when it
-// is half full.
+// Returns an account for one computation. Values stay charged to the account with which they were
+// computed, so small values share one: it has room for two, and a new one is made when it is half
+// full.
 MemoryBudget* FoldingBudget::AccountForOne() {
   std::lock_guard lock(mu_);
   if (one_ && one_->used() > kMostForOne) std::exchange(one_, nullptr)->Release();

@@ -1,5 +1,6 @@
-// FoldingBudget: what the values may cost that a graph works out from constants while it is built, in bytes and in time. Nothing else
-// limits them: there is no session yet. Beyond, nodes have no known value, and are computed when they run. Threads: any.
+// FoldingBudget: limits the memory and time of the values that a graph computes from constants
+// while it is built. Nothing else limits them, because there is no session yet. Beyond the limits
+// nodes have no known value and are computed when they run. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -20,12 +21,13 @@ class FoldingBudget {
   ~FoldingBudget();
   FoldingBudget(const FoldingBudget&) = delete;
 
-  // The values of the node's outputs. Errors: RESOURCE_EXHAUSTED where there is no more to spend; those of EvaluateOnHost.
+  // Computes the node's outputs. RESOURCE_EXHAUSTED if the budget is used up; the errors of
+  // EvaluateOnHost.
   StatusOr<std::vector<Tensor>> Evaluate(Runtime& runtime, const Node& node, std::span<const tw_shape> shapes,
                                          std::span<const Tensor> values);
 
  private:
-  MemoryBudget* AccountForOne();  // the caller's to release
+  MemoryBudget* AccountForOne();  // the caller must release it
   MemoryBudget* const all_;
   std::mutex mu_;
   MemoryBudget* one_ = nullptr;  // guarded by mu_

@@ -22,7 +22,8 @@ std::string TypesText(const std::vector<Edge>& values) {
   return text;
 }
 
-// Programs that trace functions write what they like: `__inference_<lambda>_12`. No node is called so.
+// Tracing programs generate function names that no node may have, such as
+// `__inference_<lambda>_12`.
 bool IsFunctionName(std::string_view s) { return !s.empty() && s.find(' ') == s.npos && OneLine(s) == s; }
 
 class Checker {
@@ -53,7 +54,7 @@ class Checker {
     return Status();
   }
 
-  // Nothing that it computes may wait for a placeholder that nobody feeds.
+  // Checks that nothing that the function computes depends on a placeholder that nobody feeds.
   Status CheckNeeded() const {
     std::unordered_set<const Node*> seen;
     std::vector<const Node*> todo(f_.targets);
@@ -106,7 +107,7 @@ StatusOr<std::shared_ptr<const Function>> FunctionLibrary::Find(std::string_view
   ASSIGN_OR_RETURN(auto read, ImportFunctionDef(stored, Graph::Body(*graph_), is_instance ? name : "", attrs));
   std::unique_lock lock(mu_);
   std::shared_ptr<const Function>& place = all_.find(name)->second.function;
-  if (!place) place = std::move(read);  // else another thread was faster
+  if (!place) place = std::move(read);  // otherwise another thread was first
   return place;
 }
 
@@ -195,7 +196,7 @@ namespace {
 
 enum LibraryField : uint32_t { kFunctionOfLibrary = 1, kGradientOfLibrary = 2, kRegisteredGradient = 3 };
 
-// The two names of a GradientDef or RegisteredGradient.
+// Reads the two names of a GradientDef or RegisteredGradient.
 StatusOr<std::pair<std::string, std::string>> ReadNames(std::string_view bytes) {
   std::pair<std::string, std::string> names;
   WireReader reader(bytes);
@@ -234,7 +235,7 @@ Status FunctionLibrary::Store(std::string_view library) {
   for (WireField f; reader.Next(&f);) {
     if (f.type != WireField::kBytes || (f.number != kGradientOfLibrary && f.number != kRegisteredGradient)) continue;
     ASSIGN_OR_RETURN(auto names, ReadNames(f.bytes));
-    const bool takes_inputs = f.number == kGradientOfLibrary;  // a GradientDef has the function first, the other one its gradient
+    const bool takes_inputs = f.number == kGradientOfLibrary;  // a RegisteredGradient has the gradient first
     if (!takes_inputs) std::swap(names.first, names.second);
     gradients_[names.first] = {names.second, takes_inputs};
   }

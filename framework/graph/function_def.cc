@@ -62,7 +62,8 @@ class Exporter {
  private:
   static std::string ResultName(size_t o) { return StrCat("result_", o); }
 
-  // Lower case letters, digits and underscores after a letter, unlike any node's name and other argument's.
+  // Returns a name of lower-case letters, digits and underscores that begins with a letter and
+  // differs from the names of nodes and other arguments.
   std::string ArgName(std::string_view wanted) {
     std::string base;
     for (char c : wanted) base += std::isalnum(static_cast<unsigned char>(c)) ? char(std::tolower(static_cast<unsigned char>(c))) : '_';
@@ -100,7 +101,7 @@ class Exporter {
     return SerializeAttr(AttrValue::Shapes({arg.shape(0)}));
   }
 
-  // What a handle leads to: a DtypeAndShape.
+  // Serialises the dtype and shape behind a handle as a DtypeAndShape.
   static StatusOr<std::string> HandleMessage(const HandleInfo& handle) {
     ASSIGN_OR_RETURN(const std::string attr, SerializeAttr(AttrValue::OfShape(handle.shape)));
     std::string out;
@@ -185,7 +186,7 @@ class Importer {
     return reader.ok() ? Status() : Damaged("the FunctionDef", reader);
   }
 
-  // With values in place of what the function's attributes say.
+  // Reads a node and replaces placeholders for the function's attributes by their values.
   Status ReadNode(std::string_view bytes) {
     if (signature_.attrs.empty()) {
       PutBytesField(kNode, bytes, &nodes_);
@@ -223,7 +224,7 @@ class Importer {
     return reader.ok() ? Status() : Damaged("the list of results", reader);
   }
 
-  // Of all that is said of an argument the shape counts.
+  // Reads the attributes of an argument; only the shape is used.
   Status ReadArgAttr(std::string_view bytes) {
     uint64_t i = 0;
     std::map<std::string_view, std::string_view> attrs;
@@ -256,7 +257,8 @@ class Importer {
     return value.shapes()[0];
   }
 
-  // Arguments, then nodes. What stands for other than one value has a name for each.
+  // Adds the arguments, then the nodes. An argument that does not stand for exactly one value gets
+  // a name per value.
   Status AddNodes() {
     ASSIGN_OR_RETURN(const OpSchema* placeholder, body_->runtime().registry().FindRole("placeholder"));
     std::string graph;
@@ -310,7 +312,7 @@ class Importer {
       if (!node) return InvalidArgument("its control output '", Shown(output), "' is '", Shown(name), "', but it has no such node");
       spec_.targets.push_back(node);
     }
-    // What has effects runs whether or not something waits for it.
+    // Nodes with effects run whether or not another node waits for them.
     for (int32_t id = 0; id < body_->size(); ++id) {
       const Node* n = body_->node(id);
       if (n->op().stateful && n->n_out() == 0 && std::find(spec_.targets.begin(), spec_.targets.end(), n) == spec_.targets.end()) {
@@ -320,7 +322,7 @@ class Importer {
     return Status();
   }
 
-  // "x", "node:out:0", "node:out" for all that the argument stands for.
+  // Finds the values of "x", "node:out:0", or "node:out" for all values of an output argument.
   StatusOr<std::vector<Edge>> ValuesOf(std::string_view text) const {
     const auto none = [&] { return InvalidArgument("a result is '", Shown(text), "', which is no value of its body"); };
     std::vector<Edge> values;
@@ -350,7 +352,7 @@ class Importer {
   FunctionSignature signature_;
   AttrMessages attrs_;
   std::string nodes_;
-  std::vector<std::vector<std::string>> arg_names_;  // of the placeholders, per argument
+  std::vector<std::vector<std::string>> arg_names_;  // names of the placeholders, per argument
   std::map<std::string, CallOutputs, std::less<>> call_outputs_;
   std::map<std::string_view, std::string_view> rets_, control_rets_;
   std::map<uint64_t, std::string_view> shapes_;

@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-// Types [first, first + types.size()) of the node are those of the values.
+// Checks that the values have the types of the node's inputs or outputs from `first` on.
 Status CheckTypes(const Function& f, const Node& node, int32_t first, bool outputs, const std::vector<Edge>& values,
                   std::string_view what) {
   const int32_t n = (outputs ? node.n_out() : node.n_in()) - first;
@@ -26,7 +26,7 @@ Status CheckTypes(const Function& f, const Node& node, int32_t first, bool outpu
   return Status();
 }
 
-// The sizes that both have.
+// Returns the shape with the sizes that are equal in both.
 Shape Common(const Shape& a, const Shape& b) {
   if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape();
   std::vector<int64_t> dims;
@@ -65,7 +65,8 @@ class Asker {
   }
 
  private:
-  // first: inputs of the node before the arguments. gives: its results are the node's outputs.
+  // first: number of node inputs before the function's arguments. gives: the function's results are
+  // the node's outputs.
   Status Ask(std::string_view attr, int32_t first, bool gives) {
     for (const std::string& name : node_.FindAttr(attr)->strings()) {
       auto f = library_->Find(name);
@@ -77,7 +78,8 @@ class Asker {
       RETURN_IF_ERROR(CheckTypes(**f, node_, first, false, (*f)->args(), "argument"));
       if (!gives) continue;
       RETURN_IF_ERROR(CheckTypes(**f, node_, 0, true, (*f)->results(), "result"));
-      // A loop ends with values that were, or could be, arguments of its body; that of a For has its number before them.
+      // The final values of a loop are possible arguments of its body. The body of a For has the
+      // loop's number before them.
       const std::string_view role = CallRole(node_.op());
       std::vector<Shape> shapes = ShapesOf(role == "while" || role == "for" ? (*f)->args() : (*f)->results());
       if (role == "for") shapes.erase(shapes.begin());
@@ -93,7 +95,7 @@ class Asker {
 
   FunctionLibrary* library_;
   const Node& node_;
-  bool all_ = true;  // functions were there
+  bool all_ = true;  // the library has all functions
   std::optional<std::vector<Shape>> known_;
 };
 

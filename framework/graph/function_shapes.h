@@ -1,4 +1,4 @@
-// What functions say of the nodes that call them.
+// Infers shapes of nodes that call functions from those functions. Threads: any.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,15 +8,17 @@
 
 namespace thalweg {
 
-// The op calls functions, and the framework knows how: If, Case, While and calls, by their roles.
+// Returns true if the op calls functions in a way that the framework knows by its role: If, Case,
+// While, For and calls.
 bool CallsFunctions(const OpSchema& op);
 
-// What such an op does, whether its functions have state or not: its role without "stateless_".
+// Returns the op's role without "stateless_", because ops with and without state are handled alike.
 std::string_view CallRole(const OpSchema& op);
 
-// Of a node whose op calls functions: adds to *shapes, one for each output, what is known of them whatever is fed. A function that the
-// library has not, such as one that calls itself and is still to be made, says nothing. Errors: INVALID_ARGUMENT for one that takes or
-// gives other values than the node.
+// For a node whose op calls functions: merges the output shapes that hold for any input into
+// *shapes, which has one entry per output. A function that the library does not have, such as a
+// recursive one that is still to be added, contributes nothing. INVALID_ARGUMENT if a function's
+// arguments or results do not match the node.
 Status AskFunctions(FunctionLibrary* library, const Node& node, std::vector<Shape>* shapes);
 
 }  // namespace thalweg

@@ -87,7 +87,7 @@ StatusOr<std::string_view> Find(std::string_view name, const AttrMessages& attrs
   return std::string_view(it->second);
 }
 
-// A field with what the visitor makes of its bytes; others as they are.
+// Copies a message; `visit` may replace a bytes field, and other fields are copied as they are.
 template <class Visit>
 StatusOr<std::string> Rewritten(std::string_view message, std::string_view what, Visit visit) {
   std::string out;
@@ -102,11 +102,11 @@ StatusOr<std::string> Rewritten(std::string_view message, std::string_view what,
   return reader.ok() ? StatusOr<std::string>(std::move(out)) : Damaged(what, reader);
 }
 
-constexpr int kDeepest = 100;  // functions named within each other
+constexpr int kDeepest = 100;  // nesting depth of named functions
 
 StatusOr<std::string> Substituted(std::string_view message, const AttrMessages& attrs, int depth);
 
-// A NameAttrList.
+// Substitutes in a NameAttrList.
 StatusOr<std::string> SubstitutedFunction(std::string_view message, const AttrMessages& attrs, int depth) {
   if (depth > kDeepest) return InvalidArgument("functions are named within each other more than ", kDeepest, " deep");
   return Rewritten(message, "a function's name", [&](const WireField& f, std::string* out) -> StatusOr<bool> {

@@ -1,4 +1,5 @@
-// What a FunctionDef says of its arguments and results, whose types and numbers may be attributes of the function. Threads: values.
+// The arguments and results of a FunctionDef, whose types and numbers may depend on attributes of
+// the function. Threads: values.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,12 +12,12 @@
 
 namespace thalweg {
 
-// Views lead into the FunctionDef.
+// Views point into the FunctionDef.
 struct StoredArg {
   std::string_view name;
-  uint32_t type = 0;                                        // 0: an attribute says it
+  uint32_t type = 0;                                        // 0: given by an attribute
   std::string_view type_attr, number_attr, type_list_attr;  // "": none
-  HandleInfo handle;                                        // what a handle leads to
+  HandleInfo handle;                                        // dtype and shape behind a handle
   bool many() const { return !number_attr.empty() || !type_list_attr.empty(); }
 };
 
@@ -24,23 +25,25 @@ struct FunctionSignature {
   std::string_view name;
   std::vector<StoredArg> args, results;
   std::vector<std::string_view> attrs;
-  std::map<std::string, std::string, std::less<>> defaults;  // of attributes: AttrValue messages
+  std::map<std::string, std::string, std::less<>> defaults;  // of attributes; serialised AttrValues
   bool stateful = false;
 
-  // Errors: INVALID_ARGUMENT for damaged bytes, or without a name.
+  // INVALID_ARGUMENT for damaged bytes or a missing name.
   static StatusOr<FunctionSignature> Read(std::string_view function_def);
-  // Of what a call says the values of its attributes, and the defaults of others. INVALID_ARGUMENT naming one that has none.
+  // Returns the attribute values of a call: the given ones, and defaults for the others.
+  // INVALID_ARGUMENT names an attribute that has neither.
   StatusOr<AttrMessages> Attributes(const AttrMessages& given) const;
 };
 
-// The types of the values that an argument or result stands for. Errors: INVALID_ARGUMENT for an attribute that is none of the kind.
+// Returns the types of the values that an argument or result stands for. INVALID_ARGUMENT for an
+// attribute of the wrong kind.
 StatusOr<std::vector<uint32_t>> TypesOf(const StoredArg& arg, const AttrMessages& attrs);
 
-// An AttrValue message with values for its placeholders, also within functions with attributes of their own. INVALID_ARGUMENT for a
-// placeholder that has none.
+// Replaces placeholders in an AttrValue message by values, also within functions that have
+// attributes. INVALID_ARGUMENT for a placeholder without a value.
 StatusOr<std::string> Substituted(std::string_view message, const AttrMessages& attrs);
 
-// The functions that an AttrValue message names, with the values that it has for their attributes.
+// A function named by an AttrValue message, with the values for its attributes.
 struct NamedFunction {
   std::string name;
   AttrMessages attrs;

@@ -59,7 +59,8 @@ void Node::FillC(CAttrs* out) const {
 
 namespace {
 
-// What a byte may be in a node's name. A leading underscore is for nodes that the runtime makes; imported graphs may hold them.
+// The permitted positions of each byte in a node name. A leading underscore is for nodes that the
+// runtime makes; imported graphs may contain such names.
 enum : uint8_t { kInner = 1, kFirst = 2 };
 constexpr std::array<uint8_t, 256> NameBytes() {
   std::array<uint8_t, 256> may{};
@@ -81,10 +82,10 @@ bool IsNodeName(std::string_view s) {
 
 namespace {
 
-// Values that shape rules may want are small; larger constants are left to the planner's folding.
+// Shape rules need small values only; larger constants are left to the planner's folding.
 constexpr int64_t kSmallValue = 1024;
 
-// For the index.
+// Gives the names of nodes to the index.
 struct NameOf {
   const std::vector<std::unique_ptr<Node>>& nodes;
   std::string_view operator()(int32_t id) const { return nodes[size_t(id)]->name(); }
@@ -92,7 +93,7 @@ struct NameOf {
 
 bool WorthKnowing(const std::vector<Shape>& shapes) {
   for (const Shape& s : shapes) {
-    if (!s.known()) return true;  // data-dependent: only running tells; inputs are small, so is the answer
+    if (!s.known()) return true;  // data-dependent shape: only execution tells it; the inputs are small, and so is the result
     auto n = CountElements(s.dims().data(), s.rank());
     if (!n.ok() || *n > kSmallValue) return false;
   }
@@ -111,7 +112,7 @@ Graph::~Graph() {
   if (runtime_->resources().EndContainer(container_) > 0) GiveMemoryBack(*runtime_);
 }
 
-// Functions own their bodies and the library its functions, so a body does not own the library.
+// A function owns its body and the library owns its functions, so a body must not own the library.
 std::shared_ptr<Graph> Graph::Body(const Graph& outer) {
   auto body = std::make_shared<Graph>(outer.runtime_);
   body->functions_ = outer.functions_;
@@ -148,7 +149,7 @@ StatusOr<const Node*> Graph::FindOpAndAdd(NodeSpec* spec) {
   return CheckAndAdd(*op, *std::move(attrs), spec);
 }
 
-// Takes the name last, when nothing can fail any more.
+// Takes the name last, when nothing else can fail.
 StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec* spec) {
   auto node = std::make_unique<Node>();
   node->schema_ = &op;
@@ -162,7 +163,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrVal
   return Insert(std::move(node), spec);
 }
 
-// Inputs, attributes and types.
+// Resolves inputs, attributes and types.
 Status Graph::Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) const {
   LocalMemory<256> memory;
   std::pmr::vector<uint32_t> in_types(memory.get());
@@ -194,7 +195,7 @@ Status Graph::Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) 
   return Status();
 }
 
-// Shapes, handles and values.
+// Infers shapes, handles and values.
 Status Graph::Infer(std::string_view name, Node* node) const {
   const uint32_t n_in = uint32_t(node->inputs_.size()), n_out = uint32_t(node->types_.size()) - n_in;
   CAttrs attrs;
@@ -233,7 +234,7 @@ Status Graph::Infer(std::string_view name, Node* node) const {
   return SetValues(node, in_shapes);
 }
 
-// The values of constants and of what follows from them.
+// Sets the values of constants and of nodes that follow from constants.
 Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   const OpSchema& op = *node->schema_;
   if (op.role == "const") {
@@ -252,7 +253,7 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   for (const Edge& e : node->inputs_) constants.push_back(e.node->value(e.port));
   if (!CanEvaluate(op, node->in_at(), in_shapes, constants)) return Status();
   auto known = folding_->Evaluate(*runtime_, *node, in_shapes, constants);
-  if (!known.ok()) return Status();  // not the builder's business: the node will fail with the same words when it runs
+  if (!known.ok()) return Status();  // not an error of the builder: the node will fail with the same message when it runs
   for (size_t o = 0; o < known->size(); ++o) {
     node->shapes_[o] = (*known)[o].shape();
     if ((*known)[o].count() <= uint64_t(kSmallValue)) node->values_[o] = (*known)[o];
@@ -260,7 +261,7 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   return Status();
 }
 
-// A node of no graph that belongs to `origin`.
+// Makes an auxiliary node that belongs to `origin`.
 StatusOr<std::unique_ptr<Node>> Node::Beside(const Node* origin, const OpSchema& op, std::vector<Edge> inputs,
                                              const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs) {
   auto resolved = ResolveNode(op, in_types, std::move(attrs));
@@ -290,13 +291,14 @@ StatusOr<const Node*> Graph::Beside(const Node& origin, std::string key, const O
   return known.get();
 }
 
-// What plans run in the place of a node with references, and what reads those that it answers.
+// Makes the node that plans run in place of a node with references, and the readers of its
+// reference outputs.
 Status Graph::Lower(Node* node) const {
   const Registry& registry = runtime_->registry();
   const OpSchema* op = registry.FindOp(node->schema_->runs_as);
   if (!op) return NotFound("it runs as op '", node->schema_->runs_as, "', which no loaded plugin defines; load the plugin that does");
   std::vector<uint32_t> in_types, out_types;
-  bool given = false;  // the references are those of inputs, which are handed on
+  bool given = false;  // the references are those of inputs, which are passed through
   for (int32_t i = 0; i < node->n_in(); ++i) {
     given = given || IsRef(node->in_type(i));
     in_types.push_back(IsRef(node->in_type(i)) ? uint32_t{TW_RESOURCE} : node->in_type(i));
@@ -305,14 +307,14 @@ Status Graph::Lower(Node* node) const {
   std::vector<AttrValue> attrs;
   for (const AttrSpec& a : op->attrs) {
     const AttrValue* same = node->FindAttr(a.name);
-    // An op on values of any type takes the handles as such.
+    // An op on values of any type treats the handles as values.
     for (size_t k = 0; same && k < op->inputs.size() && k < node->op().inputs.size(); ++k) {
       if (op->inputs[k].type_attr == a.name && node->op().inputs[k].ref) same = nullptr;
     }
     attrs.push_back(same ? *same : AttrValue());
   }
   ASSIGN_OR_RETURN(auto runs, Node::Beside(node, *op, node->inputs_, in_types, std::move(attrs)));
-  const bool hands_on = given && runs->n_in() + node->n_out() > int32_t(runs->types_.size());  // else it gives handles
+  const bool hands_on = given && runs->n_in() + node->n_out() > int32_t(runs->types_.size());  // otherwise it returns handles
   for (int32_t o = 0; o < node->n_out(); ++o) {
     const bool ref = IsRef(node->out_type(o));
     if (ref && hands_on) continue;
@@ -344,7 +346,7 @@ Status Graph::AddReads(Node* node) const {
   return Status();
 }
 
-// What comes round may have another shape than what enters.
+// The value that comes back round the loop may have another shape than the one that enters.
 void Graph::PrepareMerge(Node* node) {
   if (!node->rare_) node->rare_ = std::make_unique<Node::Rare>();
   node->rare_->back = std::make_unique<std::atomic<const Node*>[]>(node->inputs_.size());
@@ -413,19 +415,19 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
     if (!FindLocked(n->name_)) continue;
     return OfNode(*n, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
   }
-  const bool first = nodes_.empty();  // then the nodes keep their numbers, and the index of their names holds
-  // What may run out of memory comes first.
+  const bool first = nodes_.empty();  // then the nodes keep their numbers, and the name index stays valid
+  // Everything that may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());
   if (!first) by_name_.Reserve(nodes_.size() + from->nodes_.size());
   plugins_.insert(from->plugins_.begin(), from->plugins_.end());
   GraphExtras both = extras_;
-  // Both parts must go on meaning what they meant: to the older writer's words, for readers that both accept.
+  // Both parts must keep their meaning: that of the older writer, for readers that both accept.
   both.producer = nodes_.empty() ? extras.producer : std::min(both.producer, extras.producer);
   both.min_consumer = std::max(both.min_consumer, extras.min_consumer);
   for (int32_t v : extras.bad_consumers) {
     if (std::find(both.bad_consumers.begin(), both.bad_consumers.end(), v) == both.bad_consumers.end()) both.bad_consumers.push_back(v);
   }
-  both.library += extras.library;  // messages that follow each other are one message
+  both.library += extras.library;  // concatenated messages are one message
   both.unknown_fields += extras.unknown_fields;
 
   std::swap(extras_, both);
@@ -446,7 +448,7 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   return Status();
 }
 
-// REQUIRES: mu_. The graph's copy of the text; NULL for "".
+// Returns the graph's copy of the text; NULL for "". REQUIRES: mu_ is held.
 const std::string* Graph::PlaceLocked(std::string_view place) { return place.empty() ? nullptr : &*places_.emplace(place).first; }
 
 GraphExtras Graph::extras() const {
@@ -510,7 +512,7 @@ const Node* Graph::Find(std::string_view name) const {
   return FindLocked(name);
 }
 
-// REQUIRES: mu_.
+// REQUIRES: mu_ is held.
 const Node* Graph::FindLocked(std::string_view name) const {
   const int32_t id = by_name_.Find(name, NameOf{nodes_});
   return id == NameIndex::kNone ? nullptr : nodes_[size_t(id)].get();

@@ -1,5 +1,6 @@
-// Graph and Node: the program. Nodes are added, never changed or removed, so a pointer to a node stays good as long as the graph.
-// Threads: adding locks; reading a node needs no lock once it was handed out.
+// Graph and Node: the program. Nodes are added and never changed or removed, so a pointer to a node
+// is valid as long as the graph. Threads: adding a node takes the lock; a node that was handed out
+// may be read without one.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -42,7 +43,7 @@ struct Edge {
   std::string text() const;
 };
 
-// What a resource handle leads to, as far as known.
+// The dtype and shape behind a resource handle, as far as known.
 struct HandleInfo {
   uint32_t dtype = 0;
   Shape shape;
@@ -52,13 +53,15 @@ inline const HandleInfo kNoHandle;
 
 std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place);
 
-// A node of the graph, or one of no graph that plans run in the place of such a node: what it runs as, or what reads a reference.
+// A node of the graph, or an auxiliary node outside any graph that plans run in place of such a
+// node: its runs_as(), or the reader of a reference.
 class Node {
  public:
-  // One of no graph, with an argument per input and output, that stands for several in a plan. op: must outlive it.
+  // Makes an auxiliary node that stands for several nodes in a plan. It has one argument per input
+  // and output. op: must outlive it.
   static Node StandIn(const OpSchema* op, std::string name, std::vector<Edge> inputs, std::vector<uint32_t> types,
                       std::vector<Shape> shapes);
-  // The node of the graph that it belongs to: itself, or the one that has it as runs_as() or read().
+  // Returns the node of the graph: this node, or the one whose runs_as() or read() this node is.
   const Node& origin() const { return origin_ ? *origin_ : *this; }
   int32_t id() const { return origin().id_; }
   const std::string& name() const { return origin().name_; }
@@ -70,42 +73,46 @@ class Node {
   uint32_t in_type(int32_t i) const { return types_[size_t(i)]; }
   uint32_t out_type(int32_t o) const { return types_[inputs_.size() + size_t(o)]; }
   const std::vector<uint32_t>& types() const { return types_; }  // inputs, then outputs
-  // Argument a has the flat inputs [in_at()[a], in_at()[a + 1]); likewise outputs.
+  // The values of argument a are the flat inputs [in_at()[a], in_at()[a + 1]); out_at() likewise
+  // for outputs.
   const std::vector<uint32_t>& in_at() const { return rare().in_at.empty() ? schema_->in_at : rare_->in_at; }
   const std::vector<uint32_t>& out_at() const { return rare().out_at.empty() ? schema_->out_at : rare_->out_at; }
   const std::vector<AttrValue>& attrs() const { return attrs_; }  // in schema order
   const AttrValue* FindAttr(std::string_view attr) const;
-  // Attributes that the schema does not have (underscore names): serialised AttrValue messages, kept byte for byte.
-  // Also one of the schema's where AttrValue cannot hold all of it: a function with attributes of its own.
+  // Attributes that the schema does not have (underscore names), as serialised AttrValue messages,
+  // kept byte for byte. Also schema attributes that AttrValue cannot hold completely: functions
+  // with attributes of their own.
   const std::map<std::string, std::string>& extra_attrs() const { return origin().rare().extra; }
-  // Fields of the NodeDef that it came from and that nothing here stands for, serialised.
+  // Serialised fields of the imported NodeDef that have no counterpart here.
   const std::string& unknown_fields() const { return rare().unknown; }
-  // It came in with a GraphDef: not the program, somebody else may have written it. Not exported.
+  // The node was imported with a GraphDef: its author may be somebody other than the program's. Not
+  // exported.
   bool imported() const { return origin().imported_; }
   const std::string& device() const { return origin().device_; }
   const std::vector<std::string>& colocate_with() const { return origin().rare().colocate; }
-  // Of a node whose op says `runs_as`: the node of that op, with handles for references; it has no outputs for those that are handed on.
-  // NULL: it runs itself.
+  // For a node whose op says `runs_as`: the node of that op, with handles in place of references.
+  // It has no outputs for references that are passed through. NULL: the node itself runs.
   const Node* runs_as() const { return rare().runs_as.get(); }
-  // Of an input that closes a loop: the NextIteration whose value arrives there in all iterations but the first, where inputs()[i] only
-  // says the type. NULL: inputs()[i] is all there is.
+  // For an input that closes a loop: the NextIteration whose value arrives there in all iterations
+  // but the first; inputs()[i] then only gives the type. NULL: inputs()[i] is the only source.
   const Node* back(int32_t i) const { return rare().back ? rare().back[size_t(i)].load(std::memory_order_acquire) : nullptr; }
-  // Of an output that is a reference: a node that takes a handle and answers the variable's value.
+  // For an output that is a reference: a node that takes a handle and returns the variable's value.
   const Node* read(int32_t o) const { return rare().reads[size_t(o)].get(); }
-  // What is known when nothing is fed.
+  // Facts known without any feed.
   const Shape& shape(int32_t o) const { return shapes_[size_t(o)]; }
   const HandleInfo& handle(int32_t o) const { return handles_.empty() ? kNoHandle : handles_[size_t(o)]; }
-  const std::vector<HandleInfo>& handles() const { return handles_; }  // of all outputs; empty: nothing is known of any
+  const std::vector<HandleInfo>& handles() const { return handles_; }  // of all outputs; empty: none is known
   const Tensor& value(int32_t o) const { return values_[size_t(o)]; }  // empty: not a known constant
   void FillC(CAttrs* out) const;
-  // Where in the program it was made, such as "train.py:18"; "": not known. Not part of the graph: it is not exported.
+  // The place in the program where the node was made, such as "train.py:18"; "" if unknown. Not
+  // part of the graph, so not exported.
   std::string_view place() const { return origin().place_ ? std::string_view(*origin().place_) : std::string_view(); }
-  // "MatMul 'head/mm' (made at train.py:18)": how messages name a node.
+  // Returns the node's name for messages: "MatMul 'head/mm' (made at train.py:18)".
   std::string title() const { return NodeTitle(origin().schema_->name, name(), place()); }
 
  private:
   friend class Graph;
-  // What few nodes have.
+  // Members that few nodes have.
   struct Rare {
     std::map<std::string, std::string> extra;
     std::string unknown;
@@ -131,20 +138,20 @@ class Node {
   std::vector<const Node*> controls_;
   std::vector<uint32_t> types_;
   std::vector<AttrValue> attrs_;
-  std::unique_ptr<Rare> rare_;          // NULL: nothing of it
-  const Node* origin_ = nullptr;        // NULL: itself
-  const std::string* place_ = nullptr;  // the graph's; many nodes have one
+  std::unique_ptr<Rare> rare_;          // NULL: all members are empty
+  const Node* origin_ = nullptr;        // NULL: this node
+  const std::string* place_ = nullptr;  // owned by the graph; shared by many nodes
   std::vector<Shape> shapes_;
   std::vector<HandleInfo> handles_;
   std::vector<Tensor> values_;
 };
 
-// Says which node failed, and where it was made.
+// Adds to the status which node failed and where it was made.
 inline Status OfNode(const Node& node, Status s) { return OfNode(node.name(), node.place(), std::move(s)); }
 
-// A node to be.
+// The description of a node to add.
 struct NodeSpec {
-  std::string op, name;      // empty name: one is made from the op
+  std::string op, name;      // empty name: derived from the op
   std::vector<Edge> inputs;  // flat
   std::vector<const Node*> controls;
   std::map<std::string, AttrValue> attrs;
@@ -154,16 +161,17 @@ struct NodeSpec {
   std::vector<std::string> colocate_with;
   std::string place;  // see Node::place
   bool imported = false;
-  HandleInfo handle;  // of a placeholder: what handles that are fed lead to
-  Shape shape;        // of what comes from another process: its output's, as is known there
+  HandleInfo handle;  // for a placeholder: dtype and shape behind handles that are fed
+  Shape shape;        // for a value from another process: the output's shape, as known there
 };
 
-// The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
+// The graph version that we write and read as: that of the TensorFlow whose ops and attributes we
+// follow (2.21).
 constexpr int32_t kGraphVersion = 2474;
 
-// What a GraphDef says beside its nodes.
+// The contents of a GraphDef besides its nodes.
 struct GraphExtras {
-  // VersionDef: who wrote it, who may read it.
+  // VersionDef: the version of the writer, and the readers that may read the graph.
   int32_t producer = kGraphVersion, min_consumer = 0;
   std::vector<int32_t> bad_consumers;
   std::string library;  // serialised FunctionDefLibrary, kept byte for byte
@@ -172,9 +180,10 @@ struct GraphExtras {
 
 class Graph {
  public:
-  // runtime: gives schemas and folds constants; retained.
+  // runtime: provides schemas and folds constants; retained.
   explicit Graph(std::shared_ptr<Runtime> runtime);
-  // One that is to be the body of a function (function.h): its nodes call those of `outer`, which it does not keep alive.
+  // Makes a graph to become the body of a function (function.h). Its nodes call functions of
+  // `outer`, which it does not keep alive.
   static std::shared_ptr<Graph> Body(const Graph& outer);
   ~Graph();
   Graph(const Graph&) = delete;
@@ -182,59 +191,66 @@ class Graph {
 
   Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
-  // Its own container: where the state lives that its sessions share and no other graph sees. It ends with the graph, which sessions keep.
+  // The graph's own container: the state in it is shared by the graph's sessions and invisible to
+  // other graphs. It ends with the graph, which sessions keep alive.
   const std::string& container() const { return container_; }
-  // What its nodes may call. Empty: of a body whose outer graph is gone.
+  // The functions that nodes may call. NULL for a body whose outer graph is gone.
   std::shared_ptr<FunctionLibrary> functions() const { return functions_.lock(); }
 
-  // Checks everything: op, name, argument counts and types, attributes (inferred, defaulted, allowed), shapes. On failure the graph is as
-  // before. Errors are prefixed with the node's title.
+  // Adds a node and checks everything: op, name, argument counts and types, attributes (inferred,
+  // defaulted, allowed), shapes. On failure the graph is unchanged. Errors are prefixed with the
+  // node's title.
   StatusOr<const Node*> AddNode(NodeSpec spec);
-  // The same for who has found the op already and has its attributes in the order of the schema, those that are open being empty. The
-  // spec's own op and attributes are not looked at. REQUIRES: it has a name.
+  // For callers that have found the op and have its attributes in schema order; an empty attribute
+  // is open. Ignores the spec's op and attributes. REQUIRES: the spec has a name.
   StatusOr<const Node*> AddNode(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec spec);
-  // Takes over the nodes of `from`, and the extras that came with them: all, or nothing. ALREADY_EXISTS where both have a node of one name.
-  // REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
+  // Moves all nodes of `from` here, with the extras imported with them; all or nothing.
+  // ALREADY_EXISTS if both graphs have a node of one name. REQUIRES: the same runtime; nobody else
+  // uses `from`, which is empty afterwards.
   Status Adopt(Graph* from, const GraphExtras& extras);
-  // A placeholder for a value of another graph: of its type and shape, and a handle to what it is a handle to.
+  // Adds a placeholder for a value of another graph, with its type, shape and handle information.
   StatusOr<Edge> AddArgument(const Edge& like, std::string name, std::string_view place = "");
-  // Gives input `input` of a merge (the op of role `merge`) the value of a NextIteration in place of what the merge was made with, once.
-  // To be called before anything that holds the merge is run. Errors: INVALID_ARGUMENT for other nodes, types and graphs;
-  // FAILED_PRECONDITION for an input that is closed already, or the last one that is open.
+  // Connects input `input` of a merge (the op of role `merge`) to a NextIteration, in place of the
+  // input that the merge was made with. Each input once, before anything that includes the merge
+  // runs. INVALID_ARGUMENT for unsuitable nodes, types and graphs; FAILED_PRECONDITION if the input
+  // is closed already, or is the last open one.
   Status CloseLoop(const Node* merge, int32_t input, const Node* next);
-  // A host constant.
+  // Adds a host constant.
   StatusOr<Edge> AddConst(const Tensor& value, std::string name = "", std::string_view place = "");
 
-  // A node of no graph that plans run beside `origin`, or in its place: made at the first call with that key, so that what kernels keep for
-  // it is found again, and kept as long as the graph. It says nothing of shapes. origin: a node of this graph or of one of its functions.
+  // Returns an auxiliary node that plans run beside `origin` or in its place. It is made at the
+  // first call with the key and kept as long as the graph, so that kernel state for it is found
+  // again. It has no shape information. origin: a node of this graph or of one of its functions.
   StatusOr<const Node*> Beside(const Node& origin, std::string key, const OpSchema& op, std::vector<Edge> inputs,
                                const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs);
 
-  // `by` has the inputs of `node`, then others that do not depend on it, and gives its outputs, then others: a plan that needs both runs
-  // `by` in the place of `node`. Each node once.
+  // Declares that a plan which needs both nodes runs `by` in place of `node`. `by` has the inputs
+  // of `node`, then others that do not depend on it, and the outputs of `node`, then others. Each
+  // node once.
   void Extend(const Node* node, const Node* by);
-  // NULL: nothing runs in its place.
+  // Returns NULL if nothing runs in place of the node.
   const Node* ExtendedBy(const Node* node) const;
-  // `by` is the same value, made another way: a plan that needs by.node, or what runs in its place, reads `by` wherever `value` is read, so
-  // that only one of the two ways is gone. Each value once.
+  // Declares that `by` is the same value computed another way: a plan that needs by.node, or a node
+  // that runs in its place, reads `by` instead of `value`, so that only one computation is needed.
+  // Each value once.
   void Replace(const Edge& value, const Edge& by);
-  // Empty: nothing does.
+  // Returns an empty edge if there is no replacement.
   Edge ReplacedBy(const Edge& value) const;
   bool has_replaced() const { return has_replaced_.load(std::memory_order_acquire); }
 
   const Node* Find(std::string_view name) const;  // NULL: none
-  // "name", "name:1"; "^name" is refused.
+  // Finds a value by "name" or "name:1"; "^name" is refused.
   StatusOr<Edge> FindEdge(std::string_view text) const;
   int32_t size() const;
-  bool has_imported() const { return has_imported_.load(std::memory_order_acquire); }  // some node is
+  bool has_imported() const { return has_imported_.load(std::memory_order_acquire); }  // some node is imported
   const Node* node(int32_t id) const;
-  // A name that no node has, nor will get from another call: `base`, or base_1, base_2, ...
+  // Returns `base`, or base_1, base_2, ...: a name that no node has and that no other call returns.
   std::string UniqueName(std::string_view base) const;
 
   GraphExtras extras() const;
 
  private:
-  // These take the parts of the spec.
+  // These functions consume parts of the spec.
   StatusOr<const Node*> FindOpAndAdd(NodeSpec* spec);
   StatusOr<const Node*> CheckAndAdd(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec* spec);
   Status Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) const;
@@ -250,9 +266,9 @@ class Graph {
 
   std::shared_ptr<Runtime> runtime_;
   const std::string container_;
-  std::shared_ptr<FunctionLibrary> own_functions_;  // NULL: of a body
+  std::shared_ptr<FunctionLibrary> own_functions_;  // NULL: this graph is a body
   std::weak_ptr<FunctionLibrary> functions_;
-  const std::unique_ptr<FoldingBudget> folding_;  // pays for the values that follow from constants
+  const std::unique_ptr<FoldingBudget> folding_;  // pays for values computed from constants
   std::atomic<bool> has_imported_{false};
   std::atomic<bool> has_extended_{false};
   std::unordered_map<const Node*, const Node*> extended_;
@@ -265,11 +281,12 @@ class Graph {
   std::unordered_set<std::string> places_;
   NameIndex by_name_;
   mutable std::unordered_map<std::string, int> next_suffix_;
-  mutable std::unordered_set<std::string> reserved_;  // names given out whose nodes are still to come
-  std::set<std::shared_ptr<const void>> plugins_;     // whose ops it has, so that they are not unloaded
+  mutable std::unordered_set<std::string> reserved_;  // names that were handed out and have no node yet
+  std::set<std::shared_ptr<const void>> plugins_;     // plugins of the graph's ops, kept loaded
 };
 
-// Legal node names: letters, digits and _.\-/> , not starting with a sign; `scope/` prefixes are part of the name.
+// Legal node names consist of letters, digits and _.\-/> and do not start with \, - or /. `scope/`
+// prefixes are part of the name.
 bool IsNodeName(std::string_view s);
 
 }  // namespace thalweg

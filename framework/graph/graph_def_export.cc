@@ -14,16 +14,16 @@ using namespace graph_def;
 
 constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;
 
-// Attribute messages by name.
+// Returns serialised attributes by name.
 StatusOr<std::map<std::string, std::string>> Attributes(const Node& node, bool as_written) {
   std::map<std::string, std::string> all = node.extra_attrs();
   if (all.erase(kOpAsWritten)) {
     if (as_written) return all;
-    std::erase_if(all, [](const auto& attr) { return attr.first[0] != '_'; });  // those of the function
+    std::erase_if(all, [](const auto& attr) { return attr.first[0] != '_'; });  // the function's attributes
   }
   for (size_t i = 0; i < node.attrs().size(); ++i) {
     const std::string& name = node.op().attrs[i].name;
-    if (all.count(name)) continue;  // its full form
+    if (all.count(name)) continue;  // its complete form
     auto message = SerializeAttr(node.attrs()[i]);
     if (!message.ok()) return Prefix(message.status(), StrCat(node.title(), ": attribute '", name, "':"));
     all.emplace(name, *std::move(message));

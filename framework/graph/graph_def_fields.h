@@ -1,5 +1,6 @@
-// Numbers of the fields of GraphDef and of what is in it, which importer and exporter read and write one by one: what they do not know has
-// to be kept byte for byte, and a million nodes must not all become messages first.
+// Field numbers of GraphDef and its parts, which importer and exporter read and write field by
+// field: unknown fields must be kept byte for byte, and a million nodes must not all be parsed into
+// messages first.
 #pragma once
 #include <cstdint>
 

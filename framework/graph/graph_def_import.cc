@@ -21,9 +21,9 @@
 namespace thalweg {
 namespace {
 
-// What a node that has a function's name as its op calls, and with which values of the function's attributes.
+// A node whose op is the name of a function: the function called, and the values of its attributes.
 struct DirectCall {
-  std::string bytes;  // the function
+  std::string bytes;  // the FunctionDef
   FunctionSignature signature;
   CallOutputs outputs;
   std::vector<uint32_t> in_types, out_types;
@@ -59,7 +59,7 @@ class Importer {
     RETURN_IF_ERROR(TieNodes());
     const auto functions = graph_->functions();
     if (functions) RETURN_IF_ERROR(functions->Check(library));
-    // Everything is known to be good; what fails now is a name that the graph has already.
+    // Everything is valid; only a name that the graph already has can fail now.
     RETURN_IF_ERROR(graph_->Adopt(&scratch_, stored_.extras()));
     RETURN_IF_ERROR(functions ? functions->Store(library) : Status());
     if (std::find(left_out_.begin(), left_out_.end(), true) != left_out_.end()) {
@@ -86,15 +86,15 @@ class Importer {
 
   const ImportOptions& options_;
   Graph* graph_;
-  Graph scratch_;  // where nodes are made until all are good
+  Graph scratch_;  // holds the new nodes until all of them are valid
   const std::string scope_;
   StoredGraph stored_;
   SplatBudget splat_;
   std::vector<const Node*> made_;
   std::vector<bool> left_out_;
   std::map<std::string, std::string_view, std::less<>> functions_;  // of the file
-  std::map<std::string_view, DirectCall> calls_;                    // by node
-  std::map<std::string, std::string> outside_;                      // the first node that is placed with a name that no node has
+  std::map<std::string_view, DirectCall> calls_;                    // by node name
+  std::map<std::string, std::string> outside_;                      // name of a missing node to the first node that is placed with it
 };
 
 Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
@@ -106,8 +106,8 @@ Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
     if ((stored != NameIndex::kNone && !left_out_[size_t(stored)]) || graph_->Find(name)) continue;
     if (stored == NameIndex::kNone && !options_.function_body)
       return InvalidArgument("there is no node '", Shown(name), "' to be placed with");
-    // Of the graph around the function, or of a node that is left out. As in TensorFlow such a name is that of a group: its nodes are
-    // placed together.
+    // The name is of the graph around the function, or of a left-out node. As in TensorFlow it then
+    // names a group, whose nodes are placed together.
     const auto [first, is_new] = outside_.emplace(name, spec->name);
     name = is_new ? std::string() : first->second;
   }
@@ -140,7 +140,7 @@ Status Importer::SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector
   return SetFunctions(message, &(*values)[size_t(at)]);
 }
 
-// A function's FunctionDef, of the file or of the graph that it is read into.
+// Returns a function's FunctionDef, from the file or from the target graph.
 StatusOr<std::string> Importer::StoredFunction(std::string_view name) {
   if (auto it = functions_.find(name); it != functions_.end()) return std::string(it->second);
   const auto library = graph_->functions();
@@ -148,11 +148,12 @@ StatusOr<std::string> Importer::StoredFunction(std::string_view name) {
   return library->Stored(name);
 }
 
-// The name by which a function is found that has these values for its attributes. Others than its own say nothing of it.
+// Returns the name of the function instance with these attribute values. Attributes that the
+// function does not have are ignored.
 StatusOr<std::string> Importer::FunctionFor(std::string_view name, const AttrMessages& attrs) {
   const auto stored = StoredFunction(name);
   const auto library = graph_->functions();
-  if (!stored.ok() || !library) return std::string(name);  // whoever calls it says so
+  if (!stored.ok() || !library) return std::string(name);  // the caller of the function gets the error
   ASSIGN_OR_RETURN(const FunctionSignature signature, FunctionSignature::Read(*stored));
   if (signature.attrs.empty()) return std::string(name);
   ASSIGN_OR_RETURN(const AttrMessages own, signature.Attributes(attrs));
@@ -177,7 +178,8 @@ Status Importer::SetInputs(const StoredNode& node, NodeSpec* spec) {
 }
 
 Status Importer::AddInput(const StoredNode& node, size_t i, NodeSpec* spec) {
-  // What closes a loop is not there yet: see CloseLoops. Until then another input stands in, of the same type as all of a merge.
+  // The node that closes a loop may not exist yet: see CloseLoops. Until then another input stands
+  // in, because all inputs of a merge have the same type.
   const std::span<const Source> all = stored_.SourcesOf(node);
   const Source& s = all[i].port == Source::kBack ? *std::find_if(all.begin(), all.end(), [](auto& o) { return o.port >= 0; }) : all[i];
   const Node* from = made_[size_t(s.node)];
@@ -233,13 +235,14 @@ Status Importer::Build(int32_t i) {
   return Status();
 }
 
-// Nodes of ops that nobody defines, and those that need them, stay what they are: bytes that an export gives back. Under a prefix they
-// would have to be other bytes, and of a function all nodes count; there the first is refused.
+// Leaves out nodes of undefined ops, and nodes that need them; their bytes are kept for exports.
+// Under a prefix those bytes would have to change, and in a function all nodes matter, so there the
+// first such node is refused instead.
 void Importer::LeaveOut() {
   const std::vector<StoredNode>& nodes = stored_.nodes();
   left_out_.resize(nodes.size());
   if (!scope_.empty() || options_.function_body) return;
-  std::map<std::string_view, bool> defined;  // of ops that are no plugin's: whether a function has the name
+  std::map<std::string_view, bool> defined;  // for names that are no plugin's op: whether a function has the name
   bool any = false;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].schema || nodes[i].op.size() > kLongestOpLeftOut) continue;
@@ -248,7 +251,7 @@ void Importer::LeaveOut() {
     left_out_[i] = !function->second;
     any = any || left_out_[i];
   }
-  for (bool more = any; more;) {  // again only where a loop leads back
+  for (bool more = any; more;) {  // repeated only if a loop leads back
     more = false;
     for (const int32_t i : stored_.order()) {
       if (left_out_[size_t(i)]) continue;
@@ -262,12 +265,12 @@ void Importer::LeaveOut() {
   }
 }
 
-// Adding the node says what to do about it; all other ops that are missing are named with it.
+// Returns the error of adding the node, which says what to do, and appends all other missing ops.
 Status Importer::RefuseOp(const StoredNode& node, NodeSpec spec) {
   constexpr size_t kNamed = 20;
   spec.op = node.op;
   const Status refused = scratch_.AddNode(std::move(spec)).status();
-  std::map<std::string_view, size_t> others;  // how many nodes
+  std::map<std::string_view, size_t> others;  // number of nodes per op
   for (const StoredNode& other : stored_.nodes()) {
     if (!other.schema && other.op != node.op && StoredFunction(other.op).status().code() == absl::StatusCode::kNotFound) ++others[other.op];
   }
@@ -282,7 +285,7 @@ Status Importer::RefuseOp(const StoredNode& node, NodeSpec spec) {
   return WithMessage(refused, StrCat(Message(refused), "; nor ", text));
 }
 
-// NULL: the node's op is no function either.
+// Returns NULL if the node's op is no function either.
 StatusOr<const DirectCall*> Importer::FindCall(const StoredNode& node) {
   auto stored = StoredFunction(node.op);
   if (stored.status().code() == absl::StatusCode::kNotFound) return nullptr;
@@ -307,7 +310,7 @@ StatusOr<const DirectCall*> Importer::FindCall(const StoredNode& node) {
   return &call;
 }
 
-// It becomes the op that calls functions.
+// Makes the node a call op of the function.
 Status Importer::BuildCall(const StoredNode& node, const DirectCall& call, NodeSpec* spec) {
   ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(call.signature.stateful ? "call" : "stateless_call"));
   spec->op = op->name;

@@ -21,7 +21,7 @@ struct LeftOut {
   std::vector<std::string_view> inputs;
 };
 
-// By name. The views lead into `fields`.
+// Returns the left-out nodes by name. Views point into `fields`.
 std::map<std::string_view, LeftOut> AllLeftOut(std::string_view fields) {
   std::map<std::string_view, LeftOut> all;
   WireReader reader(fields);
@@ -47,7 +47,7 @@ bool IsDefined(const Graph& graph, std::string_view op) {
   return functions && functions->Stored(op).ok();
 }
 
-// Of these nodes and all that they need.
+// Describes the missing ops of these nodes and of all nodes that they need.
 std::string MissingOps(const Graph& graph, const std::map<std::string_view, LeftOut>& all, std::vector<std::string_view> todo) {
   constexpr size_t kNamed = 20;
   std::set<std::string_view> seen;
@@ -59,7 +59,7 @@ std::string MissingOps(const Graph& graph, const std::map<std::string_view, Left
     if (node == all.end() || !seen.insert(name).second) continue;
     ++nodes_of[node->second.op];
     for (const std::string_view input : node->second.inputs) {
-      todo.push_back(input.substr(input.starts_with('^'), input.find(':')));  // "node", "node:1", "^node"
+      todo.push_back(input.substr(input.starts_with('^'), input.find(':')));  // of "node", "node:1" or "^node"
     }
   }
   std::erase_if(nodes_of, [&](const auto& op) { return IsDefined(graph, op.first); });

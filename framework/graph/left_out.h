@@ -1,6 +1,6 @@
-// What an import leaves out: nodes of ops that nobody defines, and nodes that need one of those. They are no nodes of the graph. Their
-// NodeDefs are among the unknown fields of its extras, so that an export has them, and whoever asks for one is told why it is not there.
-// Threads: any.
+// Nodes that an import leaves out: nodes of undefined ops, and nodes that need one of those. They
+// are not nodes of the graph. Their NodeDefs are kept in the unknown fields of the graph's extras,
+// so that exports contain them and look-ups can explain why a node is missing. Threads: any.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,12 +10,12 @@
 
 namespace thalweg {
 
-// Names longer than this are no op's: a graph that has one is refused.
+// A graph with an undefined op whose name is longer than this is refused: such a name is no op's.
 constexpr size_t kLongestOpLeftOut = 256;
 
-// NOT_FOUND with all ops that are missing for the node of that name; OK: no such node was left out.
+// NOT_FOUND lists all ops that the named node misses; OK if it was not left out.
 Status CheckNotLeftOut(const Graph& graph, std::string_view name);
-// The same for all nodes together.
+// Checks all left-out nodes together.
 Status CheckNothingLeftOut(const Graph& graph);
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
-// NameIndex: finds numbered things by their names, which whoever numbers them keeps. Eight bytes each, in one array. Threads: one writer
-// or many readers.
+// NameIndex: maps names to numbers; the owner of the numbers keeps the names. It needs eight bytes
+// per slot, in one array. Threads: one writer or many readers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,16 +13,17 @@ class NameIndex {
  public:
   static constexpr int32_t kNone = -1;
 
-  // Room for n names in all.
+  // Reserves room for n names in all.
   void Reserve(size_t n) {
     if (n > Room(slots_.size())) Grow(n);
   }
-  // The number that goes by the name, or kNone. name_of(number): the name of one that was added.
+  // Returns the number of the name, or kNone. name_of(number): returns the name of a number that
+  // was added.
   template <class NameOf>
   int32_t Find(std::string_view name, const NameOf& name_of) const {
     return slots_.empty() ? kNone : slots_[Place(name, Hash(name), name_of)].number;
   }
-  // As Find; where that finds none, `number` goes by the name from now on.
+  // Like Find; if the name is unknown, adds it with `number` and returns kNone.
   template <class NameOf>
   int32_t FindOrAdd(std::string_view name, int32_t number, const NameOf& name_of) {
     Reserve(used_ + 1);
@@ -46,7 +47,7 @@ class NameIndex {
   static uint32_t Hash(std::string_view name) { return uint32_t(KeyedHash(name)); }
   static size_t Room(size_t slots) { return slots / 4 * 3; }
 
-  // The slot of the name, or the free one where it would be.
+  // Returns the slot of the name, or the free slot where it belongs.
   template <class NameOf>
   size_t Place(std::string_view name, uint32_t hash, const NameOf& name_of) const {
     const size_t mask = slots_.size() - 1;
@@ -67,7 +68,7 @@ class NameIndex {
     slots_.swap(larger);
   }
 
-  std::vector<Slot> slots_;  // a power of two, of which a quarter is free
+  std::vector<Slot> slots_;  // the size is a power of two; a quarter stays free
   size_t used_ = 0;
 };
 

@@ -33,7 +33,7 @@ StatusOr<std::map<std::string, std::string>> NodeLinks::AttrsOf(const Node& node
 
 namespace {
 
-// The nodes, or what runs in their place, need the other.
+// Returns true if the nodes, or nodes that run in their place, need the other node.
 bool Needs(const Graph& graph, const std::vector<const Node*>& first, const Node* other) {
   std::vector<const Node*> todo(first);
   std::unordered_set<const Node*> seen;
@@ -62,7 +62,7 @@ std::vector<const Node*> InputsFrom(const Node& n, size_t first) {
 }
 
 bool CanExtend(const Graph& graph, const Node& node, const Node& by) {
-  if (by.n_in() < node.n_in() || by.n_out() <= node.n_out()) return false;  // so no two extend each other
+  if (by.n_in() < node.n_in() || by.n_out() <= node.n_out()) return false;  // so no two nodes extend each other
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (!(by.inputs()[i] == node.inputs()[i])) return false;
   }
@@ -77,7 +77,7 @@ Status Unfit(const Node& node, std::string_view attr, std::string_view other) {
                                       "', in whose place the node cannot run; write the graph anew"));
 }
 
-// "value output"
+// Splits "value output".
 bool Split(std::string_view text, std::string_view* name, int32_t* port, int32_t* output) {
   const size_t space = text.rfind(' ');
   if (space == text.npos) return false;

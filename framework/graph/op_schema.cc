@@ -55,7 +55,7 @@ class Parser {
   }
 
  private:
-  // Where an argument names attributes, which may be declared later.
+  // An argument's references to attributes, which may be declared later.
   struct Pending {
     bool output;
     size_t arg;
@@ -80,7 +80,7 @@ class Parser {
     in_.Expect(")", StrCat("or ',' after the ", what));
   }
 
-  // name: type [dims] [* N]
+  // Parses "name: type [dims] [* N]".
   void Arg(std::vector<ArgSpec>* to) {
     Pending p{to == &out_.outputs, to->size(), {}, {}, 0, 0, in_.column()};
     ArgSpec arg;
@@ -104,7 +104,7 @@ class Parser {
     pending_.push_back(std::move(p));
   }
 
-  // A number, a name, *name or _, separated by commas.
+  // Parses dims: numbers, names, *name or _, separated by commas.
   void Dims(ArgSpec* arg) {
     arg->has_dims = true;
     if (in_.Take("]")) return;
@@ -179,7 +179,7 @@ class Parser {
     }
   }
 
-  // One that is known is read like any other clause; the others may say what they want.
+  // Parses a hint. Known hints are parsed like clauses; unknown ones may contain anything.
   void Hint() {
     OpAxes& a = out_.axes;
     if (in_.TakeKeyword("elementwise")) {
@@ -203,7 +203,7 @@ class Parser {
     }
   }
 
-  // Attributes may be declared behind the hints that name them.
+  // Resolves the names of the hints, since attributes may be declared behind the hints.
   void ResolveAxes() {
     OpAxes& a = out_.axes;
     if (!in_.ok()) return;
@@ -246,7 +246,7 @@ class Parser {
     } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
   }
 
-  // x TYPE ...
+  // Parses "x TYPE ...".
   void Resources() {
     do {
       const size_t column = in_.column();
@@ -273,7 +273,7 @@ class Parser {
     }
   }
 
-  // References lead to variables, which only ops with handles work on.
+  // References refer to variables, which only ops with handles can use.
   void CheckReferences() {
     const auto is_ref = [](const ArgSpec& arg) { return arg.ref; };
     const bool refs =
@@ -286,7 +286,8 @@ class Parser {
     }
   }
 
-  // The clauses that say how the output follows from the inputs; false: `word` is none of them.
+  // Parses the clauses that declare how the output follows from the inputs. Returns false if `word`
+  // is none of them.
   bool Algebra(std::string_view word) {
     OpAlgebra& a = out_.algebra;
     if (word == "passes") {
@@ -333,7 +334,7 @@ class Parser {
     std::iota(at->begin(), at->end(), 0u);
   }
 
-  // Such clauses are about single values.
+  // Checks that clauses about algebra belong to an op with single values.
   void CheckAlgebra() {
     const OpAlgebra& a = out_.algebra;
     if (!a.said || !in_.ok()) return;
@@ -361,7 +362,7 @@ class Parser {
     } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
   }
 
-  // Ties the words that arguments use for their types and counts to element types and attributes.
+  // Resolves the words for argument types and counts to element types and attributes.
   void ResolveTypes() {
     for (const Pending& p : pending_) {
       if (!in_.ok()) return;
@@ -387,7 +388,7 @@ class Parser {
     }
   }
 
-  // One name stands for one size or for several axes, not now this and now that.
+  // A name must stand for one axis everywhere, or for several axes everywhere.
   void CheckDims() {
     std::vector<const DimPattern*> seen;
     size_t at = 0;
@@ -411,7 +412,7 @@ class Parser {
   OpSchema out_;
   std::vector<std::string> names_, clauses_;
   std::vector<Pending> pending_;
-  std::vector<std::string> axes_;  // names that stand in the hint
+  std::vector<std::string> axes_;  // names in the hint
   std::string keep_;
   size_t axes_column_ = 0;
   size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0, runs_as_column_ = 0;

@@ -1,4 +1,4 @@
-// OpSchema: what plugin/op.h's schema text says, parsed. Immutable once registered.
+// OpSchema: the parsed form of a schema text (see plugin/op.h). Threads: immutable once registered.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,11 +22,11 @@ struct DimPattern {
 
 struct ArgSpec {
   std::string name;
-  uint32_t dtype = 0;       // fixed type; 0: by attribute
-  std::string type_attr;    // type attribute that says it
+  uint32_t dtype = 0;       // fixed type; 0: given by an attribute
+  std::string type_attr;    // type attribute that gives the type
   std::string list_attr;    // list(type) attribute: one value per entry
-  std::string number_attr;  // int attribute that says how many
-  std::string resource;     // type that the handle leads to; empty: not said
+  std::string number_attr;  // int attribute that gives the number of values
+  std::string resource;     // resource type behind the handle; empty: not declared
   bool ref = false;
   bool has_dims = false;
   std::vector<DimPattern> dims;
@@ -39,39 +39,42 @@ struct AttrSpec {
   std::vector<uint32_t> types;       // allowed; empty: any
   std::vector<std::string> strings;  // allowed; empty: any
   bool has_min = false;
-  int64_t min = 0;  // of an int, or of a list's length
+  int64_t min = 0;  // for an int: least value; for a list: least length
   bool has_default = false;
   AttrValue default_value;
   uint32_t since = 0;
 };
 
-// What the kernels of an op reach beside inputs and state: a bit per word of the clause `touches`.
+// The outside state that kernels of an op access, besides inputs and resources: a bit per word of
+// the clause `touches`.
 enum Touches : uint32_t { kTouchesFiles = 1, kTouchesNetwork = 2, kTouchesSystem = 4 };
 
-// How an op's output 0 follows from its inputs, as far as planning may make use of it. Arguments by number; -1: not said.
+// Declared facts about how output 0 follows from the inputs, for use by planning. Arguments by
+// number; -1: not declared.
 struct OpAlgebra {
   int32_t passes = -1, renames = -1, converts = -1;
   int32_t permuted = -1, permutation = -1;
   int32_t condition = -1, if_true = -1, if_false = -1;
-  std::vector<std::pair<int32_t, double>> neutral;  // input, number
+  std::vector<std::pair<int32_t, double>> neutral;  // pairs of input and number
   bool involution = false, idempotent = false;
-  bool said = false;  // any of these
+  bool said = false;  // any of these is declared
 };
 
-// What an op does with the order of axes. Arguments and attributes by number; -1: none.
+// Declared facts about how an op treats the order of axes. Arguments and attributes by number; -1:
+// none.
 struct OpAxes {
   bool elementwise = false;
-  bool ordered = false;          // by `in`, `out` and `lists`
-  std::vector<uint8_t> in, out;  // per argument: has the axes, or something for each; empty: none has
-  std::vector<int32_t> lists;    // attributes with something for each
-  int32_t format = -1;           // attribute that says the order
-  int32_t numbers = -1;          // input with numbers of axes
-  int32_t keep = -1;             // attribute that says whether reduced axes stay
+  bool ordered = false;          // declared by `in`, `out` and `lists`
+  std::vector<uint8_t> in, out;  // per argument: 1 if it has the axes, or one entry for each; empty: none has
+  std::vector<int32_t> lists;    // attributes with one entry per axis
+  int32_t format = -1;           // attribute that gives the order
+  int32_t numbers = -1;          // input with axis numbers
+  int32_t keep = -1;             // attribute that says whether reduced axes are kept
 };
 
 struct ShapeQuery;
 struct ShapeAnswer;
-// A shape rule of the runtime's own, asked in place of a plugin's callback.
+// A shape rule inside the runtime, used instead of a plugin's callback.
 class ShapeRule {
  public:
   virtual ~ShapeRule() = default;
@@ -86,36 +89,38 @@ struct OpSchema {
   uint32_t touches = 0;             // Touches
   std::vector<uint8_t> shape_only;  // per input argument
   std::vector<uint8_t> unopened;    // per input argument
-  std::vector<uint8_t> data;        // per input argument: its elements decide no kernel's memory (the hint `?data`)
-  // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
+  std::vector<uint8_t> data;        // per input argument: 1 if its elements affect no kernel's memory needs (the hint `?data`)
+  // in_at() and out_at() for every node of the op, if all arguments are single values; otherwise
+  // empty.
   std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;
   OpAxes axes;
-  std::string runs_as;  // of an op with references: the op with handles that runs in its place
+  std::string runs_as;  // for an op with references: the op with handles that runs in its place
   std::string role, no_gradient, doc;
   std::string text;                 // as registered
-  bool unread = false;              // only `name`, `text` and what stands below count
+  bool unread = false;              // unparsed: only `name`, `text` and the members below are valid
   const ShapeRule* rule = nullptr;  // NULL: def.shape
-  // The sealed definition and the table it is called with.
+  // The sealed definition and the host table for its calls.
   tw_op_def def{};
   const tw_host* host = nullptr;
-  std::string plugin;                   // id of who registered it
-  std::weak_ptr<const void> in_graphs;  // held by every graph that has the op, so that the plugin is not unloaded; empty: it never is
+  std::string plugin;                   // id of the plugin that registered the op
+  std::weak_ptr<const void> in_graphs;  // held by every graph with the op, which keeps the plugin loaded; empty: it is never unloaded
 
   int FindAttr(std::string_view attr_name) const;  // -1: none
   int FindInput(std::string_view arg) const;
   int FindOutput(std::string_view arg) const;
 };
 
-// "files", "files and network".
+// Formats "files" or "files and network".
 std::string TouchesText(uint32_t touches);
 
-// INVALID_ARGUMENT with the column of what is wrong.
+// INVALID_ARGUMENT gives the column of the error.
 StatusOr<OpSchema> ParseOpSchema(std::string_view text);
-// Reads the text of a schema that is unread; what the text does not say stays. Errors: also a gradient callback beside `no_gradient`.
+// Parses the text of an unread schema and keeps the members that the text does not define. Also
+// refuses a gradient callback together with `no_gradient`.
 Status ReadOpSchema(OpSchema* op);
 
-// True where the value is one that the spec allows; otherwise the message says why.
+// Checks whether the spec allows the value; the error says why not.
 Status CheckAttr(const AttrSpec& spec, const AttrValue& value);
 
 }  // namespace thalweg

@@ -19,7 +19,7 @@ struct ById {
 };
 using Nodes = std::set<const Node*, ById>;
 
-// Adds the nodes and all that they need, but for what is in `but` or needed by that alone.
+// Adds the nodes and everything that they need, except the nodes of `but` and what only those need.
 void AddNeeded(std::vector<const Node*> todo, const Nodes& but, Nodes* to) {
   while (!todo.empty()) {
     const Node* n = todo.back();
@@ -56,8 +56,8 @@ class Outliner {
   }
 
  private:
-  // What there is before the call, and what is in the function: all else that is needed. What runs once a session is no part of a
-  // function, which runs with each call.
+  // Divides the needed nodes into those before the call and those in the function. Nodes that run
+  // once per session stay outside, because a function runs with each call.
   Status Divide() {
     std::vector<const Node*> first, last(part_.targets);
     for (const Edge& e : given_) first.push_back(e.node);
@@ -76,7 +76,7 @@ class Outliner {
     return Status();
   }
 
-  // The value becomes an argument.
+  // Makes the value an argument.
   StatusOr<Edge> Take(const Edge& e) {
     if (IsRef(e.node->out_type(e.port))) {
       return OfNode(*e.node,
@@ -89,7 +89,7 @@ class Outliner {
     return made;
   }
 
-  // What stands for a value of the graph.
+  // Returns the counterpart of a value in the body.
   StatusOr<Edge> InBody(const Edge& e) {
     if (const Edge mine = copied_.Find(e)) return mine;
     const Tensor& known = e.node->value(e.port);
@@ -126,7 +126,7 @@ class Outliner {
   Graph* const graph_;
   const PartSpec& part_;
   const std::shared_ptr<Graph> body_;
-  std::vector<Edge> given_;  // what the call takes: values of the graph
+  std::vector<Edge> given_;  // arguments of the call: values of the graph
   Copied copied_;
   Nodes before_, inside_;
 };

@@ -1,5 +1,6 @@
-// Outlining, the opposite of inlining: a part of a graph becomes a function, and a node calls it. The nodes of the part stay; whoever reads
-// the call's outputs in their place does without them. Threads: one at a time per graph.
+// Outlining, the inverse of inlining: turns a part of a graph into a function and adds a node that
+// calls it. The nodes of the part stay in the graph; consumers that read the call's outputs instead
+// no longer need them. Threads: one at a time per graph.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,18 +10,20 @@
 
 namespace thalweg {
 
-// All that the results and targets need and the arguments do not.
+// The part consists of all nodes that the results and targets need and the arguments do not.
 struct PartSpec {
   std::string name;                  // of the function
-  std::vector<Edge> args;            // values that it begins with
-  std::vector<Edge> results;         // values that it gives
-  std::vector<const Node*> targets;  // nodes that run for what they do
+  std::vector<Edge> args;            // values at which the part begins
+  std::vector<Edge> results;         // values that it computes
+  std::vector<const Node*> targets;  // nodes that run for their effects
 };
 
-// The node that calls the new function. What the part takes from before its arguments, and what nodes that run once answer (handles of
-// variables), becomes an argument, behind those that were asked for; constants are copied. The call waits for all of it, so control
-// inputs from before are left out. Errors: INVALID_ARGUMENT for a placeholder that is needed and no argument, for ops of control flow and
-// on references, and for targets that the arguments wait for; ALREADY_EXISTS where the library has the name. The graph is then as before.
+// Returns the node that calls the new function. Values from before the part's arguments, and
+// results of nodes that run once per session (handles of variables), become further arguments
+// behind the requested ones; constants are copied. The call waits for all of these, so control
+// inputs from before the part are left out. INVALID_ARGUMENT for a needed placeholder that is no
+// argument, for ops of control flow and on references, and for targets that the arguments wait for;
+// ALREADY_EXISTS if the library has the name. The graph is then unchanged.
 StatusOr<const Node*> Outline(Graph* graph, const PartSpec& part);
 
 }  // namespace thalweg

@@ -32,10 +32,10 @@ class Resolver {
  private:
   AttrValue& attr(const std::string& name) { return out_.attrs[size_t(op_.FindAttr(name))]; }
 
-  // Where the values of each argument begin.
+  // Returns where the values of each argument begin.
   const std::vector<uint32_t>& in_at() const { return op_.in_at.empty() ? out_.in_at : op_.in_at; }
 
-  // How many values an argument has; -1: not known yet.
+  // Returns the number of values of an argument; -1 if not known yet.
   StatusOr<int64_t> Count(const ArgSpec& arg) {
     if (!arg.number_attr.empty()) {
       const AttrValue& n = attr(arg.number_attr);
@@ -52,7 +52,8 @@ class Resolver {
     return 1;
   }
 
-  // Deals the flat inputs to the arguments. At most one number or list may be left to infer.
+  // Distributes the flat inputs over the arguments. At most one number or list may be left to
+  // infer.
   Status Split() {
     if (!op_.in_at.empty() && inputs_.size() == op_.inputs.size()) return Status();
     int64_t fixed = 0, sharers = 0;
@@ -60,7 +61,7 @@ class Resolver {
     for (const ArgSpec& arg : op_.inputs) {
       ASSIGN_OR_RETURN(int64_t n, Count(arg));
       if (n >= 0) {
-        fixed = n > INT64_MAX - fixed ? INT64_MAX : fixed + n;  // more than anybody has either way
+        fixed = n > INT64_MAX - fixed ? INT64_MAX : fixed + n;  // saturates: more than any node has
         continue;
       }
       const std::string& name = arg.number_attr.empty() ? arg.list_attr : arg.number_attr;
@@ -115,7 +116,7 @@ class Resolver {
                            DTypeName(BaseType(t)), ": what is a reference stands in the op's schema");
   }
 
-  // Handles, variants and strings are no numbers that a cast could change.
+  // Returns a remedy for a type mismatch. Handles, variants and strings cannot be cast.
   static std::string_view Remedy(uint32_t have, uint32_t want) {
     if (have == TW_RESOURCE) return "; it is the handle of a resource, which cannot be cast: read what it leads to, and give that";
     if (want == TW_RESOURCE) return "; give the handle of a resource, such as a variable's, and not a value";
@@ -131,7 +132,7 @@ class Resolver {
       const ArgSpec& arg = op_.inputs[a];
       for (uint32_t i = in_at()[a]; i < in_at()[a + 1]; ++i) {
         ASSIGN_OR_RETURN(const uint32_t want, TypeOf(arg, i - in_at()[a]));
-        // Where a value is wanted, a reference is read when the node starts: see BuildWorkGraph.
+        // If a value is expected, a reference is read when the node starts: see BuildWorkGraph.
         if (inputs_[i] != want && BaseType(inputs_[i]) != want) {
           if (BaseType(want) == inputs_[i]) {
             return InvalidArgument("input '", arg.name,
@@ -148,7 +149,7 @@ class Resolver {
   }
 
   Status Outputs() {
-    constexpr int64_t kMost = 65535;  // an edge's port must fit; nobody has as many outputs
+    constexpr int64_t kMost = 65535;  // limit of an edge's port; no node has as many outputs
     if (!op_.out_at.empty()) {
       for (const ArgSpec& arg : op_.outputs) {
         ASSIGN_OR_RETURN(const uint32_t type, TypeOf(arg, 0));

@@ -1,4 +1,5 @@
-// Resolves what a node spec leaves open: attributes inferred from inputs, defaulted, checked; argument ranges and types.
+// Resolves the open parts of a node spec: infers, defaults and checks attributes, and computes
+// argument ranges and types. Threads: any.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,13 +15,14 @@ namespace thalweg {
 struct ResolvedNode {
   std::vector<AttrValue> attrs;         // in schema order
   std::vector<uint32_t> types;          // inputs, then outputs, flat
-  std::vector<uint32_t> in_at, out_at;  // empty where they are the schema's
+  std::vector<uint32_t> in_at, out_at;  // empty: same as the schema's
 };
 
-// Attributes by name, put into the order of the schema; those that are not given stay empty. Names that it lacks are INVALID_ARGUMENT.
+// Orders attributes as in the schema; missing ones stay empty. INVALID_ARGUMENT for a name that the
+// schema does not have.
 StatusOr<std::vector<AttrValue>> InSchemaOrder(const OpSchema& op, std::map<std::string, AttrValue> given);
 
-// inputs: their types, flat. given: attributes in schema order. Errors are not prefixed.
+// inputs: flat types. given: attributes in schema order. Errors do not name the node.
 StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, std::span<const uint32_t> inputs, std::vector<AttrValue> given);
 
 }  // namespace thalweg

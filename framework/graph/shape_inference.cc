@@ -9,23 +9,23 @@
 namespace thalweg {
 namespace {
 
-// What the names in a schema's dims stand for, for one node.
+// The values of the names in a schema's dims, for one node.
 struct Bindings {
   template <class T>
   struct Known {
     T value;
-    std::string_view arg;  // that told it first
+    std::string_view arg;  // the argument that set it
   };
   std::map<std::string, Known<int64_t>> dims;
   std::map<std::string, Known<Shape>> stars;
 };
 
-// Who has the size that another does not fit.
+// Describes the owner of the conflicting size.
 std::string Other(std::string_view first, std::string_view arg) {
   return first == arg ? "another value of it has" : StrCat("input '", first, "' has");
 }
 
-// Matches the dims [begin, end) of a pattern against sizes, both without a star.
+// Matches n dims of a pattern without a star against as many sizes.
 Status MatchFixed(const DimPattern* pattern, const int64_t* dims, size_t n, std::string_view arg, Bindings* b) {
   for (size_t i = 0; i < n; ++i) {
     const DimPattern& p = pattern[i];
@@ -139,7 +139,7 @@ Status InferShapes(const ShapeQuery& q, ShapeAnswer* out) {
     if (!op.outputs[a].has_dims) continue;
     for (uint32_t o = q.out_at[a]; o < q.out_at[a + 1]; ++o) out->shapes[o] = Promise(op.outputs[a], bound);
   }
-  // Handles are scalars whatever the op says.
+  // A handle is a scalar, whatever the schema says.
   for (uint32_t o = 0; o < q.n_out; ++o) {
     if (q.types[q.n_in + o] == TW_RESOURCE && !out->shapes[o].has_rank()) out->shapes[o] = Shape(std::vector<int64_t>{});
   }
@@ -161,7 +161,7 @@ Status InferShapes(const ShapeQuery& q, ShapeAnswer* out) {
   call.n_out = q.n_out;
   call.b = &builder;
   Status s = FromC(op.def.shape(&call));
-  // The builder's failure came first; a callback may have gone on and stumbled over it.
+  // The builder's failure came first; the callback's error may be a consequence of it.
   RETURN_IF_ERROR(builder.status);
   return s;
 }

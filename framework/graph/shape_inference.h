@@ -1,4 +1,5 @@
-// Runs the shape rule of an op: the one validation layer that graph building, planning and running share.
+// Runs the shape rule of an op. Graph building, planning and execution share this validation.
+// Threads: any.
 #pragma once
 #include <vector>
 
@@ -17,8 +18,8 @@ struct ShapeQuery {
   const uint32_t* out_at = nullptr;
   uint32_t n_in = 0, n_out = 0;
   const tw_shape* in = nullptr;
-  const tw_view* const* values = nullptr;      // per input, NULL where unknown; host memory
-  const HandleInfo* const* handles = nullptr;  // per input, NULL where unknown
+  const tw_view* const* values = nullptr;      // per input; NULL if unknown; in host memory
+  const HandleInfo* const* handles = nullptr;  // per input; NULL if unknown
 };
 
 struct ShapeAnswer {
@@ -26,9 +27,11 @@ struct ShapeAnswer {
   std::vector<HandleInfo> handles;
 };
 
-// Merges what the schema's dims promise with what the callback answers. Errors are not prefixed with the node.
+// Merges the shapes that the schema's dims imply with those of the callback. Errors do not name the
+// node.
 Status InferShapes(const ShapeQuery& query, ShapeAnswer* out);
-// The same of a node, with what is known of its inputs: shapes, values (empty where unknown) and handles, one each.
+// Infers the shapes of a node from the shapes, values (empty if unknown) and handles of its inputs,
+// one each.
 Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std::vector<Tensor>& values,
                    const std::vector<const HandleInfo*>& handles, ShapeAnswer* out);
 

@@ -14,12 +14,14 @@ namespace {
 
 using namespace graph_def;
 
-// Names of attributes and devices: what a proto3 string may hold and a message can show.
+// Returns true for printable ASCII, which a proto3 string can hold and a message can show. For names
+// of ops, devices and attributes.
 bool IsPlainText(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// "x" -> (x, 0), "x:2" -> (x, 2), "^x" -> (x, Source::kControl). False for anything else, but the name may be none.
+// Splits "x" -> (x, 0), "x:2" -> (x, 2), "^x" -> (x, Source::kControl). Returns false for any other
+// syntax; the node may not exist.
 bool SplitInput(std::string_view text, std::string_view* name, int32_t* port) {
   *port = 0;
   if (text.substr(0, 1) == "^") {
@@ -67,7 +69,7 @@ Status StoredGraph::ReadGraph(std::string_view bytes) {
   attrs_.reserve(bytes.size() / kUsualNode * 3);
   WireReader reader(bytes);
   for (WireField f; reader.Next(&f);) {
-    if (f.number == kNode && f.type == WireField::kVarint) {  // where a SavedModel has the version of its schema
+    if (f.number == kNode && f.type == WireField::kVarint) {  // a SavedModel has its schema version in this field
       return InvalidArgument("this is a SavedModel and no GraphDef; give the graph_def of one of its meta_graphs");
     }
     if (f.number == kNode && f.type == WireField::kBytes) {
@@ -141,7 +143,7 @@ Status StoredGraph::ReadNode(std::string_view bytes) {
   if (!IsNodeName(node.name)) {
     const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
     if (!reader.ok()) return Damaged(number, reader);
-    const bool has_no_name = node.name.empty() && nodes_.empty();  // as what a MetaGraphDef has in a node's place
+    const bool has_no_name = node.name.empty() && nodes_.empty();  // as in a MetaGraphDef, which has something else in this field
     return InvalidArgument(number, " has the name '", Shown(IsPlainText(node.name) ? node.name : "?"), "', which is not a node name",
                            has_no_name ? "; of a MetaGraphDef, such as a .meta file holds, give the graph_def" : "");
   }
@@ -154,7 +156,7 @@ Status StoredGraph::ReadNode(std::string_view bytes) {
   return Status();
 }
 
-// An argument that stands for several values is as many inputs.
+// Adds an input; an argument that stands for several values becomes as many inputs.
 Status StoredGraph::ReadInput(std::string_view text) {
   auto list = options_.lists.find(text);
   if (list == options_.lists.end()) {
@@ -233,13 +235,14 @@ Status StoredGraph::FindSources(const StoredNode& node) {
   return FlowOfOp(node.schema) == Flow::kMerge ? FindBackEdges(node) : Status();
 }
 
-// As what it runs. op: NULL: none is known.
+// Returns the flow of the op that runs in place of `op`. op: NULL if unknown.
 Flow StoredGraph::FlowOfOp(const OpSchema* op) {
   if (op && !op->runs_as.empty()) op = OpOf(op->runs_as);
   return op ? FlowOf(*op) : Flow::kNone;
 }
 
-// Of a merge. What comes from a NextIteration is there an iteration later, so nothing waits for it when nodes are put in order.
+// Marks the back edges of a merge. A value from a NextIteration arrives one iteration later, so the
+// order of nodes does not depend on it.
 Status StoredGraph::FindBackEdges(const StoredNode& node) {
   bool forward = false, back = false;
   for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) {
@@ -287,7 +290,8 @@ Status StoredGraph::Sort() {
   return order_.size() == n ? Status() : DescribeCycle(waits_for);
 }
 
-// Whoever still waits has an input that still waits: going from input to input must come round.
+// A node that still waits has an input that still waits, so a walk from input to input must reach a
+// cycle.
 Status StoredGraph::DescribeCycle(const std::vector<uint32_t>& waits_for) const {
   constexpr size_t kNamesShown = 8;
   std::vector<int32_t> path;
@@ -303,7 +307,7 @@ Status StoredGraph::DescribeCycle(const std::vector<uint32_t>& waits_for) const 
     }
   }
   path.erase(path.begin(), std::find(path.begin(), path.end(), at));
-  std::reverse(path.begin(), path.end());  // now in the direction of the data
+  std::reverse(path.begin(), path.end());  // now in the direction of the data flow
   std::string text;
   for (size_t i = 0; i < path.size() && i < kNamesShown; ++i) text += StrCat("'", Shown(NameOf(nodes_[size_t(path[i])])), "' -> ");
   if (path.size() > kNamesShown) text += StrCat("(", path.size() - kNamesShown, " more) -> ");
@@ -312,7 +316,7 @@ Status StoredGraph::DescribeCycle(const std::vector<uint32_t>& waits_for) const 
                          "'; a loop leads through a NextIteration to a Merge");
 }
 
-// NULL: no plugin defines it.
+// Returns NULL if no plugin defines the op.
 const OpSchema* StoredGraph::OpOf(std::string_view name) {
   auto [at, is_new] = ops_.emplace(name, nullptr);
   if (is_new) at->second = registry_.FindOp(name);
