@@ -15,7 +15,7 @@ class Origin {
   bool here() const { return forks_ == Forks().load(std::memory_order_relaxed); }
 
  private:
-  // The number of forks between the first process and this one.
+  // The number of forks between the first process that used this counter and the present one.
   static std::atomic<uint32_t>& Forks() {
     static std::atomic<uint32_t> forks{0};
     static const int asked = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });

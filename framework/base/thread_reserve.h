@@ -1,6 +1,6 @@
 // ThreadReserve: allocates what a thread needs to throw before memory runs out, so that running out
 // of memory is an error on that thread and does not end the process.
-// | A library that a program loads by dlopen gets its thread-local variables on each thread's first
+// A library that a program loads by dlopen gets its thread-local variables on each thread's first
 // use, and glibc ends the process if there is no memory for them. The C++ runtime keeps the
 // exceptions in flight in such variables, so a thread's first std::bad_alloc could end the process.
 // Threads therefore allocate these variables while there is memory: a thread of the program when it

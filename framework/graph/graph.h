@@ -98,7 +98,7 @@ class Node {
   const Node* back(int32_t i) const { return rare().back ? rare().back[size_t(i)].load(std::memory_order_acquire) : nullptr; }
   // For an output that is a reference: a node that takes a handle and returns the variable's value.
   const Node* read(int32_t o) const { return rare().reads[size_t(o)].get(); }
-  // Facts known without any feed.
+  // Shapes, handles and values that hold without any feed.
   const Shape& shape(int32_t o) const { return shapes_[size_t(o)]; }
   const HandleInfo& handle(int32_t o) const { return handles_.empty() ? kNoHandle : handles_[size_t(o)]; }
   const std::vector<HandleInfo>& handles() const { return handles_; }  // of all outputs; empty: none is known

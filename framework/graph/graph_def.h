@@ -1,5 +1,4 @@
 // Import and export of GraphDef, the stored form of graphs. Byte-compatible with TensorFlow's.
-// Threads: one per graph for import.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -14,8 +14,8 @@ namespace {
 
 using namespace graph_def;
 
-// Returns true for printable ASCII, which a proto3 string can hold and a message can show. For names
-// of ops, devices and attributes.
+// Returns true for printable ASCII, which a proto3 string can hold and a message can show. Used for
+// names of ops, devices and attributes.
 bool IsPlainText(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }

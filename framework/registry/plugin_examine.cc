@@ -141,8 +141,8 @@ StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
   return known;
 }
 
-// Returns true if another record has the same file; this record is then shadowed, whatever its
-// path.
+// Returns true if another record has the same file or contents; this record is then shadowed,
+// whatever its path.
 bool PluginLoader::IsThere(std::string_view what, const std::function<bool(const FileStamp&, const std::string& digest)>& same,
                            PluginRecord* record) {
   const PluginRecord* first = nullptr;

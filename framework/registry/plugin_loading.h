@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-// What to do with a new plugin if the helper cannot run.
+// The treatment of a new plugin if the helper cannot run.
 enum class PluginProbe {
   kRefuse,     // do not load it
   kTrust,      // load it at once

@@ -1,5 +1,5 @@
-// RunGate: the order in which asynchronously started runs begin. A run begins if fewer runs of
-// higher priority than threads are in progress, or if it has waited 100 ms: it is delayed, never
+// RunGate: the order in which asynchronously started runs begin. A run begins when the runs of higher
+// priority in progress are fewer than the threads, or when it has waited 100 ms: it is delayed, never
 // starved. Threads: any.
 #pragma once
 #include <array>

@@ -32,8 +32,8 @@ class PlacementTrial {
   void Replaced(const Plan& plan);
   // Returns statistics for a run that begins with the plan; NULL if the run is not to be measured.
   StepStats* Watch(const Plan* plan);
-  // Ends a watched run. Returns true if the suggestion was measured (or failed); Next then says what
-  // to plan.
+  // Ends a watched run. Returns true if the suggestion is decided: it was measured, or it failed when
+  // another one was already measured. Next then says what to plan.
   bool Over(StepStats* stats, bool ok);
   // Returns false if the current plan stays. Called again if a suggestion cannot be planned.
   bool Next(Suggestion* next);

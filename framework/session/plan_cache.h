@@ -34,7 +34,7 @@ class PlanCache {
     std::unique_ptr<Plan> plan;
     std::vector<std::unique_ptr<StepState>> idle;
   };
-  // What a run needs: a plan, its sizes, and a state to bind to them. `state` is NULL if no state
+  // The parts of a run: a plan, its sizes, and a state to bind to them. `state` is NULL if no state
   // is idle.
   struct Found {
     Entry* entry = nullptr;

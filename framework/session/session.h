@@ -70,7 +70,7 @@ class Session final : public StateCache, public FunctionCaller {
   // ended. A second call has no effect.
   Status Close();
   // Empties a container ("" means the session's) and returns the number of resources that it held.
-  // INVALID_ARGUMENT for another graph's own container.
+  // INVALID_ARGUMENT if the name is that of a graph's own container.
   StatusOr<uint64_t> Reset(std::string_view container);
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   SessionReport Report();
