@@ -13,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-// Whether the blocks are within what devices may hold, as far as that is known.
+// Returns true if the blocks fit the memory of the devices, as far as its size is known.
 bool FitsDevices(const Plan& plan, const PlanShapes& shapes) {
   for (size_t d = 0; d < plan.devices.size(); ++d) {
     const uint64_t limit = plan.devices[d]->pool()->stats().limit, all = plan.devices[d]->memory();
@@ -70,7 +70,7 @@ Status Arrange(const PlanOptions& o, const NameOfValue& name, Plan* plan, PlanSh
   LayOut(*plan, shapes);
   plan->smallest_peak = true;
   if (shapes->total_bytes() <= given) return CheckBudget(o, name, *plan, *shapes);
-  std::vector<int32_t> back(order.size());  // small gaps may cost more than the smaller peak gains
+  std::vector<int32_t> back(order.size());  // small gaps may cost more than the smaller peak saves
   for (size_t k = 0; k < order.size(); ++k) back[size_t(order[k])] = int32_t(k);
   Reorder(back, plan, shapes);
   LayOut(*plan, shapes);
@@ -78,7 +78,7 @@ Status Arrange(const PlanOptions& o, const NameOfValue& name, Plan* plan, PlanSh
 }
 
 void SetCounts(Plan* plan) {
-  // Queues are given their work in the plan's order, as far as it is ready.
+  // Queues receive their work in the plan's order, as far as it is ready.
   for (const Device* d : plan->devices) plan->prioritized = plan->prioritized || d->has_streams();
   for (size_t i = 1; plan->in_turn && i < plan->nodes.size(); ++i) {
     std::vector<int32_t>& next = plan->nodes[i - 1].next;

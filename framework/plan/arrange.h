@@ -1,4 +1,4 @@
-// Engine, order and memory of a plan whose nodes and values are there. Threads: one.
+// Chooses engine, order and memory of a plan that already has its nodes and values. Threads: one.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -9,13 +9,14 @@
 
 namespace thalweg {
 
-// What messages call a value.
+// Returns the name of a value for messages.
 using NameOfValue = std::function<std::string(size_t value)>;
 
-// What the budget does not allow side by side is tried one node after the other, then in another order. Errors: RESOURCE_EXHAUSTED.
+// If the budget does not allow nodes side by side, tries one node after the other, then another
+// order. Errors: RESOURCE_EXHAUSTED.
 Status Arrange(const PlanOptions& options, const NameOfValue& name, Plan* plan, PlanShapes* shapes);
 
-// What the counted engine counts. REQUIRES: Arrange.
+// Sets the counts of the counted engine. REQUIRES: Arrange.
 void SetCounts(Plan* plan);
 
 }  // namespace thalweg

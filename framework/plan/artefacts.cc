@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kMagic = "thalweg part 1\n", kEnd = ".part";
 constexpr uint64_t kMostBytes = uint64_t{1} << 32;
 
-// One name per compiler and part, and one per tag.
+// File names: one start per compiler and part, one name per tag.
 std::string Start(const ArtefactKey& key) { return Sha256(StrCat(key.compiler, "\n", key.part)).substr(0, 32) + "-"; }
 std::string Name(const ArtefactKey& key) { return StrCat(Start(key), Sha256(key.tag).substr(0, 16), kEnd); }
 
@@ -46,7 +46,7 @@ bool TakeText(std::string_view* from, std::string* text) {
 
 Status NoArtefact(const std::string& path, std::string_view why) { return NotFound("'", path, "' ", why); }
 
-// Only the user, or root, may have written it.
+// Reads a file that only the user, or root, may have written.
 StatusOr<std::string> ReadOwn(const std::string& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) return NoArtefact(path, "cannot be opened");

@@ -1,5 +1,6 @@
-// What graph compilers made, kept in a folder for other processes. A file that is torn, of another version or that others could have
-// written counts for nothing and is written anew.
+// ArtefactCache: the output of graph compilers, kept in a folder for other processes. A file that
+// is torn, has another version, or could have been written by other users is ignored and written
+// anew.
 // Threads: any; blocks on files. Processes may share a folder.
 #pragma once
 #include <functional>
@@ -15,18 +16,19 @@ namespace thalweg {
 struct ArtefactKey {
   std::string compiler;  // plugin and name
   std::string part;      // DescribePart
-  std::string tag;       // what the compiler says that it depends on
+  std::string tag;       // the dependencies that the compiler states
 };
 
 class ArtefactCache {
  public:
-  // Made where it is missing, with a folder `parts` in it. PERMISSION_DENIED for a folder that others than root and the user could write
-  // to.
+  // Creates the folder if it is missing, with a folder `parts` in it. PERMISSION_DENIED for a
+  // folder that users other than root and the owner of the process could write to.
   static StatusOr<std::unique_ptr<ArtefactCache>> Open(const std::string& folder);
 
-  // The bytes of that key, or of one with another tag that `usable` accepts. NOT_FOUND.
+  // Returns the bytes of that key, or of the same key with another tag that `usable` accepts.
+  // NOT_FOUND if there are none.
   StatusOr<std::string> Read(const ArtefactKey& key, const std::function<bool(std::string_view tag)>& usable) const;
-  // Replaces what is there, atomically.
+  // Replaces an existing entry, atomically.
   Status Write(const ArtefactKey& key, std::string_view bytes) const;
 
  private:

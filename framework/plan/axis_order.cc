@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-// Out of any range: no whole number.
+// Returns INT64_MIN, which is outside every range, if `t` does not hold whole numbers.
 int64_t NumberAt(const Tensor& t, uint64_t i) {
   return t.dtype() == TW_INT64 ? t.as<int64_t>()[i] : t.dtype() == TW_INT32 ? t.as<int32_t>()[i] : INT64_MIN;
 }
@@ -84,7 +84,7 @@ StatusOr<Tensor> Turned(const Tensor& value, const AxisOrder& order) {
   ASSIGN_OR_RETURN(Tensor turned, Tensor::Make(value.dtype(), shape));
   if (value.count() == 0) return turned;
   const size_t rank = order.size(), size = size_t(value.bytes() / value.count());
-  std::vector<int64_t> stride(rank, 1), at(rank, 0);  // of the value, in the order of the turned one
+  std::vector<int64_t> stride(rank, 1), at(rank, 0);  // strides of the value, in the axis order of the turned one
   for (size_t k = 0; k < rank; ++k) {
     for (int32_t axis = order[k] + 1; axis < int32_t(rank); ++axis) stride[k] *= value.dim(axis);
   }

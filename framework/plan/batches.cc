@@ -5,11 +5,13 @@
 namespace thalweg {
 namespace {
 
-// Fewer are not worth a second thread; more might make so many batches that memory cannot be shared among them (layout.cc).
+// Fewer nodes are not worth a second thread; more might make so many batches that these cannot
+// share memory (layout.cc).
 constexpr size_t kFewest = 64, kMost = 12288;
 constexpr size_t kBatchesPerThread = 16, kSmallestBatch = 4;
 
-// Nothing that the order of the plan decides: no effects, no locks, no end elsewhere.
+// Returns true if the node may run out of the plan's order: it has no effects, takes no locks and
+// ends within the call.
 bool IsPlain(const PlanNode& n) {
   if (n.kind != PlanNode::kKernel || !n.run.kernel || n.run.opens() || !n.run.device->host_memory()) return false;
   return !n.run.async && !n.run.kernel->spec.may_block && !n.run.node->op().stateful;
@@ -33,8 +35,9 @@ class Cutter {
   }
 
  private:
-  // Node i goes on with what the last batch has begun, or waits for just the same batches: nobody waits for more than its own makers. What
-  // goes on may make a batch twice as large, since a cut there would let the next wait for this.
+  // Node i joins the last batch if it continues work of that batch or waits for exactly the same
+  // batches, so no node waits for more than its own makers. A continuing node may make a batch
+  // twice as large, since a cut there would make the next batch wait for this one.
   bool Joins(size_t i) const {
     if (batches_.empty()) return false;
     const PlanBatch& last = batches_.back();
@@ -54,12 +57,13 @@ class Cutter {
   const Plan& p_;
   const size_t most_;
   std::vector<PlanBatch> batches_;
-  std::vector<std::vector<int32_t>> makers_;  // per node: batches that it waits for, ascending
+  std::vector<std::vector<int32_t>> makers_;  // per node: the batches that it waits for, ascending
 };
 
-// A quarter of the nodes at least can run beside others, and batches are no mere nodes.
+// Returns true if at least a quarter of the nodes can run beside others, and batches hold several
+// nodes on average.
 bool Worthwhile(const std::vector<PlanBatch>& batches, size_t nodes) {
-  std::vector<size_t> before(batches.size(), 0);  // nodes on the longest way to the batch
+  std::vector<size_t> before(batches.size(), 0);  // nodes on the longest path to the batch
   size_t longest = 0;
   for (size_t b = 0; b < batches.size(); ++b) {
     const size_t reached = before[b] + size_t(batches[b].end - batches[b].begin);

@@ -1,12 +1,14 @@
-// Batches: nodes of a plan that one thread runs one after the other, so that light nodes too can be shared among threads.
+// Batches: nodes of a plan that one thread runs one after the other, so that threads can share
+// light nodes too.
 // Threads: one.
 #pragma once
 #include "framework/plan/plan.h"
 
 namespace thalweg {
 
-// Cuts the plan's order into batches where some of them can run side by side; otherwise there are none. A batch waits for no more than its
-// first node does. REQUIRES: nodes in their final order; the engine is chosen.
+// Cuts the plan's order into batches if some of them can run side by side; otherwise makes none. A
+// batch waits only for what its first node waits for. REQUIRES: nodes in their final order; the
+// engine is chosen.
 void FormBatches(const PlanOptions& options, Plan* plan);
 
 }  // namespace thalweg

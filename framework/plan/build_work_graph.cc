@@ -1,6 +1,7 @@
-// The work graph of a signature: what feeds, fetches and targets need of the graph. Nodes with references are replaced here: each by the
-// node that it runs as, a reference by the handle that it is, and where a value is wanted, by a read of its own. So no pass and no kernel
-// ever sees a reference.
+// Builds the work graph of a signature: the nodes that feeds, fetches and targets need. It also
+// replaces nodes with references: each becomes the node that it runs as, a reference becomes its
+// handle, and a use of its value becomes a read of its own. So no pass and no kernel ever sees a
+// reference.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,20 +14,23 @@
 namespace thalweg {
 namespace {
 
-// The node gives a handle for each reference that it hands on; others hand on what they were given.
+// Returns true if the node makes a handle for each reference that it outputs; other nodes forward a
+// handle that they were given.
 bool GivesHandles(const Node& n) { return n.runs_as() && n.runs_as()->n_out() == n.n_out(); }
 
 uint64_t EdgeKey(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 | uint64_t(uint32_t(e.port)); }
 
-// A reference: the handle, and the work node that hands it on and has to be over before it is read, -1: none.
+// A reference: its handle, and the work node that forwards it and must end before it is read (-1 if
+// none).
 struct Reference {
   WorkEdge handle;
   int32_t after = -1;
-  const Node* read = nullptr;    // what answers the value
-  std::vector<int32_t> renamed;  // work nodes that then give it other dims, one after the other
+  const Node* read = nullptr;    // the node that reads the value
+  std::vector<int32_t> renamed;  // work nodes that then change the dims of the value, one after the other
 };
 
-// Work nodes by the id of their node; -1: none. As large as what is needed, whatever the size of the graph.
+// Maps the id of a node to its work node; -1 if none. Its size grows with the needed nodes, not
+// with the graph.
 class WorkIndex {
  public:
   int32_t& operator[](size_t id) { return at_.try_emplace(id, -1).first->second; }
@@ -70,8 +74,8 @@ class Builder {
   }
 
  private:
-  // What the reads of one node wait for, so that they come as late as if the node itself read. The first read waits for all of it, the
-  // others for that one.
+  // The nodes that the reads of one node wait for, so that the reads come as late as if the node
+  // itself read. The first read waits for all of them, the others wait for the first read.
   struct Waits {
     std::vector<int32_t> nodes;
     std::unordered_map<uint64_t, int32_t> reads;  // by edge
@@ -81,7 +85,7 @@ class Builder {
     auto it = fed_.find(EdgeKey(e));
     return it == fed_.end() ? -1 : it->second;
   }
-  // A placeholder that is fed runs nothing, so nobody has to wait for it.
+  // A fed placeholder does not run, so no node has to wait for it.
   bool Given(const Node* n) const { return (n->op().role == "placeholder" && Feed({n, 0}) >= 0) || Over(n); }
   bool Over(const Node* n) const {
     return !sig_.over.empty() &&
@@ -92,7 +96,7 @@ class Builder {
     return std::binary_search(needed_.begin(), needed_.end(), n, [](const Node* a, const Node* b) { return a->id() < b->id(); });
   }
 
-  // Values that are made another way by nodes that are needed anyway come from those.
+  // If needed nodes make a value in another way anyway, takes the value from them.
   void ReplaceValues() {
     for (const Node* n : needed_) {
       for (int32_t o = 0; o < n->n_out(); ++o) {
@@ -113,7 +117,7 @@ class Builder {
   }
   const Node* Real(const Node* n) const { return Real(Edge{n, 0}).node; }
 
-  // Backwards from what is wanted, stopping at feeds.
+  // Walks back from fetches and targets and stops at feeds.
   void CollectNeeded() {
     std::vector<const Node*> todo;
     std::unordered_set<const Node*> seen;
@@ -167,8 +171,8 @@ class Builder {
     return int32_t(w_.nodes.size()) - 1;
   }
 
-  // Of nodes of which one runs in the place of the other only the last one that is needed runs, where the first would. What only the other
-  // one reads comes early with it.
+  // If nodes replace each other, only the last needed one runs, at the place of the first. The
+  // inputs that only this one reads come early with it.
   Status AddOnce(const Node* first) {
     std::vector<const Node*> todo = {first};
     while (!todo.empty()) {
@@ -242,13 +246,14 @@ class Builder {
     if (const int32_t f = Feed(e); f >= 0) return {w_.feeds[size_t(f)], 0};
     int32_t port = e.port;
     const bool fewer = e.node->runs_as() && !GivesHandles(*e.node);
-    for (int32_t o = 0; fewer && o < e.port; ++o) port -= IsRef(e.node->out_type(o));  // which the other node lacks
+    for (int32_t o = 0; fewer && o < e.port; ++o) port -= IsRef(e.node->out_type(o));  // outputs that the other node lacks
     return {index_[size_t(e.node->id())], port};
   }
 
   const Reference& ReferenceOf(const Edge& e) const { return references_.at(EdgeKey({e.node, GivesHandles(*e.node) ? e.port : 0})); }
 
-  // The variable behind an edge that is not fed: of a reference, or of what an op passes on of one. NULL: none.
+  // Returns the variable behind an edge that is not fed: behind a reference, or behind a value that
+  // an op forwarded. Returns NULL if there is none.
   const Reference* Find(const Edge& e) const {
     if (Feed(e) >= 0) return nullptr;
     if (IsRef(e.node->out_type(e.port))) return &ReferenceOf(e);
@@ -256,8 +261,9 @@ class Builder {
     return it == passed_.end() ? nullptr : &it->second;
   }
 
-  // REQUIRES: all other inputs of x are there. What was passed on of a variable is read again where its reader waits for a change: graphs
-  // were written for a runtime in which both share memory.
+  // REQUIRES: all other inputs of x are there. If the reader of a forwarded value waits for a
+  // change of the variable, the variable is read again: graphs were written for a runtime in which
+  // both share memory.
   void AddReads(const Node& n, WorkNode* x) {
     Waits waits;
     auto wait = [&](int32_t k) {
@@ -335,7 +341,7 @@ class Builder {
     for (int32_t o = 0; n.op().role == "identities" && o < n.n_out(); ++o) Pass(n, o, o);
   }
 
-  // Output o of the node is its input i, maybe under other dims.
+  // Output o of the node is its input i, possibly under other dims.
   void Pass(const Node& n, int32_t o, int32_t i) {
     const Reference* passed = Find(Real(n.inputs()[size_t(i)]));
     if (!passed) return;
@@ -346,7 +352,8 @@ class Builder {
     passed_[EdgeKey({&n, o})] = std::move(mine);
   }
 
-  // Of what the node answers: a variable's own handle, or the one that it was given, later.
+  // Adds the references that the node outputs: handles of its own, or the one that it was given, to
+  // be read later.
   void AddReference(const Node& n, const WorkNode& x) {
     const int32_t self = int32_t(w_.nodes.size());
     if (GivesHandles(n)) {
@@ -364,7 +371,7 @@ class Builder {
     }
   }
 
-  // What comes round is there only now.
+  // Connects the back edges of loops, whose sources did not exist before.
   void CloseLoops() {
     for (const Node* n : needed_) {
       WorkNode& x = w_.nodes[size_t(index_[size_t(n->id())])];
@@ -376,7 +383,8 @@ class Builder {
     }
   }
 
-  // The variables whose shape some node of the graph may change. The others have the shape that they were declared with.
+  // Marks the variables whose shape some node of the graph may change. The other variables keep
+  // their declared shape.
   void MarkOpen() {
     if (references_.empty()) return;
     OpenVariables open;
@@ -395,12 +403,12 @@ class Builder {
   const Signature& sig_;
   WorkGraph& w_;
   std::unordered_map<uint64_t, int32_t> fed_;
-  std::unordered_map<uint64_t, Edge> real_;  // values that come from elsewhere in this plan
+  std::unordered_map<uint64_t, Edge> real_;  // values that other nodes make in this plan
   std::vector<const Node*> needed_;
   WorkIndex index_;
-  std::unordered_map<uint64_t, Reference> references_;  // by output, or node (output 0) that hands on what it was given
-  std::unordered_map<uint64_t, Reference> passed_;      // by output, of nodes that pass the value of a reference on
-  std::vector<uint8_t> changes_;                        // per work node: it, or one that it waits for, may change state
+  std::unordered_map<uint64_t, Reference> references_;  // by output; for nodes that forward their reference, by output 0
+  std::unordered_map<uint64_t, Reference> passed_;      // by output, for nodes that forward the value of a reference
+  std::vector<uint8_t> changes_;                        // per node: it, or a node that it waits for, may change state
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
-// Graph compilers of plugins look at the nodes of their devices and take sets of them; what is left of those sets becomes one node each.
+// Graph compilers of plugins examine the nodes of their devices and take sets of them; the rest of
+// each set becomes one node.
 //
-// A set must not wait for itself: no path may leave it and come back, also not through another set. Sets are settled one after the other,
-// by priority, in an order of clusters (a set that was settled, or a node) that is kept topological all the time.
+// A set must not wait for itself: no path may leave it and come back, not even through another set.
+// Sets are settled one after the other, by priority. The order of clusters (a cluster is a settled
+// set or a single node) stays topological all the time.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -26,7 +28,7 @@ bool MayBeTaken(const WorkNode& n) {
   return std::none_of(types.begin(), types.end(), [](uint32_t t) { return IsRef(t); });
 }
 
-// A set that a compiler took, by nodes of the work graph.
+// A set that a compiler took, as nodes of the work graph.
 struct Wish {
   std::shared_ptr<const CompilerRole> role;
   Device* device = nullptr;
@@ -34,7 +36,7 @@ struct Wish {
   int32_t priority = 0;
 };
 
-// What `claim` writes into.
+// The object that `claim` writes its sets and notes into.
 struct Claims {
   tw_claims c{TW_SIZED(tw_claims), &Take, &Refuse};
   const std::shared_ptr<const CompilerRole>& role;
@@ -42,7 +44,7 @@ struct Claims {
   Device* device;
   std::vector<Wish> wishes;
   std::vector<LeftNote> left;
-  Status status;  // the first thing that was wrong, even if the plugin ignored it
+  Status status;  // the first error, even if the plugin ignored it
 
   Claims(const std::shared_ptr<const CompilerRole>& r, const ShownNodes& n, Device* d) : role(r), shown(n), device(d) {}
 
@@ -80,7 +82,7 @@ struct Claims {
   }
 };
 
-// An order of clusters in which each comes after those that it waits for.
+// An order of clusters in which each cluster comes after those that it waits for.
 class Clusters {
  public:
   Clusters(const WorkGraph& w, const Readers& readers) : readers_(readers) {
@@ -91,7 +93,8 @@ class Clusters {
       members_.push_back({i});
     }
   }
-  // Makes one cluster of the nodes, which are in none yet. False: a path leaves them and comes back; *through is on it.
+  // Joins the nodes, which are in no cluster yet, into one. Returns false if a path leaves them and
+  // comes back; *through is a node on it.
   bool Join(const std::vector<int32_t>& work, int32_t* through) {
     const std::set<int32_t> own(work.begin(), work.end());
     int32_t lo = INT32_MAX, hi = -1;
@@ -119,7 +122,7 @@ class Clusters {
     Place(work, own, behind, lo, hi);
     return true;
   }
-  // The nodes are clusters of their own again.
+  // Makes each of the nodes a cluster of its own again.
   void Dissolve(const std::vector<int32_t>& work) {
     const int32_t at = at_[size_t(work[0])];
     order_.erase(order_.begin() + at);
@@ -134,7 +137,8 @@ class Clusters {
   const std::vector<int32_t>& members(int32_t first) const { return members_[size_t(first)]; }
 
  private:
-  // Between lo and hi: what does not wait for the set, the set, what does.
+  // Orders the range from lo to hi: clusters that do not wait for the set, the set, clusters that
+  // wait for it.
   void Place(const std::vector<int32_t>& work, const std::set<int32_t>& own, const std::set<int32_t>& behind, int32_t lo, int32_t hi) {
     std::vector<int32_t> first, last;
     for (int32_t k = lo; k <= hi; ++k) {
@@ -154,7 +158,7 @@ class Clusters {
   }
 
   const Readers& readers_;
-  std::vector<int32_t> order_, at_;  // clusters, by their first node; the place of each
+  std::vector<int32_t> order_, at_;  // clusters, by their first node; position of each
   std::vector<int32_t> of_;          // node -> cluster
   std::vector<std::vector<int32_t>> members_;
 };
@@ -179,7 +183,7 @@ class Claimer {
 
  private:
   bool required() const { return w_.options->compilers == "require"; }
-  // A failure that costs nothing but speed, unless the session says otherwise.
+  // Reports a failure that costs only speed; it is an error if the session requires compilers.
   Status Tell(const Status& s, std::string_view then) {
     if (required()) return s;
     w_.runtime().Log(2, StrCat(Message(s), "; ", then));
@@ -262,7 +266,7 @@ class Claimer {
     return failed.ok() ? Status() : Tell(Prefix(failed, nodes), "they run one by one");
   }
 
-  // Why the set cannot be one; "": it is one cluster now.
+  // Returns the reason why the set cannot become one cluster; "" if it is one now.
   std::string Refusal(const Wish& wish) {
     for (int32_t i : wish.work) {
       const Part* other = part_of_[size_t(i)].get();
@@ -274,7 +278,8 @@ class Claimer {
     return StrCat("a path leaves the set and comes back, by way of '", Shown(w_.nodes[size_t(through)].node->name()), "'");
   }
 
-  // A set without values and effects is there only because somebody waits for it; a compiler would have nowhere to write then.
+  // A set without values and effects runs only because some node waits for it; a compiler would
+  // then have nothing to write.
   bool Matters(const Wish& wish) const {
     const std::set<int32_t> own(wish.work.begin(), wish.work.end());
     return std::any_of(wish.work.begin(), wish.work.end(), [&](int32_t i) {
@@ -288,7 +293,8 @@ class Claimer {
     });
   }
 
-  // The work graph in the order of the clusters; members of parts stay for shape rules, and what stands for them runs.
+  // Sorts the work graph by clusters. Members of parts stay for the shape rules; the node that
+  // stands for them runs.
   void Rebuild() {
     std::vector<WorkNode> nodes;
     std::vector<int32_t> now(w_.nodes.size(), -1), part_at(w_.nodes.size(), -1);
@@ -330,7 +336,8 @@ class Claimer {
     return -1;
   }
 
-  // With edges that are still to be moved. Its members are in `nodes` already, and end here.
+  // Makes the stand-in of a part. Its edges are still to be mapped. The members are in `nodes`
+  // already and die here.
   static WorkNode StandIn(const std::shared_ptr<const Part>& part, std::vector<WorkNode>& nodes, const std::vector<int32_t>& now) {
     const PartGraph& g = part->graph();
     WorkNode n;
@@ -357,7 +364,7 @@ class Claimer {
 
   WorkGraph& w_;
   const Readers readers_;
-  std::optional<Clusters> clusters_;                  // where something is to be taken
+  std::optional<Clusters> clusters_;                  // set if some nodes are to be taken
   std::vector<std::shared_ptr<const Part>> part_of_;  // per node
   std::vector<Wish> wishes_;
   std::unique_ptr<ArtefactCache> cache_;
@@ -368,7 +375,8 @@ class Claimer {
 
 Status ClaimPass(WorkGraph* w) {
   if (w->options->compilers == "off" || w->flow) return Status();
-  // Only of kinds that have nodes: the plugins of others may not be loaded yet, and then need not be.
+  // Asks only for the kinds that have nodes: the plugins of other kinds may not be loaded yet and
+  // then need not be.
   std::set<std::string_view> kinds;
   const Device* last = nullptr;
   for (const WorkNode& n : w->nodes) {

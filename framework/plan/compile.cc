@@ -1,4 +1,4 @@
-// From a graph and a signature to a plan: the passes in turn, then the arrays.
+// Compiles a graph and a signature to a plan: runs the passes in turn, then emits the arrays.
 #include <algorithm>
 #include <memory>
 #include <utility>

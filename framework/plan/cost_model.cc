@@ -9,9 +9,9 @@
 namespace thalweg {
 namespace {
 
-// Where nothing is known: a call, and a byte of what it makes or copies.
+// Estimates for unknown ops and memories: of a call, and of each byte that it makes or copies.
 constexpr double kCallNs = 2'000, kByteNs = 0.1, kCopyNs = 10'000, kCopyByteNs = 0.2;
-constexpr size_t kMostKernels = 1 << 16;  // kept
+constexpr size_t kMostKernels = 1 << 16;  // entries kept
 
 }  // namespace
 
@@ -24,7 +24,8 @@ void CostModel::Line::Add(double bytes, double ns) {
   xy += bytes * ns;
 }
 
-// The least squares; where all were of one size, or larger ones were faster, in proportion beyond the mean.
+// Returns the least-squares estimate. If all samples had one size, or larger ones were faster,
+// returns the mean, scaled in proportion for sizes beyond the mean.
 double CostModel::Line::At(double bytes) const {
   const double spread = n * xx - x * x, mean_x = x / n, mean_y = y / n;
   if (spread > 1e-6 * n * xx && n * xy > x * y) {
@@ -66,7 +67,8 @@ bool CostModel::Knows(std::string_view op, std::string_view device) const {
   return ops_.count({std::string(op), std::string(device)}) > 0;
 }
 
-// How many times slower a device is than another, by kernels of the same op and shapes that ran on both; 1: there are none.
+// Returns how many times slower a device is than another, by kernels of the same op and shapes that
+// ran on both; 1 if there are none.
 double CostModel::Slowness(std::string_view device, std::string_view other) const {
   double sum = 0, n = 0;
   for (const auto& [key, exact] : kernels_) {
@@ -83,7 +85,7 @@ int64_t CostModel::KernelNs(std::string_view op, std::string_view shapes, std::s
   std::lock_guard lock(mu_);
   const auto exact = kernels_.find(KernelKey{op, shapes, device});
   if (exact != kernels_.end() && !shapes.empty()) return exact->second.ns;
-  // The op at other sizes; then what it takes on another device.
+  // Uses the op at other sizes; then its time on another device.
   const auto line = ops_.find({std::string(op), std::string(device)});
   if (line != ops_.end()) return int64_t(line->second.At(double(bytes)));
   for (auto it = ops_.lower_bound({std::string(op), ""}); it != ops_.end() && it->first.first == op; ++it) {
@@ -95,7 +97,8 @@ int64_t CostModel::KernelNs(std::string_view op, std::string_view shapes, std::s
   return int64_t(kCallNs + kByteNs * double(bytes));
 }
 
-// Of memories that nobody has copied between: as the other way round, else by way of the host.
+// For memories without a measured copy between them, uses the reverse direction, else the way
+// through the host.
 int64_t CostModel::CopyNs(std::string_view from, std::string_view to, uint64_t bytes) const {
   std::lock_guard lock(mu_);
   const auto known = [&](std::string_view a, std::string_view b) {
@@ -119,7 +122,7 @@ std::vector<std::vector<std::string>> CostModel::Rows() const {
     rows.push_back({"kernel", std::get<0>(key), std::get<1>(key), std::get<2>(key), std::to_string(exact.ns), std::to_string(exact.bytes)});
   }
   for (const auto& [key, line] : copies_) {
-    for (const double bytes : {0.0, 2 * line.x / line.n}) {  // two points give the line again
+    for (const double bytes : {0.0, 2 * line.x / line.n}) {  // two points define the line
       rows.push_back({"copy", key.first, key.second, std::to_string(int64_t(line.At(bytes))), std::to_string(uint64_t(bytes))});
     }
   }

@@ -1,5 +1,6 @@
-// CostModel: what kernels and copies take, by what watched steps have shown; where they have shown nothing, by what is like it. Devices are
-// known by their full names, memories by that of their device, and the host's by "".
+// CostModel: estimates the time of kernels and copies from the steps that were watched, or from
+// similar kernels and copies if none was watched. Devices are named by their full names, a memory
+// by the name of its device, and host memory by "".
 // Threads: any.
 #pragma once
 #include <cstdint>
@@ -19,18 +20,19 @@ class StepStats;
 
 class CostModel {
  public:
-  // What a run has shown.
+  // Adds the measurements of a run.
   void Learn(const StepStats& stats);
   void AddKernel(std::string_view op, std::string_view shapes, std::string_view device, int64_t ns, uint64_t bytes);
   void AddCopy(std::string_view from, std::string_view to, uint64_t bytes, int64_t ns);
 
-  // shapes: as tw_step_node.shapes tells them; "" where they are not known. bytes: of its outputs.
+  // shapes: as in tw_step_node.shapes; "" if they are not known. bytes: of the outputs.
   int64_t KernelNs(std::string_view op, std::string_view shapes, std::string_view device, uint64_t bytes) const;
   int64_t CopyNs(std::string_view from, std::string_view to, uint64_t bytes) const;
-  // Whether it has run there.
+  // Returns whether the op has run on the device.
   bool Knows(std::string_view op, std::string_view device) const;
 
-  // For files: rows of words. AddRow takes them back; false: it is none.
+  // For files: the model as rows of words. AddRow reads one row back and returns false if `row` is
+  // not such a row.
   std::vector<std::vector<std::string>> Rows() const;
   bool AddRow(const std::vector<std::string>& row);
 
@@ -38,10 +40,10 @@ class CostModel {
   using Key = std::pair<std::string, std::string>;
   using KernelKey = std::tuple<std::string, std::string, std::string>;
   struct Exact {
-    int64_t ns = 0;  // the least: what else happened on the machine is no property of the kernel
+    int64_t ns = 0;  // the least: other activity on the machine is no property of the kernel
     uint64_t bytes = 0;
   };
-  // Times over bytes, as a line.
+  // A line fitted to times over bytes.
   struct Line {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, least = 0;
     void Add(double bytes, double ns);

@@ -33,7 +33,8 @@ std::vector<WorkEdge> Crossings::Find() {
   return found;
 }
 
-// What kernels give wherever it lies comes to the device of its first reader that is on one: later readers, and the host, get copies.
+// If a kernel may give a value in any memory, the value goes to the device of its first reader that
+// is on one; later readers, and the host, get copies.
 void Crossings::FindLandings() {
   const auto land = [&](const WorkEdge& e, Device* device) {
     NodeRun& run = runs_[size_t(e.node)];
@@ -51,10 +52,10 @@ void Crossings::FindLandings() {
   for (size_t k = 0; k < w_.fetches.size(); ++k) land(w_.fetches[k], w_.signature->fetch_device(k));
 }
 
-// device: where the value is needed; NULL: in host memory.
+// device: the device whose memory needs the value; NULL means host memory.
 bool Crossings::Crosses(const WorkEdge& e, Device* device) {
   const WorkNode& maker = w_.nodes[size_t(e.node)];
-  if (maker.constant) return false;  // it is there before anything runs
+  if (maker.constant) return false;  // it exists before any node runs
   const int32_t there = LocationOf(device, &plan_);
   const int32_t here = WhereMade(e);
   if (here == there) return false;

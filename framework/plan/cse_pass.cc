@@ -9,7 +9,8 @@
 namespace thalweg {
 namespace {
 
-// Worth comparing byte by byte; two others are equal only if they are one.
+// Returns true if the tensor is worth comparing byte by byte; other tensors are equal only if they
+// are the same object.
 bool Comparable(const Tensor& t) {
   constexpr uint64_t kMostBytes = 4096;
   return FindDType(t.dtype())->plain && t.bytes() <= kMostBytes;
@@ -26,7 +27,8 @@ bool SameConstant(const WorkNode& a, const WorkNode& b) {
   return true;
 }
 
-// Compared by its values. What is constant only for these feeds is compared by how it is made.
+// Returns true if the node is compared by its values. A node that is constant only for these feeds
+// is compared by how it is made.
 bool IsValue(const WorkNode& n) { return n.constant && !n.varies; }
 
 bool SameInputs(const WorkNode& a, const WorkNode& b) {
@@ -41,7 +43,8 @@ bool SameNode(const WorkNode& a, const WorkNode& b) {
          a.out_types == b.out_types;
 }
 
-// Nodes of one hash that a node is compared with: a graph could be made of nothing else.
+// Limit on the nodes of equal hash that a node is compared with: a graph could consist of such
+// nodes only.
 constexpr int kMostAlike = 32;
 
 uint64_t Mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
@@ -64,7 +67,7 @@ uint64_t Hash(const AttrValue& a) {
         for (int64_t d : s.dims()) h = Mix(h, uint64_t(d));
       }
       break;
-    default: break;  // tensors: by how many
+    default: break;  // tensors: by their number
   }
   return h;
 }
@@ -90,7 +93,7 @@ uint64_t Hash(const WorkNode& n) {
 }  // namespace
 
 Status CsePass(WorkGraph* w) {
-  // Colocation goes by name, so a node that takes part in it keeps its own.
+  // Colocation goes by name, so a node that takes part in it is not merged.
   std::set<std::string_view> colocated;
   for (const WorkNode& n : w->nodes) {
     if (n.node) colocated.insert(n.node->colocate_with().begin(), n.node->colocate_with().end());
@@ -103,7 +106,8 @@ Status CsePass(WorkGraph* w) {
     twin[i] = int32_t(i);
     for (WorkEdge& e : n.in) e.node = twin[size_t(e.node)];
     for (int32_t& c : n.controls) c = twin[size_t(c)];
-    // Stateful nodes each have their own effect; a placeholder with a default may be fed in another signature but here it is a node.
+    // Stateful nodes each have an effect of their own. A placeholder with a default is a node here,
+    // although another signature may feed it.
     if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty() || n.flow != Flow::kNone || shares(n)) continue;
     uint64_t h = Hash(n);
     auto it = seen.find(h);

@@ -10,7 +10,8 @@ void Deadness::AddLoop(const std::vector<int32_t>& enters, const std::vector<int
   loops_.push_back(enters);
 }
 
-// Enters may come after exits of their loop, so it takes as many turns as loops follow each other.
+// Enters may come after exits of their loop, so this takes as many rounds as loops that follow each
+// other.
 void Deadness::Find() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -27,7 +28,7 @@ bool Deadness::Together(const std::vector<int32_t>& nodes) const {
                      [&](int32_t i) { return needs_[size_t(i)].known && needs_[size_t(i)].ways == needs_[size_t(nodes[0])].ways; });
 }
 
-// The value that decides, however often it was handed on since.
+// Returns the value that decides, before all nodes that only forwarded it.
 WorkEdge Deadness::Decider(WorkEdge e) const {
   for (;;) {
     const WorkNode& n = w_.nodes[size_t(e.node)];
@@ -36,7 +37,7 @@ WorkEdge Deadness::Decider(WorkEdge e) const {
   }
 }
 
-// Adds what the value needs; false: that is not known yet.
+// Adds the branches that the value needs. Returns false if they are not known yet.
 bool Deadness::NeedsOf(const WorkEdge& e, std::set<Way>* ways) const {
   const Needs& maker = needs_[size_t(e.node)];
   if (!maker.known) return false;
@@ -65,7 +66,7 @@ Deadness::Needs Deadness::Work(int32_t i) const {
   return needs;
 }
 
-// What comes from both ways of one decision is there whenever that is made.
+// A merge of both branches of one decision is alive whenever the decision is made.
 Deadness::Needs Deadness::WorkMerge(int32_t i) const {
   const WorkNode& n = w_.nodes[size_t(i)];
   const Needs unknown{true, {{i, -1, -1}}};

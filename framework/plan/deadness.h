@@ -1,4 +1,5 @@
-// Which values outside of loops are dead in the same steps: by the ways that Switch nodes must take for them to be there. Threads: one.
+// Deadness: finds which values outside loops are dead in the same steps, by the Switch branches
+// that each value needs. Threads: one.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -12,14 +13,17 @@ namespace thalweg {
 class Deadness {
  public:
   explicit Deadness(const WorkGraph& w) : w_(w), loop_of_(w.nodes.size(), -1), needs_(w.nodes.size()) {}
-  // A loop whose exits are dead if its enters are, all of them together. What leaves others may be dead whenever it likes.
+  // Adds a loop whose exits are dead exactly if its enters are, all together. Nothing is assumed of
+  // the exits of other loops.
   void AddLoop(const std::vector<int32_t>& enters, const std::vector<int32_t>& exits);
   void Find();
-  // The nodes' outputs are there together, or dead together, in every step. REQUIRES: Find; nodes of the outermost frame, or enters of it.
+  // Returns true if in every step the outputs of the nodes are all alive or all dead. REQUIRES:
+  // Find; nodes of the outermost frame, or enters of it.
   bool Together(const std::vector<int32_t>& nodes) const;
 
  private:
-  // A way of a Switch: who decides, the output of that, and the way; or a node of which nothing is known, and -1, -1.
+  // A branch of a Switch: the deciding node, its output port, and the branch; or a node of which
+  // nothing is known, with -1, -1.
   struct Way {
     int32_t node, port, way;
     auto operator<=>(const Way&) const = default;
@@ -34,8 +38,8 @@ class Deadness {
   Needs WorkMerge(int32_t i) const;
 
   const WorkGraph& w_;
-  std::vector<std::vector<int32_t>> loops_;  // their enters
-  std::vector<int32_t> loop_of_;             // work node, an exit -> loop; -1: none
+  std::vector<std::vector<int32_t>> loops_;  // the enters of each loop
+  std::vector<int32_t> loop_of_;             // work node that is an exit -> loop; -1 if none
   std::vector<Needs> needs_;                 // per work node
 };
 

@@ -19,7 +19,7 @@
 namespace thalweg {
 namespace {
 
-// An int attribute "_priority", which ops do not have but nodes may.
+// Reads the int attribute "_priority", which nodes may have although ops do not declare it.
 int32_t PriorityOf(const Node& node) {
   auto it = node.extra_attrs().find("_priority");
   if (it == node.extra_attrs().end()) return 0;
@@ -32,7 +32,7 @@ int32_t PriorityOf(const Node& node) {
   return int32_t(std::clamp<int64_t>(value->ints()[0], INT32_MIN, INT32_MAX));
 }
 
-// Of a part: the highest of its nodes.
+// For a part, returns the highest priority of its nodes.
 int32_t PriorityOf(const WorkNode& x) {
   if (!x.part) return PriorityOf(*x.node);
   int32_t highest = INT32_MIN;
@@ -100,7 +100,8 @@ class Emitter {
   int32_t& ValueOf(const WorkEdge& e) { return value_of_[first_output_[size_t(e.node)] + size_t(e.port)]; }
   uint8_t& Held(const WorkEdge& e) { return held_[first_output_[size_t(e.node)] + size_t(e.port)]; }
 
-  // Held: the value must have a tensor of its own. A view of such a value passes the wish on to what it is a view of.
+  // Marks the values that must have a tensor of their own. A view of such a value passes the mark
+  // on to its source.
   void MarkHeld() {
     auto mark = [&](const WorkEdge& e) { Held(e) = 1; };
     for (const WorkEdge& e : w_.fetches) {
@@ -124,7 +125,7 @@ class Emitter {
     }
   }
 
-  // Whether a value that goes in or out is better copied than a tensor of its own.
+  // Returns true if copying an argument or result costs less than a tensor of its own.
   bool IsPassed(const WorkEdge& e) const {
     if (!plan_->takes_feeds || crossings_.any()) return false;  // some nodes are on devices with memory of their own
     const WorkNode& n = w_.nodes[size_t(e.node)];
@@ -136,7 +137,7 @@ class Emitter {
     return bytes.ok() && uint64_t(*bytes) <= kMostPassed;
   }
 
-  // What is fetched and has no tensor stays as it is until the step is over.
+  // A fetch that has no tensor keeps its memory until the step ends.
   void PassFetches() {
     std::vector<PlanValue>& values = plan_->values;
     const auto root = [&](int32_t v) { return size_t(values[size_t(v)].view_of < 0 ? v : values[size_t(v)].view_of); };
@@ -148,8 +149,8 @@ class Emitter {
     }
   }
 
-  // What leaves a device does so as soon as it is made, while its next kernels run, and makes room there; what comes to one does when it is
-  // first needed.
+  // Copies each output that leaves a device as soon as it is made, while the device's next kernels
+  // run, which frees memory there. A value that enters a device is copied when it is first needed.
   Status SendOutputs(int32_t work) {
     for (size_t o = 0; crossings_.any() && o < w_.nodes[size_t(work)].shapes.size(); ++o) {
       for (int32_t location : crossings_.WantedOf(size_t(work), o)) {
@@ -159,18 +160,19 @@ class Emitter {
     return Status();
   }
 
-  // edge: what the value is, wherever it lies.
+  // edge: the value's edge, in whatever memory the value lies.
   int32_t Add(const PlanValue& v, const WorkEdge& edge, Shape shape, Tensor constant = {}) {
     edges_.push_back(edge);
     maker_.push_back(-1);
     return AddValue(v, std::move(shape), std::move(constant), plan_.get(), &shapes_);
   }
-  // Where the value is made. REQUIRES: it is made already.
+  // Returns the location where the value is made. REQUIRES: it is made already.
   int32_t WhereIs(const WorkEdge& e) {
     const int32_t v = ValueOf(e);
     return v < 0 ? 0 : plan_->values[size_t(v)].location;
   }
-  // Of what a function hands on as it came: where it was copied to, unless the host reads it, so that the next call finds it there.
+  // Returns the location of a fetch. An argument that a function returns unchanged is taken from
+  // the location it was copied to, unless the host reads it, so that the next call finds it there.
   int32_t WhereItStays(const WorkEdge& e) {
     const int32_t v = ValueOf(e);
     if (w_.nodes[size_t(e.node)].node || v < 0 || plan_->values[size_t(v)].location != 0) return WhereIs(e);
@@ -184,7 +186,8 @@ class Emitter {
   }
   const Shape& ShapeOf(int32_t v) const { return shapes_.values[size_t(v)].shape; }
 
-  // The plan's value for an edge, in the memory of a location; adds the copies that this takes.
+  // Returns the plan's value for an edge, in the memory of a location; adds the copies that this
+  // takes.
   StatusOr<int32_t> ValueAt(const WorkEdge& e, int32_t location) {
     const WorkNode& n = w_.nodes[size_t(e.node)];
     int32_t& v = ValueOf(e);
@@ -210,7 +213,7 @@ class Emitter {
       return moved_[{v, location}] = Add(c, e, ShapeOf(v), *std::move(moved));
     }
     const bool between = from.location != 0 && location != 0;
-    if (between && !plan_->devices[size_t(from.location - 1)]->Reaches(*plan_->devices[size_t(location - 1)])) {  // by way of the host
+    if (between && !plan_->devices[size_t(from.location - 1)]->Reaches(*plan_->devices[size_t(location - 1)])) {  // through the host
       ASSIGN_OR_RETURN(int32_t on_host, ValueAt(e, 0));
       return moved_[{v, location}] = AddCopy(on_host, location, e);
     }
@@ -246,7 +249,7 @@ class Emitter {
     return to;
   }
 
-  // Inputs that copies make, or that may be on their way to a device.
+  // Records the inputs that copies make, or that may still be on their way to a device.
   void AddCopied(PlanNode* n) {
     for (int32_t v : n->in) {
       const int32_t m = maker_[size_t(v)];
@@ -256,7 +259,7 @@ class Emitter {
     }
   }
 
-  // `n`, the node about to be added, waits for whoever makes value v.
+  // Makes `n`, the node about to be added, wait for the maker of value v.
   void AddDependency(int32_t v, PlanNode* n) {
     int32_t m = maker_[size_t(v)];
     if (m < 0) return;
@@ -265,20 +268,21 @@ class Emitter {
   void AddOrder(int32_t before, PlanNode* n) {
     std::vector<int32_t>& next = plan_->nodes[size_t(before)].next;
     int32_t self = int32_t(plan_->nodes.size());
-    if (!next.empty() && next.back() == self) return;  // nodes are added in order, so it is nowhere else
+    if (!next.empty() && next.back() == self) return;  // nodes are added in order, so `self` is nowhere else
     next.push_back(self);
     ++n->pending;
   }
-  // Feeds, constants and views run nothing themselves: whoever reads them waits for what they wait for.
+  // Feeds, constants and views do not run: their readers wait for what they wait for.
   template <class F>
   void ForEachAwaited(int32_t work, F&& f) {
     const WorkNode& x = w_.nodes[size_t(work)];
     for (int32_t c : x.controls) f(leads_to_[size_t(c)]);
-    if (x.constant) return;  // what its inputs wait for does not concern it: see InferPass
+    if (x.constant) return;  // the node need not wait for what its inputs wait for: see InferPass
     for (const WorkEdge& e : x.in) f(leads_to_[size_t(e.node)]);
   }
-  // The node to wait for in place of `work`: the only one that it waits for itself where it runs nothing, so that nobody walks along
-  // chains of views. -1: none.
+  // Returns the node to wait for in place of `work`. If `work` does not run and waits for only one
+  // node, that is this one node, so that readers do not walk along chains of views. -1 if there is
+  // none.
   int32_t LeadsTo(int32_t work) {
     if (node_of_[size_t(work)] >= 0) return work;
     int32_t only = -1;
@@ -289,7 +293,8 @@ class Emitter {
     });
     return several ? work : only;
   }
-  // Control inputs, and those of the constants and views that are read.
+  // Adds dependencies on control inputs, and on those of the constants and views that the node
+  // reads.
   void AddControls(int32_t work, PlanNode* n) {
     const WorkNode& x = w_.nodes[size_t(work)];
     std::vector<int32_t> todo;
@@ -322,7 +327,7 @@ class Emitter {
       ValueOf({work, 0}) = Add(v, {work, 0}, x.shapes[0]);
       return Status();
     }
-    if (x.constant) return Status();  // made when somebody reads it
+    if (x.constant) return Status();  // added when some node reads it
     const Node& node = *x.node;
     const KernelDef& kernel = *x.kernel;
     int32_t device_location = LocationOf(x.device, plan_.get());
@@ -341,7 +346,7 @@ class Emitter {
     }
     if (MakeViews(x, work, n)) return Status();
 
-    // ValueAt may have added copy nodes, so only now is this node's own place known.
+    // ValueAt may have added copy nodes, so the index of this node is known only now.
     for (int32_t v : n.in) AddDependency(v, &n);
     AddCopied(&n);
     AddControls(work, &n);
@@ -365,7 +370,7 @@ class Emitter {
     } else {
       ASSIGN_OR_RETURN(n.run.state, states_->State(n.run, shapes));
     }
-    n.dynamic = !outputs_known || !known;  // the shape rule judges every step's sizes, also where nothing follows from them
+    n.dynamic = !outputs_known || !known;  // the shape rule checks the sizes of every step, even if no other shape depends on them
     uint64_t scratch = 0;
     if (known && outputs_known) {
       ASSIGN_OR_RETURN(scratch, PrepareScratch(n.run, shapes));
@@ -385,7 +390,7 @@ class Emitter {
       v.kind = block ? PlanValue::kBlock : PlanValue::kHeld;
       int32_t id = Add(v, {work, o}, s);
       if (s.known()) {
-        // A known shape that cannot be is an error now, not when memory is asked for.
+        // A known but impossible shape is an error now, not when memory is allocated.
         auto bytes = CountBytes(s.dims().data(), s.rank(), plan_->values[size_t(id)].dtype);
         if (!bytes.ok()) return Prefix(bytes.status(), n.title);
       }
@@ -405,7 +410,8 @@ class Emitter {
     shapes_.scratch.push_back({scratch, 0});
   }
 
-  // A node that only shows its input under other dims needs no run where the input is plan memory, a constant or a feed.
+  // A node that only shows its input under other dims need not run if the input is plan memory, a
+  // constant or a feed.
   bool MakeViews(const WorkNode& x, int32_t work, const PlanNode& n) {
     const Node& node = *x.node;
     if (node.n_out() == 0 || !x.controls.empty()) return false;
@@ -428,7 +434,7 @@ class Emitter {
       Tensor constant;
       if (v.kind == PlanValue::kConst) {
         auto t = shapes_.values[size_t(from[o])].constant.Reshape(x.shapes[o].dims().data(), x.shapes[o].rank());
-        if (!t.ok()) return false;  // the kernel will say what is wrong
+        if (!t.ok()) return false;  // the kernel will report the error
         constant = *std::move(t);
       } else if (v.kind == PlanValue::kFeed) {
         v.kind = PlanValue::kFeedView;
@@ -441,7 +447,7 @@ class Emitter {
     return true;
   }
 
-  // For reports.
+  // Notes for reports.
   void Note() {
     plan_->notes = std::move(w_.notes);
     for (const WorkNode& n : w_.nodes) {
@@ -454,13 +460,13 @@ class Emitter {
   std::unique_ptr<Plan> plan_;
   Crossings crossings_;
   PlanShapes shapes_;
-  std::vector<size_t> first_output_;                      // work node -> its first output in the next two
-  std::vector<int32_t> value_of_;                         // output -> value, where it is made
-  std::vector<uint8_t> held_;                             // output -> it must have a tensor of its own
+  std::vector<size_t> first_output_;                      // work node -> its first output in the next two vectors
+  std::vector<int32_t> value_of_;                         // output -> value in the memory where it is made
+  std::vector<uint8_t> held_;                             // output -> whether it must have a tensor of its own
   std::vector<int32_t> node_of_;                          // work node -> plan node
-  std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1: none
-  std::vector<int32_t> maker_;                            // value -> plan node, -1: none
-  std::vector<WorkEdge> edges_;                           // value -> what it is, wherever it lies
+  std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1 if none
+  std::vector<int32_t> maker_;                            // value -> plan node, -1 if none
+  std::vector<WorkEdge> edges_;                           // value -> its edge, in whatever memory it lies
   std::map<std::pair<int32_t, int32_t>, int32_t> moved_;  // value, location -> the copy there
 };
 

@@ -1,5 +1,5 @@
-// From the work graph, placed, to the flat plan: copies between devices, kinds of values, order, in-place pairs, offsets, engine.
-// Of graphs with control flow: emit_frames.h. Threads: one.
+// Converts the placed work graph to the flat plan: copies between devices, kinds of values, order,
+// in-place pairs, offsets, engine. emit_frames.h handles graphs with control flow. Threads: one.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace thalweg {
 
-// *edges: per value of the plan, what it is, wherever it lies. Errors: INVALID_ARGUMENT for sizes that cannot be; RESOURCE_EXHAUSTED; what
-// kernels say.
+// *edges: per value of the plan, the edge that it holds, in whatever memory it lies. Errors:
+// INVALID_ARGUMENT for impossible sizes; RESOURCE_EXHAUSTED; the errors of kernels.
 StatusOr<std::unique_ptr<Plan>> Emit(WorkGraph* w, StateCache* states, std::vector<WorkEdge>* edges);
 
 }  // namespace thalweg

@@ -46,10 +46,11 @@ class FrameEmitter {
 
  private:
   FramePlan::Node& At(int32_t node) { return frames_->nodes[size_t(node)]; }
-  // What is there before anything runs: a feed, or a constant that waits for nothing.
+  // Returns true if the value exists before any node runs: a feed, or a constant that waits for
+  // nothing.
   bool IsFixed(const WorkNode& n) const { return !n.node || (n.constant && n.controls.empty()); }
 
-  // It hands its only input on, which needs no kernel.
+  // Returns true if the node forwards its only input, which needs no kernel.
   static bool Passes(const WorkNode& n) { return n.node->op().algebra.passes == 0 && n.in.size() == 1 && n.device->host_memory(); }
 
   int32_t Add(const PlanValue& v, Shape shape, Tensor constant = {}) {
@@ -68,7 +69,8 @@ class FrameEmitter {
   int32_t& WhereIs(const WorkEdge& e) { return where_[size_t(e.node)][size_t(e.port)]; }
   static bool Decides(const WorkNode& n) { return n.node && !n.dead && !n.constant && n.flow != Flow::kNone; }
 
-  // What decides hands values on where they are. Only from host memory to a device's may such a value move, so this ends.
+  // Control-flow nodes forward values in the memory where they are. Such a value may move only from
+  // host memory to a device, so the iteration ends.
   void FindLocations() {
     where_.resize(w_.nodes.size());
     wants_.resize(w_.nodes.size());
@@ -98,7 +100,7 @@ class FrameEmitter {
     }
   }
 
-  // The node's outputs are where its first input is, or, of a merge, any.
+  // Puts the node's outputs where its first input is, or, for a merge, any input.
   bool HandOn(int32_t work) {
     const WorkNode& x = w_.nodes[size_t(work)];
     if (x.flow == Flow::kLoopCond || x.flow == Flow::kControlTrigger || WhereIs({work, 0})) return false;
@@ -113,7 +115,8 @@ class FrameEmitter {
     return true;
   }
 
-  // What comes into a loop, or round it, is where it is needed: so it is copied before, and what stays the same is copied once.
+  // A value that enters a loop, or comes round it, is placed where it is needed: so it is copied
+  // before the loop, and an invariant is copied once.
   bool CallFor(const WorkNode& x, size_t k, int32_t there) {
     const WorkEdge e = InputOf(x, k);
     const Flow from = w_.nodes[size_t(e.node)].flow;
@@ -123,7 +126,7 @@ class FrameEmitter {
     return true;
   }
 
-  // What a kernel gives wherever it lies comes to the first device where it is needed.
+  // If a kernel may give a value in any memory, the value goes to the first device that needs it.
   bool Land(const WorkEdge& e, int32_t there) {
     NodeRun& run = runs_[size_t(e.node)];
     if (!there || WhereIs(e) || run.anywhere_out.empty() || !run.anywhere_out[size_t(e.port)]) return false;
@@ -136,7 +139,7 @@ class FrameEmitter {
 
   static WorkEdge InputOf(const WorkNode& x, size_t k) { return !x.back.empty() && x.back[k].node >= 0 ? x.back[k] : x.in[k]; }
 
-  // A constant in the memory of a location.
+  // Returns a constant in the memory of a location.
   StatusOr<int32_t> ConstantAt(const WorkEdge& e, int32_t location) {
     const int32_t v = ValueOf(e);
     if (location == 0) return v;
@@ -152,13 +155,14 @@ class FrameEmitter {
     return it->second = Add(c, constant.shape(), *std::move(moved));
   }
 
-  // The node that copies the value there. Two devices that do not reach each other do it by way of the host.
+  // Returns the node that copies the value there. Two devices that do not reach each other copy
+  // through the host.
   int32_t CopyOf(const WorkEdge& e, int32_t location) {
     auto [it, is_new] = moved_.emplace(std::make_tuple(e.node, e.port, location), -1);
     if (!is_new) return it->second;
     const WorkNode& x = w_.nodes[size_t(e.node)];
     const auto device = [&](int32_t l) { return plan_->devices[size_t(l) - 1]; };
-    int32_t here = WhereIs(e), before = -1;  // -1: the node itself
+    int32_t here = WhereIs(e), before = -1;  // -1: the node that made the value
     if (here && location && !device(here)->Reaches(*device(location))) {
       before = CopyOf(e, 0);
       here = 0;
@@ -237,7 +241,7 @@ class FrameEmitter {
     return value_of_[size_t(e.node)][size_t(e.port)] = AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)], WhereIs(e));
   }
 
-  // Kernel, state, scratch, and what of the shapes only running tells.
+  // Sets kernel, state and scratch, and whether only running tells some of the shapes.
   Status SetKernel(const WorkNode& x, PlanNode* n) {
     n->run = std::move(runs_[size_t(&x - w_.nodes.data())]);
     if (Status s = CheckHandles(n->run); !s.ok()) return Prefix(s, StrCat(x.node->title(), ":"));
@@ -255,7 +259,7 @@ class FrameEmitter {
       known = CountBytes(x.shapes[o].dims().data(), x.shapes[o].rank(), x.out_types[o]).ok();
     }
     ASSIGN_OR_RETURN(n->run.state, states_->State(n->run, shapes));
-    // A node that is not reached may have any sizes: what is wrong with them is told when it runs.
+    // A node that is never reached may have any sizes, so errors in them are reported when it runs.
     auto scratch = known ? PrepareScratch(n->run, shapes) : StatusOr<uint64_t>(uint64_t{0});
     n->dynamic = !known || !scratch.ok();
     scratch_ = n->dynamic ? 0 : *scratch;
@@ -264,7 +268,8 @@ class FrameEmitter {
     return Status();
   }
 
-  // The node, which is about to be added, waits for its inputs and control inputs. Answers its number.
+  // Makes the node, which is about to be added, wait for its inputs and control inputs. Returns its
+  // number.
   int32_t Connect(const WorkNode& x, PlanNode* n, FramePlan::Node* f) {
     f->flow = x.flow;
     f->constant = x.constant;
@@ -292,8 +297,9 @@ class FrameEmitter {
 
   static bool IsBack(const WorkNode& x, size_t i) { return !x.back.empty() && x.back[i].node >= 0; }
 
-  // Who gives the node its inputs, in the memory where it wants them; adds the nodes that this takes. A merge tells inputs apart by which
-  // comes, so what is there before anything runs must come, too.
+  // Finds the maker of each input, in the memory where the node wants it; adds the nodes that this
+  // takes. A merge distinguishes its inputs by which one arrives, so even a value that exists from
+  // the beginning must be sent to it.
   Status FindSources(int32_t work, const NodeRun& run) {
     const WorkNode& x = w_.nodes[size_t(work)];
     sources_.clear();
@@ -322,19 +328,19 @@ class FrameEmitter {
     return Status();
   }
 
-  // Of the node that is about to be added, whose number it answers.
+  // Adds the control edges of the node that is about to be added. Returns its number.
   int32_t AddControls(const WorkNode& x) {
     const int32_t self = int32_t(plan_->nodes.size());
     for (int32_t c : x.controls) {
       const int32_t before = node_of_[size_t(c)];
-      if (before < 0) continue;  // it is there before anything runs
+      if (before < 0) continue;  // it exists before any node runs
       At(before).then.push_back({self, FramePlan::kControl});
       plan_->nodes[size_t(before)].next.push_back(self);
     }
     return self;
   }
 
-  // Hands on what is there before anything runs. Answers the node.
+  // Adds a node that sends a value which exists before any node runs. Returns its number.
   int32_t AddSource(const WorkEdge& e, int32_t value) {
     const WorkNode& x = w_.nodes[size_t(e.node)];
     PlanNode n;
@@ -394,7 +400,7 @@ class FrameEmitter {
     return Status();
   }
 
-  // Where in an iteration's arrays each node has its part, and what it waits for.
+  // Assigns each node its place in an iteration's arrays, and counts the inputs that it waits for.
   void Count() {
     std::vector<int32_t> waits(frames_->nodes.size(), 0);
     for (const FramePlan::Node& f : frames_->nodes) {
@@ -435,19 +441,19 @@ class FrameEmitter {
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<FramePlan> frames_;
   PlanShapes shapes_;
-  std::vector<int32_t> node_of_;                // work node -> plan node, -1: none
-  std::vector<std::vector<int32_t>> value_of_;  // work node, output -> value, -1: none yet
+  std::vector<int32_t> node_of_;                // work node -> plan node, -1 if none
+  std::vector<std::vector<int32_t>> value_of_;  // work node, output -> value, -1 if none yet
   std::vector<std::vector<int32_t>> where_;     // work node, output -> location
   std::vector<std::vector<int32_t>> wants_;     // work node, input -> location
   std::vector<NodeRun> runs_;                   // per work node with a kernel, until it is emitted
-  // Constants (values) and what is copied (nodes) by work node, output and where to.
+  // Constants (values) and copies (nodes) by work node, output and destination.
   std::map<std::tuple<int32_t, int32_t, int32_t>, int32_t> moved_;
   struct Source {
-    int32_t value = -1, node = -1;  // node -1: the value is there before anything runs, or comes round
+    int32_t value = -1, node = -1;  // node -1: the value exists before any node runs, or comes round the loop
     size_t port = 0;
   };
   std::vector<Source> sources_;  // per input of the node that is being connected
-  uint64_t scratch_ = 0;         // of the kernel that was set last
+  uint64_t scratch_ = 0;         // of the kernel that SetKernel set last
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The plan of a graph with control flow, from the work graph after all passes. Its values are tensors of their own: how many of them there
-// are only running tells.
+// Makes the plan of a graph with control flow from the work graph after all passes. Each of its
+// values has its own tensor, because only running tells how many there are.
 #pragma once
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-// REQUIRES: w->flow. Errors: UNIMPLEMENTED for nodes on devices whose memory is not the host's.
+// REQUIRES: w->flow. Errors: UNIMPLEMENTED for nodes on devices whose memory is not host memory.
 StatusOr<std::unique_ptr<Plan>> EmitFrames(WorkGraph* w, StateCache* states);
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
-// Which frame every node is in, and whether the graph's control flow can work at all. Frames are static here: a loop in a loop is one
-// frame, however many times it is run.
+// Finds the frame of every node and checks that the graph's control flow can work at all. Frames
+// are static here: a loop inside a loop is one frame, however many times it runs.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -28,7 +28,6 @@ class FrameFinder {
   }
 
  private:
-  // "frame 'loop'".
   std::string Name(int32_t frame) const { return frame == 0 ? "no frame" : StrCat("frame '", Shown(w_.frames[size_t(frame)].name), "'"); }
   std::string NameOf(const WorkNode& n) const { return n.node ? n.node->name() : w_.signature->feeds[size_t(n.feed)].text(); }
 

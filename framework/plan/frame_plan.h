@@ -1,5 +1,6 @@
-// FramePlan: what the engine for control flow (runtime/frame_run.h) needs of a plan beside its nodes: which frame each is in, who is
-// given its outputs, and what an iteration has to count. Immutable.
+// FramePlan: the data of a plan, beside its nodes, that the engine for control flow
+// (runtime/frame_run.h) needs: the frame of each node, the receivers of its outputs, and the counts
+// of an iteration. Immutable.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,47 +11,48 @@
 namespace thalweg {
 
 struct FramePlan {
-  // Input `input` of a node; kControl: a control edge.
+  // Input `input` of a node; kControl means a control edge.
   struct Target {
     int32_t node = -1, input = 0;
   };
   static constexpr int32_t kControl = -1;
 
-  // What a node has yet to wait for. Of a merge: twice its control inputs, and 1 until some input has come.
+  // The inputs that a node still waits for. For a merge, `pending` is twice its control inputs,
+  // plus 1 until some input has arrived.
   struct Count {
     int32_t pending = 0;
-    int32_t dead = 0;  // inputs that turned out dead
+    int32_t dead = 0;  // number of inputs that turned out dead
   };
 
   struct Node {
-    Flow flow = Flow::kNone;                // kNone: a kernel, or values that are known
-    bool constant = false;                  // its outputs are known; it only says when
-    bool invariant = false;                 // an Enter whose value is there in all iterations
-    bool watched = false;                   // a target: it has to have run, or be dead
-    bool sends = false;                     // to another process, which hears of dead values, too
-    int32_t frame = 0;                      // it runs in
-    int32_t into = 0;                       // the frame that its outputs are in
-    int32_t index = 0;                      // of its Count in an iteration
-    int32_t first_token = 0;                // of its inputs in an iteration
-    std::vector<int32_t> fixed;             // per input: the value that is there from the beginning, a feed or a constant; -1: it is given
+    Flow flow = Flow::kNone;     // kNone: a kernel, or known values
+    bool constant = false;       // its outputs are known; the node only tells when they are available
+    bool invariant = false;      // an Enter whose value is available in all iterations
+    bool watched = false;        // a target: it must have run, or be dead
+    bool sends = false;          // it sends to another process, which is told of dead values too
+    int32_t frame = 0;           // the frame where the node runs
+    int32_t into = 0;            // the frame of its outputs
+    int32_t index = 0;           // index of its Count in an iteration
+    int32_t first_token = 0;     // index of its first input among the tokens of an iteration
+    std::vector<int32_t> fixed;  // per input: the value available from the beginning, a feed or a constant; -1 if another node produces it
     std::vector<std::vector<Target>> next;  // per output
-    std::vector<Target> then;               // by control edges
-    std::vector<int32_t> fetched;           // per output: the value where a fetch looks for it, -1: none does
+    std::vector<Target> then;               // targets of its control edges
+    std::vector<int32_t> fetched;           // per output: the value that a fetch reads, -1 if none does
   };
 
   struct Frame {
-    std::string name;  // "": all that is in no loop
+    std::string name;  // "" for the nodes outside all loops
     int32_t parent = -1;
-    int32_t parallel = 1;        // iterations that may be under way at once
-    int32_t enters = 0;          // nodes that lead into it
-    int32_t tokens = 0;          // inputs of all its nodes
-    std::vector<Count> counts;   // at the beginning of an iteration
+    int32_t parallel = 1;        // iterations that may run at the same time
+    int32_t enters = 0;          // number of nodes that lead into it
+    int32_t tokens = 0;          // number of inputs of all its nodes
+    std::vector<Count> counts;   // counts at the beginning of an iteration
     std::vector<int32_t> nodes;  // by index
   };
 
   std::vector<Node> nodes;     // per node of the plan
   std::vector<Frame> frames;   // the first is the graph itself
-  std::vector<int32_t> roots;  // nodes that wait for nothing
+  std::vector<int32_t> roots;  // nodes that wait for no other
 };
 
 }  // namespace thalweg

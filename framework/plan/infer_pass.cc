@@ -16,9 +16,9 @@ bool IsSmall(const Shape& s) {
   return n.ok() && *n <= kSmallValue;
 }
 
-// Nothing that reaches the node differs from what the graph knew when it was built.
+// Returns true if the node's inputs do not differ from what the graph knew when it was built.
 bool Unchanged(const WorkGraph& w, const WorkNode& n) {
-  if (!n.in.empty() && &n.node->origin() != n.node) return false;  // the graph knows references where it takes handles
+  if (!n.in.empty() && &n.node->origin() != n.node) return false;  // the graph has references for inputs that are handles here
   for (size_t i = 0; i < n.in.size(); ++i) {
     const WorkNode& p = w.nodes[size_t(n.in[i].node)];
     const Edge& e = n.node->inputs()[i];
@@ -47,7 +47,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   if (!s.ok()) return OfNode(node, Prefix(s, StrCat(n->within, node.title(), ":")));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);
-  for (int32_t o = 0; CallsFunctions(node.op()) && o < node.n_out(); ++o) {  // the rule does not know what the functions said
+  for (int32_t o = 0; CallsFunctions(node.op()) && o < node.n_out(); ++o) {  // the rule does not know the shapes of the functions
     auto both = MergeShapes(n->shapes[size_t(o)], node.shape(o));
     if (both.ok()) n->shapes[size_t(o)] = *std::move(both);
   }
@@ -55,7 +55,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   for (const Shape& out : n->shapes) {
     if (out.known() && !IsSmall(out)) return Status();
   }
-  // A node that fails here fails again, with its message, when it runs.
+  // A node that fails here fails again when it runs, and then reports the error.
   auto known = EvaluateOnHost(w->runtime(), node, shapes, values, w->options->budget);
   if (!known.ok()) return Status();
   n->values = *std::move(known);
@@ -63,7 +63,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   return Status();
 }
 
-// Takes over what the graph knows, or works out what the shapes and values of the inputs say.
+// Copies the results that the graph knows, or infers them from the shapes and values of the inputs.
 Status InferOne(WorkGraph* w, WorkNode* n) {
   if (n->node->op().role != "const" && !Unchanged(*w, *n)) return InferNode(w, n);
   n->handles = n->node->handles();
@@ -80,8 +80,9 @@ void MarkConstant(const WorkGraph& w, WorkNode* n) {
   if (n->open) {
     for (HandleInfo& h : n->handles) h.shape = Shape();
   }
-  // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays. What
-  // follows from a branch or a loop is only there where that runs.
+  // A value that follows from a node with control inputs, even from the shape of its output, must
+  // wait for these inputs too, so its node stays. A value inside a branch or a loop exists only if
+  // that runs.
   bool waits = n->flow != Flow::kNone || (w.flow && n->node->op().role == "recv");
   for (const WorkEdge& e : n->in) {
     const WorkNode& p = w.nodes[size_t(e.node)];
@@ -91,13 +92,14 @@ void MarkConstant(const WorkGraph& w, WorkNode* n) {
   n->ordered = waits || !n->controls.empty();
   n->constant = !n->values.empty() && !n->node->op().stateful && !waits;
   for (const Tensor& v : n->values) n->constant = n->constant && v;
-  // Without optimisation only true constants stay constants; shape rules still know the other values.
+  // Without optimisation only true constants stay constants; shape rules still see the other
+  // values.
   if (!w.options->optimize && n->node->op().role != "const") n->constant = false;
 }
 
 // ---- Branches and loops ----
 
-// The sizes that both have in common.
+// Returns the dims that both shapes share.
 Shape InCommon(const Shape& a, const Shape& b) {
   if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape();
   std::vector<int64_t> dims(a.dims().begin(), a.dims().end());
@@ -107,7 +109,8 @@ Shape InCommon(const Shape& a, const Shape& b) {
   return Shape(std::move(dims));
 }
 
-// Of a merge with a loop: what enters, and as far as is known by now, what comes round.
+// Infers a merge with a loop from the values that enter and, as far as they are known, from those
+// that come round.
 void InferLoop(const WorkGraph& w, WorkNode* n) {
   Shape shape;
   HandleInfo handle;
@@ -120,7 +123,7 @@ void InferLoop(const WorkGraph& w, WorkNode* n) {
     handle = first ? p.handle(n->in[i].port) : HandleInfo();
     first = false;
   }
-  if (!n->shapes.empty()) {  // of the round before
+  if (!n->shapes.empty()) {  // of the previous round
     shape = InCommon(shape, n->shapes[0]);
     if (!n->handle(0).known()) handle = HandleInfo();
   }
@@ -128,7 +131,8 @@ void InferLoop(const WorkGraph& w, WorkNode* n) {
   n->handles = {std::move(handle), HandleInfo()};
 }
 
-// What comes round has another shape than was known so far: the merge knows less, and what follows from it is worked out again.
+// If a value that comes round has another shape than was known so far, the merge drops that
+// knowledge, and the shapes that depend on it are inferred again.
 bool Widen(const WorkGraph& w, WorkNode* n) {
   bool widened = false;
   for (const WorkEdge& e : n->back) {
@@ -151,8 +155,9 @@ void KnowNothing(WorkNode* n) {
   for (Tensor& v : n->values) v.reset();
 }
 
-// Until the shapes of loops are those of all their iterations. Each round makes a merge know less; after some, all merges of loops know
-// nothing, so that no graph can ask for many rounds.
+// Repeats until the shapes of loops hold for all their iterations. Each round makes a merge know
+// less. After kMostRounds, merges of loops that still change know nothing, so no graph can ask for
+// many rounds.
 Status InferLoops(WorkGraph* w) {
   constexpr int kMostRounds = 8;
   bool again = true;
@@ -191,7 +196,8 @@ Status InferPass(WorkGraph* w) {
 }
 
 Status FoldPass(WorkGraph* w) {
-  // Larger results than shape rules want, up to what is not worth computing again in each step but not worth keeping either.
+  // The limit is larger than that of shape rules: results up to this size are worth keeping instead
+  // of computing them in each step.
   constexpr uint64_t kMostBytes = 16u << 20;
   for (WorkNode& n : w->nodes) {
     if (!n.node || n.constant || n.in.empty() || n.values.empty() || n.node->op().stateful || n.node->op().once) continue;
@@ -218,7 +224,7 @@ Status FoldPass(WorkGraph* w) {
     if (!known.ok()) continue;
     uint64_t bytes = 0;
     for (const Tensor& t : *known) bytes += t.bytes();
-    // A small recipe for a large tensor (Fill, Tile) is cheaper to run than to hold.
+    // A small recipe for a large tensor (Fill, Tile) is cheaper to run than its result is to keep.
     if (bytes > kMostBytes || (bytes > 65536 && bytes > 4 * in_bytes)) continue;
     n.values = *std::move(known);
     n.constant = true;

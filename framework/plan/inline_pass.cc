@@ -1,6 +1,7 @@
-// Calls of functions become the nodes of the function: of those that have neither effects nor control flow, call nothing that stays a call,
-// and read all that they are given, so that nothing is run that was not, and nothing left out that was. If and Case are calls where it is
-// known what they choose. Values and messages stay as they are; what a node came with is told by WorkNode::within.
+// Replaces calls of functions by the functions' nodes. A function is inlined if its nodes have
+// neither effects nor control flow, call no function that stays a call, and read all arguments; so
+// exactly the same nodes run as before. If and Case are calls if their choice is known. Values and
+// messages do not change; WorkNode::within tells the calls that a node came from.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -17,13 +18,13 @@
 namespace thalweg {
 namespace {
 
-// A graph that calls much in few words must not become any size.
+// A short graph with many calls must not grow without limit.
 constexpr size_t kMostNodes = 10000;
 
 // The values of a node's inputs, as far as they are known.
 using Known = std::vector<const Tensor*>;
 
-// Whether a condition holds; -1: it is none that is known.
+// Returns whether a condition holds; -1 if `t` is no known condition.
 int32_t Truth(const Tensor* t) {
   if (!t || !*t || t->shape().rank() != 0) return -1;
   switch (t->dtype()) {
@@ -34,7 +35,7 @@ int32_t Truth(const Tensor* t) {
   }
 }
 
-// The function that the node is sure to call; "": there is none.
+// Returns the function that the node is sure to call; "" if there is none.
 std::string Called(const Node& n, const Known& known) {
   const std::string_view role = n.op().stateful ? std::string_view() : CallRole(n.op());
   if (role == "call") return n.FindAttr("f")->strings()[0];
@@ -56,12 +57,12 @@ Known KnownOf(const Node& n) {
   return known;
 }
 
-// What of a function is run in the place of a call.
+// The nodes of a function that run in place of a call.
 struct Body {
   std::shared_ptr<const Function> function;
   std::vector<const Node*> nodes;  // in order, without arguments
-  int32_t height = 0;              // calls within each other; 0: it stays a call
-  size_t size = 0;                 // nodes that it becomes in the end
+  int32_t height = 0;              // depth of nested calls; 0 if it stays a call
+  size_t size = 0;                 // number of nodes after all inlining
 };
 
 class Bodies {
@@ -70,7 +71,7 @@ class Bodies {
 
   const Body& Of(const std::string& name) {
     auto [at, is_new] = all_.try_emplace(name);
-    if (!is_new) return at->second;  // one that is met again on the way calls itself: its height is 0 then
+    if (!is_new) return at->second;  // a function that is found again on the way calls itself: its height is still 0 then
     ++depth_;
     if (depth_ <= kMostInlined) Fill(name, &at->second);
     --depth_;
@@ -120,7 +121,7 @@ class Bodies {
   int32_t depth_ = 0;
 };
 
-// Every value of shape s has what `wide` says.
+// Returns true if every value of shape s satisfies `wide`.
 bool Holds(const Shape& wide, const Shape& s) {
   if (!wide.has_rank()) return true;
   if (!s.has_rank() || s.rank() != wide.rank()) return false;
@@ -178,7 +179,7 @@ class Inliner {
     return outputs;
   }
 
-  // What the call becomes. NULL: it stays.
+  // Returns the body that replaces the call; NULL if the call stays.
   const Body* BodyOf(const WorkNode& x) {
     if (!CallsFunctions(x.node->op()) || x.node->n_out() == 0 || !x.node->device().empty()) return nullptr;
     Known known;
@@ -194,7 +195,7 @@ class Inliner {
     return &body;
   }
 
-  // The arguments are sure to be what the function was made for.
+  // Returns true if the arguments certainly fit the function.
   static bool Fits(const Function& f, const Node& call) {
     const int32_t first = FirstArgument(call);
     if (int32_t(f.args().size()) != call.n_in() - first || int32_t(f.results().size()) != call.n_out()) return false;
@@ -241,9 +242,9 @@ class Inliner {
   WorkGraph& w_;
   Bodies bodies_;
   size_t added_ = 0;
-  std::vector<const Node*> nodes_;              // that there were
-  std::vector<std::vector<WorkEdge>> outputs_;  // of the nodes that there were
-  std::vector<std::vector<int32_t>> over_;      // whose end is the end of such a node
+  std::vector<const Node*> nodes_;              // the nodes before inlining
+  std::vector<std::vector<WorkEdge>> outputs_;  // per such node
+  std::vector<std::vector<int32_t>> over_;      // per such node: the nodes whose end is its end
 };
 
 }  // namespace
@@ -252,7 +253,7 @@ Status InlinePass(WorkGraph* w) {
   const auto library = w->graph->functions();
   if (w->flow || !library || !Inliner::MayInline(*w)) return Status();
   Inliner(w, library.get()).Run();
-  return GuardPass(w);  // what came in may do no more here than in a function
+  return GuardPass(w);  // inlined nodes may do no more here than in a function
 }
 
 }  // namespace thalweg

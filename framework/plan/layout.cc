@@ -12,7 +12,8 @@
 namespace thalweg {
 namespace {
 
-// Up to here the exact "is over before" relation is worth its n^2 bits; counted plans of more nodes reuse no memory across branches.
+// Up to this number the exact "ends before" relation is worth its n^2 bits; counted plans of more
+// nodes reuse no memory across branches.
 constexpr size_t kMostBatches = 4096;
 
 class Layout {
@@ -36,7 +37,7 @@ class Layout {
       if (s_.scratch[i].bytes) PlaceScratch(int32_t(i));
     }
     FindPeak();
-    // Where nothing is known to be over before anything else, each has a place of its own.
+    // If nothing is known to end before anything else, each value has a place of its own.
     const bool apart = side_by_side_ && !order_;
     s_.block_bytes.clear();
     for (auto& list : storages_) {
@@ -64,7 +65,7 @@ class Layout {
   Storage& At(const Place& p) { return storages_[size_t(p.location)][size_t(p.index)]; }
   int32_t Root(int32_t v) const { return p_.values[size_t(v)].view_of < 0 ? v : p_.values[size_t(v)].view_of; }
 
-  // Behind the others, of host memory, in cache lines of their own.
+  // Passed values lie behind the others, in host memory, each in its own cache lines.
   static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
   void PlacePassed() {
     uint64_t end = s_.block_bytes[0];
@@ -79,7 +80,7 @@ class Layout {
     }
   }
 
-  // Who reads the memory of each value, views included, each once and in order.
+  // Lists the readers of each value's memory, views included, each once and in order.
   void ListReaders() {
     std::vector<int32_t> last(p_.values.size(), -1);
     auto each = [&](auto&& f) {
@@ -102,7 +103,7 @@ class Layout {
     each([&](size_t root, int32_t node) { readers_[slices_[root].end++] = node; });
   }
 
-  // A plan without batches counts its nodes: each is a batch of its own.
+  // A plan without batches counts its nodes, so each node is a batch of its own.
   void FindBefore() {
     const size_t n = p_.batches.empty() ? p_.nodes.size() : p_.batches.size();
     if (n > kMostBatches) return;
@@ -114,12 +115,13 @@ class Layout {
       std::fill(order_->batch.begin() + p_.batches[b].begin, order_->batch.begin() + p_.batches[b].end, int32_t(b));
     }
   }
-  bool Before(int32_t a, int32_t b) const {  // a is certainly over when b starts
+  bool Before(int32_t a, int32_t b) const {  // a has certainly ended when b starts
     if (!side_by_side_) return a < b;
     return order_ && order_->Before(a, b);
   }
 
-  // Who touches the storage from now on: a node, and the readers of the value that it has put there.
+  // Sets the nodes that use the storage from now on: a node, and the readers of the value that it
+  // put there.
   void SetUsers(Storage* s, int32_t node, const Slice& readers) {
     s->users.clear();
     if (!side_by_side_) {
@@ -139,7 +141,8 @@ class Layout {
     if (value.in_place_of >= 0) {
       const size_t old = size_t(Root(value.in_place_of));
       place_[size_t(v)] = place_[old];
-      // Whoever used the memory so far is over before this node, so only this node and what follows still counts.
+      // All earlier users of the memory have ended before this node, so only this node and its
+      // readers count.
       SetUsers(&At(place_[size_t(v)]), node, slices_[size_t(v)]);
       return;
     }
@@ -167,7 +170,7 @@ class Layout {
     storages_[location].push_back(std::move(s));
   }
 
-  // The input whose memory output o may take over; -1: none.
+  // Returns the input whose memory output o may take over; -1 if there is none.
   int32_t InPlaceInput(int32_t self, size_t o) {
     const PlanNode& n = p_.nodes[size_t(self)];
     if (n.kind != PlanNode::kKernel) return -1;
@@ -184,11 +187,12 @@ class Layout {
       if (in.kind != PlanValue::kBlock || in.location != p_.values[size_t(out)].location) continue;
       if (s_.values[size_t(x)].bytes != bytes || bytes == 0) continue;
       const Place place = place_[size_t(Root(x))];
-      // From the end: of many readers the last one tells most often.
+      // Goes from the end: of many readers, the last one usually decides.
       const Slice readers = slices_[size_t(Root(x))];
       bool last = true;
       for (uint32_t r = readers.end; last && r-- > readers.begin;) last = readers_[r] == self || Before(readers_[r], self);
-      // The node must not read the same memory through another input, nor have given it to another output.
+      // The node must not read the same memory through another input, nor have given it to another
+      // output.
       int32_t uses = 0;
       for (int32_t v : n.in) uses += place_[size_t(Root(v))] == place;
       for (size_t p = 0; p < o; ++p) uses += place_[size_t(n.out[p])] == place;
@@ -197,7 +201,7 @@ class Layout {
     return -1;
   }
 
-  // What lives together in the order of the nodes.
+  // Computes the most bytes that are live together when nodes run in order.
   void FindPeak() {
     std::vector<int64_t> change(p_.nodes.size() + 1, 0);
     for (const auto& list : storages_) {
@@ -216,7 +220,7 @@ class Layout {
   PlanShapes& s_;
   bool side_by_side_ = false;
   uint64_t passed_bytes_ = 0;
-  std::optional<BatchOrder> order_;  // side by side, if it is known
+  std::optional<BatchOrder> order_;  // set if nodes run side by side and the order is known
   std::vector<Slice> slices_;        // per value that is no view
   std::vector<int32_t> readers_;
   std::vector<std::vector<Storage>> storages_;  // per location, in the order of their makers
@@ -224,22 +228,22 @@ class Layout {
   std::vector<std::pair<int32_t, Place>> scratch_;
 };
 
-// It may take any time, however little it is given.
+// Returns true if the node may run for any time, however small its inputs are.
 bool IsLoop(const PlanNode& n) {
   if (n.kind != PlanNode::kKernel || n.part || !n.run.node) return false;
   const std::string_view role = CallRole(n.run.node->op());
   return role == "while" || role == "for";
 }
 
-// Of two loops neither waits for the other.
+// Returns true if two loops do not wait for each other.
 bool HasLoopsSideBySide(const Plan& plan) {
-  constexpr size_t kMany = 16;  // some of so many do
+  constexpr size_t kMany = 16;  // among so many, some are certainly independent
   std::vector<size_t> loops;
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     if (IsLoop(plan.nodes[i])) loops.push_back(i);
   }
   if (loops.size() < 2 || loops.size() > kMany) return loops.size() > kMany;
-  // In order, each has to follow the one before it.
+  // In sequence, each loop has to follow the one before it.
   for (size_t l = 0; l + 1 < loops.size(); ++l) {
     std::vector<uint8_t> follows(plan.nodes.size(), 0);
     follows[loops[l]] = 1;
@@ -251,7 +255,8 @@ bool HasLoopsSideBySide(const Plan& plan) {
   return false;
 }
 
-// Some nodes can run side by side, and what they touch outweighs the hand-over. Loops inside kernels use the threads either way.
+// Returns true if some nodes can run side by side and the bytes they touch outweigh the hand-over.
+// Loops inside kernels use the threads either way.
 bool WorthSharing(const Plan& plan, const PlanShapes& shapes) {
   std::vector<int32_t> depth(plan.nodes.size(), 0);
   std::map<int32_t, int32_t> heavy_at;
@@ -284,7 +289,7 @@ uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes) {
 }
 
 bool IsLong(const PlanNode& n, const PlanShapes& shapes) {
-  constexpr uint64_t kLong = 1 << 20;  // bytes touched: as long as it takes to wake somebody and more
+  constexpr uint64_t kLong = 1 << 20;  // bytes touched: longer than waking a thread takes
   return IsLoop(n) || BytesTouched(n, shapes) > kLong;
 }
 

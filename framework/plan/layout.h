@@ -1,23 +1,27 @@
-// Where the planned values of a step lie, and which engine suits a plan: what depends on sizes. Threads: one.
+// Places the planned values of a step in memory and chooses the engine for a plan: the decisions
+// that depend on sizes. Threads: one.
 #pragma once
 #include "framework/plan/plan.h"
 
 namespace thalweg {
 
-// Fills in offsets, pairs in place, bytes of blocks, the peak. REQUIRES: bytes of values and scratch; nodes in their final order.
+// Sets offsets, in-place pairs, the bytes of blocks and the peak. REQUIRES: bytes of values and
+// scratch; nodes in their final order.
 void LayOut(const Plan& plan, PlanShapes* shapes);
 
-// The node only hands on what it is given.
+// Returns true if the node only forwards its input.
 bool PassesOn(const PlanNode& n);
-// What it reads and writes, as far as the shapes are known.
+// The bytes that the node reads and writes, as far as shapes are known.
 uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes);
-// It may take so long that what becomes ready meanwhile should not wait for its thread.
+// Returns true if the node may run so long that nodes which become ready meanwhile should not wait
+// for its thread.
 bool IsLong(const PlanNode& n, const PlanShapes& shapes);
-// Fills in which nodes are heavy.
+// Marks the heavy nodes.
 void MarkHeavy(const Plan& plan, PlanShapes* shapes);
-// Some kernel ends elsewhere, which the fixed engine cannot wait for.
+// Returns true if some kernel completes asynchronously, which the fixed engine cannot wait for.
 bool NeedsCounts(const Plan& plan);
-// The engine that the options ask for, or that suits. REQUIRES: MarkHeavy.
+// Returns true if the options ask for the counted engine, or the plan suits it. REQUIRES:
+// MarkHeavy.
 bool WantsCounts(const Plan& plan, const PlanOptions& options, const PlanShapes& shapes);
 
 }  // namespace thalweg

@@ -12,7 +12,8 @@
 namespace thalweg {
 namespace {
 
-// More than any memory holds; so many values of a graph from somewhere else add up.
+// More than any memory holds, and small enough to be added for every value of a hostile graph
+// without overflow.
 constexpr int64_t kMost = int64_t{1} << 45;
 
 int64_t BytesOf(const WorkNode& n, int32_t port) {
@@ -28,8 +29,9 @@ double ElementsOf(const Shape& s) {
   return count;
 }
 
-// About the multiply-adds of a product of its two largest inputs: of matrices [m, k] and [k, n] they are the root of the sizes of all three
-// multiplied, m k * k n * m n; a convolution does no less than that.
+// Estimates the multiply-adds of a product of the two largest inputs: for matrices [m, k] and [k,
+// n] they are the square root of the product of all three sizes, m k * k n * m n; a convolution
+// does no less than that.
 double WorkOf(const WorkGraph& w, const WorkNode& n) {
   std::vector<double> in;
   for (const WorkEdge& e : n.in) in.push_back(ElementsOf(w.nodes[size_t(e.node)].shapes[size_t(e.port)]));
@@ -67,7 +69,7 @@ class Chooser {
     }
     FindValues();
     if (std::any_of(gain_.begin(), gain_.end(), [](int64_t g) { return g > 0; })) {
-      Improve(/*all=*/false);  // one of those that gain may only pay once others have joined it
+      Improve(/*all=*/false);  // a node that gains may pay only after others have joined it
       Improve(/*all=*/true);
     }
     DropWhatDoesNotPay();
@@ -76,16 +78,16 @@ class Chooser {
 
  private:
   struct Reader {
-    int32_t node = -1;    // -1: a fetch
+    int32_t node = -1;    // -1 for a fetch
     bool turns = false;   // it reads the turned value if it is turned
-    bool either = false;  // it gives the axes an order of its own, and takes the value in any
-    bool undoes = false;  // and that is the turned one
+    bool either = false;  // it transposes the value itself, and takes it in any order
+    bool undoes = false;  // and its own order is the turned one
   };
   struct Value {
     WorkEdge made;
     int64_t bytes = 0;
-    bool free = false;    // nothing has to be moved to turn it
-    bool undone = false;  // what makes it is what turning undoes, so nothing is left to do
+    bool free = false;    // turning it moves no bytes
+    bool undone = false;  // its maker is the transpose that turning undoes, so nothing is left to do
     std::vector<Reader> readers;
   };
 
@@ -123,7 +125,8 @@ class Chooser {
     return IsTurned(v.made.node) && TurnsOutput(w_.nodes[size_t(v.made.node)], v.made.port, c_.order.size());
   }
 
-  // Bytes that are transposed for it, less those that need not be any more.
+  // Returns the bytes that are transposed for the value, less those that need no transpose any
+  // more.
   int64_t CostOf(const Value& v) const {
     bool plain = false, turned = false;
     int64_t saved = 0;
@@ -141,7 +144,7 @@ class Chooser {
     return !v.undone ? v.bytes : plain ? 0 : -v.bytes;
   }
 
-  // The values that it matters to whether node i is turned.
+  // Returns the values that depend on whether node i is turned.
   std::vector<size_t> Around(size_t i) const {
     std::set<size_t> all;
     const WorkNode& n = w_.nodes[i];
@@ -166,7 +169,8 @@ class Chooser {
     return false;
   }
 
-  // ties: a node goes along with the one before it where that costs nothing, so that the next one may.
+  // ties: a node is turned along with the one before it if that costs nothing, so that the next
+  // node may be turned too.
   bool Flip(size_t i, bool ties) {
     const std::vector<size_t> values = Around(i);
     bool& turned = c_.forms[i].turned;
@@ -177,7 +181,7 @@ class Chooser {
     turned = !turned;
     return false;
   }
-  // all: those that gain, too.
+  // all: includes the nodes whose kernel gains.
   void Improve(bool all) {
     constexpr int kMostSweeps = 8;
     const auto improve = [&](size_t i, bool ties) { return may_[i] && (all || gain_[i] == 0) && Flip(i, ties); };
@@ -193,7 +197,8 @@ class Chooser {
     while (part_[size_t(i)] != i) i = part_[size_t(i)] = part_[size_t(part_[size_t(i)])];
     return i;
   }
-  // Turned nodes that hand each other values, or share one that is turned for them, are judged together.
+  // Turned nodes that pass values to each other, or share a value that is turned for them, are
+  // judged together.
   void DropWhatDoesNotPay() {
     std::iota(part_.begin(), part_.end(), 0);
     std::vector<int32_t> some(values_.size(), -1);  // a turned node that the value matters to
@@ -220,7 +225,7 @@ class Chooser {
   const WorkGraph& w_;
   LayoutChoice& c_;
   std::vector<uint8_t> may_;
-  std::vector<int64_t> gain_;  // bytes that may be transposed for it
+  std::vector<int64_t> gain_;  // bytes that may be transposed for the node
   std::vector<int32_t> part_;
   std::vector<int32_t> first_;  // per node: its first value
   std::vector<Value> values_;

@@ -1,8 +1,10 @@
-// LayoutChoice: which nodes of a work graph are to run in another order of axes than the graph says. A node may where its schema says what
-// becomes of it then (`?axes`, `?elementwise`) and the shapes are known. It begins with the nodes whose kernel there prefers the order;
-// others join them where that leaves fewer bytes to transpose.
-// The rule: a set of nodes that hand each other turned values is turned if the bytes that have to be transposed around it are worth less
-// than what its kernels gain, taken as one byte for every kWorkPerByte multiply-adds of a node whose kernel prefers the order.
+// LayoutChoice: the nodes of a work graph that are to run in another order of axes than the graph
+// gives. A node may be turned if its schema says how (`?axes`, `?elementwise`) and its shapes are
+// known. The choice begins with the nodes whose kernel prefers the other order; others join if that
+// leaves fewer bytes to transpose.
+// The rule: a set of nodes that pass turned values to each other is turned if the bytes to
+// transpose around the set are worth less than the gain of its kernels. The gain counts as one byte
+// per kWorkPerByte multiply-adds of the nodes whose kernel prefers the order.
 // Threads: one.
 #pragma once
 #include <string>
@@ -13,24 +15,25 @@
 
 namespace thalweg {
 
-// About what a core multiplies while it transposes a byte, times the share that kernels gain.
+// About the multiply-adds that a core does while it transposes a byte, times the share that kernels
+// gain.
 constexpr double kWorkPerByte = 8;
 
-// What a node that is turned does with an input.
+// How a turned node uses an input.
 enum class AxisUse : uint8_t {
-  kCannot,   // it cannot be turned with such an input
-  kAsItIs,   // nothing of it goes by axes
-  kTurned,   // it takes the turned value
-  kWidened,  // of fewer axes: it takes it with as many, and turned
-  kRows,     // an entry for each axis
-  kNumbers   // numbers of axes
+  kCannot,   // the node cannot be turned with such an input
+  kAsItIs,   // the input does not depend on axes
+  kTurned,   // the node takes the turned value
+  kWidened,  // the input has fewer axes: the node takes it widened to as many axes as the others, and turned
+  kRows,     // the input has one entry per axis
+  kNumbers   // the input holds axis numbers
 };
 
 struct LayoutChoice {
   struct Form {
     bool turned = false;
     const KernelDef* kernel = nullptr;
-    std::vector<AttrValue> attrs;  // empty: as the node has them
+    std::vector<AttrValue> attrs;  // empty if the node keeps its own
     std::vector<AxisUse> in;
   };
   std::string to;  // such as "NHWC"
@@ -40,17 +43,20 @@ struct LayoutChoice {
   bool any = false;         // some node is turned
 };
 
-// A value that is the same in every step for any feeds, and that nobody has to wait for; NULL: none.
+// Returns a value that is the same in every step for any feeds and that needs no waiting; NULL if
+// the edge has none.
 const Tensor* SureValue(const WorkGraph& w, const WorkEdge& e);
-// The order of axes that the node gives its input, if it does nothing else; empty: it does not, or that is not known.
+// Returns the order of axes that the node gives its input, if the node does nothing else; empty if
+// it does more, or if that is not known.
 AxisOrder OrderGiven(const WorkGraph& w, const WorkNode& n);
-// Whether output o of a node that is turned is.
+// Returns whether output o of a turned node is turned.
 bool TurnsOutput(const WorkNode& n, int32_t o, size_t rank);
 
-// The orders of axes that kernels of the work graph prefer to those that their nodes say: from, to.
+// The pairs (from, to) such that kernels of the work graph prefer axis order `to` where their nodes
+// have `from`.
 std::vector<std::pair<std::string, std::string>> PreferredOrders(const WorkGraph& w);
 
-// REQUIRES: kernels are chosen; OrderBetween(from, to) is one.
+// REQUIRES: kernels are chosen; OrderBetween(from, to) is not empty.
 LayoutChoice ChooseLayout(const WorkGraph& w, const std::string& from, const std::string& to, const OpSchema& transpose);
 
 }  // namespace thalweg

@@ -1,4 +1,4 @@
-// Whether a node can run in another order of axes, and as what.
+// Decides whether a node can run in another order of axes, and in which form.
 #include "framework/plan/layout_form.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ bool LayoutForms::May(const WorkNode& n) const {
          n.device;
 }
 
-// The order that the node says, if it says any, is the one that is left.
+// The node's axis order, if it has that attribute, must be `from`.
 bool LayoutForms::SetAttrs(const WorkNode& n, LayoutChoice::Form* form) const {
   const OpAxes& a = n.node->op().axes;
   if (a.format < 0 && a.lists.empty()) return true;
@@ -90,7 +90,8 @@ AxisUse LayoutForms::UseOf(const WorkNode& n, size_t i) const {
   return LiesTheSame(s) && !maker.varies ? AxisUse::kWidened : AxisUse::kCannot;
 }
 
-// Whole numbers that are known; where they follow from feeds, they are the sizes of a value that can be turned.
+// Returns true if the input holds known whole numbers. If these follow from feeds, they must be the
+// sizes of a value that can be turned.
 bool LayoutForms::MayTurnRows(const WorkEdge& e) const {
   const WorkNode& maker = w_.nodes[size_t(e.node)];
   const uint32_t type = maker.out_types[size_t(e.port)];
@@ -107,7 +108,7 @@ bool LayoutForms::MayNumber(const WorkEdge& e) const {
   return numbers && (numbers->dtype() == TW_INT32 || numbers->dtype() == TW_INT64) && TurnedNumbers(*numbers, order_).ok();
 }
 
-// What is left of the axes has to be in one order, turned or not.
+// The axes that remain after the reduction must have one order, turned or not.
 bool LayoutForms::MayReduce(const WorkNode& n) const {
   const OpAxes& a = n.node->op().axes;
   if (a.keep < 0 || n.node->attrs()[size_t(a.keep)].bools()[0]) return true;

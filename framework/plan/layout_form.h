@@ -1,4 +1,5 @@
-// LayoutForms: whether a node can run in another order of axes, and as what. Threads: one.
+// LayoutForms: decides whether a node can run in another order of axes, and in which form. Threads:
+// one.
 #pragma once
 #include <map>
 #include <string>
@@ -12,10 +13,10 @@ namespace thalweg {
 
 class LayoutForms {
  public:
-  // Borrows all.
+  // Borrows all arguments.
   LayoutForms(const WorkGraph& w, const OpSchema& transpose, const std::string& from, const std::string& to, const AxisOrder& order)
       : w_(w), transpose_(transpose), from_(from), to_(to), order_(order) {}
-  // False: it cannot, and *form says nothing.
+  // Returns false if the node cannot be turned; *form is then meaningless.
   bool Find(const WorkNode& n, LayoutChoice::Form* form);
 
  private:
@@ -34,7 +35,8 @@ class LayoutForms {
   std::map<std::pair<uint32_t, std::string>, bool> transposers_;  // by type and device kind
 };
 
-// Of an op that takes a value of the type and whole numbers, such as a transpose; NULL: none.
+// Returns the kernel of an op that takes a value of the type and whole numbers, such as a
+// transpose; NULL if there is none.
 const KernelDef* TurningKernel(const WorkGraph& w, const OpSchema& op, uint32_t dtype, const Device& device);
 
 }  // namespace thalweg

@@ -1,7 +1,8 @@
-// Nodes whose kernels want another order of axes run in it: channels last where the graph says channels first, on devices whose kernels say
-// that they prefer that (`?prefers` in plugin/kernel.h). Which nodes: LayoutChoice. Here they get the attributes, lists and numbers of axes
-// that go with the order, values are transposed where turned nodes meet others, and transposes of the program that undo that are left out.
-// What is fed and fetched stays as the graph says, as do names and messages.
+// Runs nodes in the order of axes that their kernels prefer: channels last if the graph says
+// channels first, on devices whose kernels state this preference (`?prefers` in plugin/kernel.h).
+// LayoutChoice selects the nodes. This pass sets the attributes, lists and axis numbers that go
+// with the order, transposes values where turned nodes meet others, and drops transposes of the
+// program that undo this. Feeds, fetches, names and messages stay as the graph says.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -25,7 +26,7 @@ class Turner {
  public:
   Turner(WorkGraph* w, const LayoutChoice& choice) : w_(*w), c_(choice), old_(w->nodes), back_(Inverse(choice.order)) {}
 
-  // All or nothing.
+  // Turns all chosen nodes or changes nothing.
   Status Run() {
     plain_.resize(old_.size());
     turned_.resize(old_.size());
@@ -127,7 +128,8 @@ class Turner {
   bool IsOnlyTurned(const WorkEdge& e) const {
     return turned_[size_t(e.node)][size_t(e.port)].node >= 0 && plain_[size_t(e.node)][size_t(e.port)].node < 0;
   }
-  // Of a node that is not run any more, nor asked again what its values are for other feeds.
+  // Returns the value in either order, for a node that neither runs any more nor is evaluated again
+  // for other feeds.
   StatusOr<WorkEdge> AsMade(const WorkEdge& e) {
     return IsOnlyTurned(e) && !Maker(e).varies ? turned_[size_t(e.node)][size_t(e.port)] : Plain(e);
   }
@@ -141,13 +143,14 @@ class Turner {
     return plain;
   }
 
-  // reader: who wants it first, whose device turns it where the maker's cannot.
+  // reader: the first node that wants the value; its device transposes the value if the maker's
+  // cannot.
   StatusOr<WorkEdge> TurnedValue(const WorkEdge& e, const WorkNode& reader) {
     WorkEdge& turned = turned_[size_t(e.node)][size_t(e.port)];
     if (turned.node >= 0) return turned;
     const WorkNode& maker = Maker(e);
     const Node& origin = maker.node ? *maker.node : *reader.node;
-    // A reader may be the first of several feeds.
+    // A node may be the first reader of several feeds.
     const std::string key = maker.node ? StrCat("made ", e.port, " ") : StrCat("fed ", w_.signature->feeds[size_t(maker.feed)].text(), " ");
     Device* device = maker.node ? DeviceToTurn(maker.out_types[size_t(e.port)], maker.device, reader.device) : reader.device;
     const AxisOrder given = OrderGiven(w_, maker);
@@ -166,7 +169,8 @@ class Turner {
     return turned;
   }
 
-  // A transpose of the program that reads a turned value: both are one, or nothing is left of them.
+  // For a transpose of the program that reads a turned value: merges both transposes, or removes
+  // them if nothing remains.
   Status Reorder(int32_t i, const AxisOrder& given) {
     const WorkNode& n = old_[size_t(i)];
     const WorkEdge& e = n.in[size_t(n.node->op().algebra.permuted)];
@@ -184,7 +188,8 @@ class Turner {
 
   // ---- Nodes that no graph has ----
 
-  // The first of the two if it can transpose such values; NULL stands for what is known while planning.
+  // Returns the first device if it can transpose such values, else the second. NULL stands for
+  // values known at planning time.
   Device* DeviceToTurn(uint32_t dtype, Device* first, Device* second) const {
     return !first || TurningKernel(w_, *c_.transpose, dtype, *first) ? first : second;
   }
@@ -193,7 +198,7 @@ class Turner {
     return op.ok() && (!device || TurningKernel(w_, **op, dtype, *device));
   }
 
-  // A transpose; where the elements lie the same either way, a view.
+  // Returns a transpose; if the elements lie the same either way, a view.
   StatusOr<WorkEdge> Moved(const WorkEdge& from, const AxisOrder& order, const Node& origin, const std::string& key, Device* device) {
     const WorkNode& p = nodes_[size_t(from.node)];
     const Shape shape = Turned(p.shapes[size_t(from.port)], order);
@@ -202,7 +207,7 @@ class Turner {
     ASSIGN_OR_RETURN(const Tensor perm, TensorOf(order));
     ASSIGN_OR_RETURN(const WorkEdge by, Constant(origin, "order " + TextOf(order), perm));
     ASSIGN_OR_RETURN(const WorkEdge moved, Two(*c_.transpose, from, by, shape, origin, StrCat("transpose ", key, TextOf(order)), device));
-    if (nodes_[size_t(from.node)].constant) {  // for these feeds: no device has it, and others work it out again
+    if (nodes_[size_t(from.node)].constant) {  // constant for these feeds only: no device holds it, and other feeds compute it again
       WorkNode& x = nodes_[size_t(moved.node)];
       ASSIGN_OR_RETURN(x.values[0], Turned(nodes_[size_t(from.node)].values[size_t(from.port)], order));
       x.constant = true;
@@ -220,7 +225,7 @@ class Turner {
     return Two(*op, from, to, shape, origin, "view " + text, device);
   }
 
-  // A node of two inputs, one of them a constant of whole numbers.
+  // Adds a node of two inputs, one of which is a constant of whole numbers.
   StatusOr<WorkEdge> Two(const OpSchema& op, const WorkEdge& a, const WorkEdge& b, const Shape& shape, const Node& origin, std::string key,
                          Device* device) {
     const uint32_t dtype = nodes_[size_t(a.node)].out_types[size_t(a.port)];
@@ -241,7 +246,7 @@ class Turner {
     }
     return WorkEdge{Push(std::move(x)), 0};
   }
-  // In the graph; of a feed, what is fed.
+  // Returns the edge in the graph; for a feed, the fed edge.
   Edge EdgeOf(const WorkEdge& e, const Node& origin) const {
     const WorkNode& n = nodes_[size_t(e.node)];
     if (n.node) return {n.node, e.port};
@@ -255,7 +260,7 @@ class Turner {
     attrs[size_t(op->FindAttr("value"))] = AttrValue::OfTensor(value);
     attrs[size_t(op->FindAttr("dtype"))] = AttrValue::Type(value.dtype());
     WorkNode x;
-    // A function that became nodes twice has nodes twice, perhaps with other values.
+    // A function that was inlined twice has each node twice, perhaps with other values.
     const std::string content = StrCat(key, " ", value.shape().text(), " ", ContentOf(value));
     ASSIGN_OR_RETURN(x.node, w_.graph->Beside(origin, content, *op, {}, {}, std::move(attrs)));
     x.out_types = {value.dtype()};
@@ -265,7 +270,7 @@ class Turner {
     return WorkEdge{Push(std::move(x)), 0};
   }
 
-  // An operand of fewer axes, with as many as the others and turned.
+  // Returns an operand of fewer axes, widened to as many axes as the others and turned.
   StatusOr<WorkEdge> Widened(const WorkEdge& e, const WorkNode& reader, const std::string& key) {
     const Shape& s = Maker(e).shapes[size_t(e.port)];
     std::vector<int64_t> dims(rank() - size_t(s.rank()), 1);
@@ -280,7 +285,8 @@ class Turner {
     return Viewed(from, Turned(Shape(dims), c_.order), *reader.node, "wide " + key, reader.device);
   }
 
-  // The sizes of a value, in the order in which it is turned; they follow from those of the turned one, for other feeds, too.
+  // Returns the sizes of a value in the turned order. They are computed from the turned value, so
+  // they are right for other feeds too.
   StatusOr<WorkEdge> Sizes(const WorkEdge& e, const WorkNode& reader) {
     const WorkNode& n = Maker(e);
     WorkNode x = n;
@@ -310,26 +316,27 @@ class Turner {
 
   WorkGraph& w_;
   const LayoutChoice& c_;
-  const std::vector<WorkNode>& old_;  // the work graph's, until all is done
+  const std::vector<WorkNode>& old_;  // the nodes of the work graph until the pass is done
   const AxisOrder back_;
-  std::vector<WorkNode> nodes_;                           // in their place, and then they
+  std::vector<WorkNode> nodes_;                           // the new nodes, which replace the old ones at the end
   std::vector<int32_t> now_;                              // per old node
   std::vector<std::vector<WorkEdge>> plain_, turned_;     // per old output; node -1: not there yet
-  std::vector<std::pair<int32_t, uint32_t>> transposes_;  // and their types
+  std::vector<std::pair<int32_t, uint32_t>> transposes_;  // nodes, with their types
 };
 
 }  // namespace
 
 Status LayoutPass(WorkGraph* w) {
-  if (w->flow) return Status();  // who runs is decided by values, and so is what may be read
+  if (w->flow) return Status();  // values decide which nodes run, and so which values may be read
   const auto orders = PreferredOrders(*w);
   if (orders.empty()) return Status();
   const auto transpose = w->runtime().registry().FindRole("transpose");
-  if (!transpose.ok()) return Status();  // nothing to do it with
+  if (!transpose.ok()) return Status();  // no op to transpose with
   for (const auto& [from, to] : orders) {
     const LayoutChoice choice = ChooseLayout(*w, from, to, **transpose);
     Status s = choice.any ? Turner(w, choice).Run() : Status();
-    // A kernel to turn some value with: the graph is as it was, and runs so.
+    // NOT_FOUND means that a kernel to transpose some value is missing. The graph is unchanged, and
+    // runs so.
     if (!s.ok() && s.code() != absl::StatusCode::kNotFound) return s;
   }
   return Status();

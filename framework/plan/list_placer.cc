@@ -9,7 +9,7 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kWork = 20'000'000;  // tasks that a search may look at, over all it tries
+constexpr int64_t kWork = 20'000'000;  // tasks that one search may visit, over all its attempts
 
 int64_t MeanNs(const PlacementProblem& p, const PlacementProblem::Task& t) {
   int64_t sum = 0;
@@ -22,7 +22,7 @@ int64_t MeanNs(const PlacementProblem& p, const PlacementProblem::Task& t) {
 
 // ---- The model of a step ----
 
-// A step as far as it has been scheduled.
+// A partly scheduled step.
 struct StepModel::Run {
   explicit Run(const PlacementProblem& problem)
       : p(problem), device_free(p.memory.size(), 0), end(p.tasks.size(), 0), there(p.values.size()), home(p.values.size(), 0) {
@@ -32,7 +32,7 @@ struct StepModel::Run {
     }
   }
 
-  // When the value is in the memory; one copy for all who want it there.
+  // Returns when the value is in the memory; one copy serves all readers there.
   int64_t Arrival(int32_t v, int32_t memory, bool commit) {
     std::vector<int64_t>& at = there[size_t(v)];
     if (at[size_t(memory)] >= 0) return at[size_t(memory)];
@@ -67,13 +67,13 @@ struct StepModel::Run {
 
   const PlacementProblem& p;
   std::vector<int64_t> device_free, end;
-  std::vector<std::vector<int64_t>> there;  // per value and memory: from when on; -1: never
-  std::vector<int32_t> home;                // per value: the memory that it was made in
+  std::vector<std::vector<int64_t>> there;  // per value and memory: the time from which it is there; -1: never
+  std::vector<int32_t> home;                // per value: the memory in which it was made
   std::map<std::pair<int32_t, int32_t>, int64_t> channel_free;
   int64_t last = 0;
 };
 
-// Ranks: how long what follows a task takes at least, on devices that are neither good nor bad.
+// Rank: the least time that the tasks after a task take, on average devices.
 StepModel::StepModel(const PlacementProblem& problem) : p_(problem), made_(p_.tasks.size()) {
   for (size_t v = 0; v < p_.values.size(); ++v) {
     if (p_.values[v].maker >= 0) made_[size_t(p_.values[v].maker)].push_back(int32_t(v));
@@ -100,7 +100,7 @@ PlacementCost StepModel::Cost(const Assignment& where) const {
     if (p_.values[v].fetched) run.last = std::max(run.last, run.Arrival(int32_t(v), 0, true));
   }
   cost.ns = run.last;
-  // A value takes memory from when it is there until its last reader there is over.
+  // A value takes memory from its arrival until its last reader there ends.
   std::vector<std::vector<std::pair<int64_t, int64_t>>> changes(p_.capacity.size());
   std::vector<int64_t> until(p_.values.size() * p_.capacity.size(), -1);
   for (size_t t = 0; t < p_.tasks.size(); ++t) {
@@ -175,7 +175,8 @@ class Search {
     Try(Simplest());
     for (size_t d = 0; d < p_.memory.size(); ++d) Try(AllOn(int32_t(d)));
     Try(model_.ListSchedule());
-    // From the best guess, and then from places near the best that was found, as long as there is time.
+    // Climbs from the best guess, then from assignments near the best one found, while the budget
+    // of tries lasts.
     Climb(best_, best_cost_);
     const size_t rounds = std::clamp<size_t>(600 / std::max<size_t>(free_.size(), 1), 12, 60);
     for (size_t round = 0; round < rounds && tries_ > 0 && !free_.empty(); ++round) {
@@ -214,7 +215,7 @@ class Search {
     best_cost_ = cost;
   }
 
-  // Moves one group, or two that hand a value on, as long as that makes it faster.
+  // Moves one group, or two that share a value, as long as that makes the step faster.
   void Climb(Assignment where, PlacementCost cost) {
     std::vector<int32_t> groups = free_;
     for (bool better = true; better && tries_ > 0;) {
@@ -260,9 +261,9 @@ class Search {
   const PlacementProblem& p_;
   const StepModel model_;
   int64_t tries_;
-  std::vector<int32_t> free_;                       // groups with a choice
-  std::vector<std::pair<int32_t, int32_t>> pairs_;  // that hand a value on
-  std::minstd_rand random_;                         // the same in every process
+  std::vector<int32_t> free_;                       // groups with more than one device
+  std::vector<std::pair<int32_t, int32_t>> pairs_;  // groups that share a value
+  std::minstd_rand random_;                         // the same sequence in every process
   Assignment best_;
   PlacementCost best_cost_;
 };

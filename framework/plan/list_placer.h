@@ -1,5 +1,5 @@
-// Where tasks run, by what they and the copies between memories take: list scheduling, then local search. Knows nothing of graphs.
-// Threads: one.
+// Assigns tasks to devices by the costs of tasks and of copies between memories: list scheduling,
+// then local search. It does not depend on graphs. Threads: one.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,25 +10,25 @@ namespace thalweg {
 struct PlacementProblem {
   struct Task {
     int32_t group = 0;
-    std::vector<int64_t> ns;     // per device; of those that its group may run on
-    std::vector<int32_t> reads;  // values, each once
-    std::vector<int32_t> after;  // tasks that it waits for beside those
+    std::vector<int64_t> ns;     // per device; set for those that its group may run on
+    std::vector<int32_t> reads;  // values that the task reads, each once
+    std::vector<int32_t> after;  // further tasks that it waits for
   };
   struct Value {
-    int32_t maker = -1;  // a task; -1: it is in host memory from the beginning
+    int32_t maker = -1;  // a task; -1 if the value is in host memory from the beginning
     uint64_t bytes = 0;
-    bool fetched = false;  // it has to be in host memory at the end
+    bool fetched = false;  // the value has to be in host memory at the end
   };
   // Tasks that share a device.
   struct Group {
     std::vector<int32_t> tasks;
-    std::vector<int32_t> devices;  // that it may run on, the simplest choice first
+    std::vector<int32_t> devices;  // devices that the group may run on, the simplest choice first
   };
-  std::vector<Task> tasks;  // in an order that respects what they wait for
+  std::vector<Task> tasks;  // in an order that respects dependencies
   std::vector<Value> values;
   std::vector<Group> groups;
-  std::vector<int32_t> memory;                                               // per device: where its values live; 0 is the host's
-  std::vector<uint64_t> capacity;                                            // per memory, bytes; 0: any
+  std::vector<int32_t> memory;     // per device: the memory that holds its values; 0 is host memory
+  std::vector<uint64_t> capacity;  // per memory, in bytes; 0 means no limit
   std::function<int64_t(int32_t from, int32_t to, uint64_t bytes)> copy_ns;  // between memories
 };
 
@@ -36,17 +36,18 @@ using Assignment = std::vector<int32_t>;  // per group, a device
 
 struct PlacementCost {
   int64_t ns = 0;
-  uint64_t over = 0;  // bytes that do not fit, over all memories
+  uint64_t over = 0;  // bytes that exceed the capacities, over all memories
   bool operator<(const PlacementCost& o) const { return over != o.over ? over < o.over : ns < o.ns; }
 };
 
-// What a step takes if devices run one task after the other, by the ranks of the tasks, and copies have queues of their own, one for each
-// pair of memories.
+// Models the time of a step. Each device runs its tasks one after the other, by rank; each pair of
+// memories has its own queue for copies.
 class StepModel {
  public:
   explicit StepModel(const PlacementProblem& problem);
   PlacementCost Cost(const Assignment& where) const;
-  // The first guess: the tasks by rank, each group where its first task is over first.
+  // The first guess: takes the tasks by rank and puts each group on the device where its first task
+  // ends first.
   Assignment ListSchedule() const;
 
  private:
@@ -56,9 +57,9 @@ class StepModel {
   std::vector<std::vector<int32_t>> made_;  // values, per task
 };
 
-// The best that was found in time that grows with the problem little more than linearly.
+// Returns the best assignment found in time that grows little more than linearly with the problem.
 Assignment SearchPlacement(const PlacementProblem& problem);
-// The best there is. REQUIRES: few groups.
+// Returns the best of all assignments. REQUIRES: few groups.
 Assignment PlaceExhaustively(const PlacementProblem& problem);
 
 }  // namespace thalweg

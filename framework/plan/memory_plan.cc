@@ -24,7 +24,7 @@ Ancestors FindAncestors(const std::vector<std::vector<int32_t>>& next) {
 
 namespace {
 
-// Memory that is taken and given back: the smallest gap that fits, the lowest of equal ones, else the end.
+// Allocates and frees memory: the smallest gap that fits, the lowest of equal ones, else the end.
 class Arena {
  public:
   uint64_t Take(uint64_t bytes) {
@@ -64,11 +64,11 @@ class Arena {
     by_size_.erase({bytes, offset});
   }
   uint64_t end_ = 0;
-  std::map<uint64_t, uint64_t> gaps_;  // offset -> bytes; no two touch
+  std::map<uint64_t, uint64_t> gaps_;  // offset -> bytes; no two gaps touch
   std::set<std::pair<uint64_t, uint64_t>> by_size_;
 };
 
-// One node at a time: what is over stays over.
+// One node runs at a time: memory whose last user has run stays free.
 void PlanInOrder(const std::vector<Storage*>& storages) {
   using Last = std::pair<int32_t, const Storage*>;
   std::priority_queue<Last, std::vector<Last>, std::greater<>> live;
@@ -123,11 +123,12 @@ class Gaps {
     uint64_t begin, end;
     uint64_t size() const { return end - begin; }
   };
-  std::vector<Gap> gaps_;  // no two touch, none touches the end
+  std::vector<Gap> gaps_;  // no two touch, and none touches the end
   uint64_t end_ = 0;
 };
 
-// Batch by batch: what is not over when a batch starts stays where it is, but for what ends within the batch; there, order decides.
+// Plans batch by batch: storages that are in use when a batch starts keep their place. Storages
+// whose last use is in the batch are freed in its order.
 class SideBySide {
  public:
   explicit SideBySide(const BatchOrder& order) : order_(order) {}
@@ -143,7 +144,7 @@ class SideBySide {
   }
 
  private:
-  // The node that uses it last, and itself.
+  // The last node that uses a storage, and the storage.
   using Last = std::pair<int32_t, const Storage*>;
   static bool ByOffset(const Storage* a, const Storage* b) { return a->offset < b->offset; }
   int32_t BatchOf(const Storage& s) const { return order_.batch[size_t(s.first)]; }
@@ -168,7 +169,7 @@ class SideBySide {
     EndsHere(s);
   }
 
-  // Notes what the batch uses last.
+  // Records the storages whose last use is in this batch.
   void EndsHere(const Storage* s) {
     int32_t last = -1;
     for (int32_t u : s->users) {
@@ -183,7 +184,7 @@ class SideBySide {
 
   const BatchOrder& order_;
   int32_t batch_ = -1;
-  std::vector<const Storage*> placed_;  // of batches that are planned, by offset
+  std::vector<const Storage*> placed_;  // storages of planned batches, by offset
   Gaps gaps_;
   std::priority_queue<Last, std::vector<Last>, std::greater<>> ending_;
 };

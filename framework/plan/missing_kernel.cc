@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostTold = 8;
 
-// "CPU (plugin 'org.thalweg.cpu'), ..."; empty: no kind has one.
+// "CPU (plugin 'org.thalweg.cpu'), ..."; empty if no kind has a kernel.
 std::string KindsFor(Runtime& runtime, const Node& n, const std::set<std::string>& kinds) {
   std::string text;
   for (const std::string& kind : kinds) {

@@ -1,4 +1,4 @@
-// What is said where a node has no kernel on the devices that it may run on.
+// The error for a node that has no kernel on the devices that it may run on.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,11 +10,12 @@ namespace thalweg {
 
 class Runtime;
 
-// "float, int32": the types of the node's inputs.
+// The types of the node's inputs, such as "float, int32".
 std::string InputTypesText(const Node& node);
 
-// NOT_FOUND: which kinds of devices have a kernel for the node, of which plugins, else which kernels the op has. asked: the devices that it
-// may run on; empty: any.
+// NOT_FOUND; the message lists the kinds of devices, with their plugins, that have a kernel for the
+// node, or else the kernels of the op. asked: the devices that the node may run on; empty means
+// any.
 Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked);
 
 }  // namespace thalweg

@@ -5,7 +5,7 @@
 namespace thalweg {
 namespace {
 
-// The last of the references that the node is given; NULL: none.
+// Returns the last of the references that the node is given; NULL if there is none.
 const Edge* GivenReference(const Node& n) {
   for (int32_t i = n.n_in(); i-- > 0;) {
     if (IsRef(n.in_type(i))) return &n.inputs()[size_t(i)];

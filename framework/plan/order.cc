@@ -13,7 +13,8 @@ namespace {
 
 using Order = std::vector<int32_t>;
 
-// What the planned values of a step take while nodes run one after the other. A value is the memory of a plan's value and its views.
+// Tracks the bytes of planned values while nodes run one after the other. A value stands for the
+// memory of a plan's value and its views.
 class Ledger {
  public:
   Ledger(const Plan& plan, const PlanShapes& shapes) : p_(plan), s_(shapes), reads_(plan.nodes.size()), readers_(plan.values.size()) {
@@ -29,20 +30,20 @@ class Ledger {
     Start();
   }
 
-  // Nothing has run.
+  // Resets to the state before any node has run.
   void Start() {
     live_ = peak_ = 0;
     left_.clear();
     for (const auto& r : readers_) left_.push_back(int32_t(r.size()));
   }
-  // How much more is in use after node i than before, if it is next.
+  // Returns how many more bytes are in use after node i than before, if it runs next.
   int64_t Growth(int32_t i) const {
     int64_t bytes = 0;
     for (int32_t v : p_.nodes[size_t(i)].out) bytes += left_[size_t(v)] > 0 ? int64_t(Bytes(v)) : 0;
     for (int32_t v : reads_[size_t(i)]) bytes -= left_[size_t(v)] == 1 ? int64_t(Bytes(v)) : 0;
     return bytes;
   }
-  // Runs node i. lone(r): node r is the last that a value waits for.
+  // Runs node i. lone(r) is called for a node r that is the last reader of a value.
   template <class F>
   void Run(int32_t i, const std::vector<uint8_t>& done, F&& lone) {
     int64_t made = int64_t(s_.scratch[size_t(i)].bytes);
@@ -57,7 +58,7 @@ class Ledger {
     }
   }
   int64_t peak() const { return peak_; }
-  // The peak of an order.
+  // Returns the peak of an order.
   int64_t Peak(const Order& order) {
     Start();
     const std::vector<uint8_t> all_done(p_.nodes.size(), 1);
@@ -69,7 +70,7 @@ class Ledger {
   int32_t Root(int32_t v) const { return p_.values[size_t(v)].view_of < 0 ? v : p_.values[size_t(v)].view_of; }
   uint64_t Bytes(int32_t v) const { return p_.values[size_t(v)].kind == PlanValue::kBlock ? s_.values[size_t(v)].bytes : 0; }
 
-  // Bytes of outputs that go where an input was.
+  // Returns the bytes of outputs that take the place of an input.
   int64_t TakenOver(int32_t i) const {
     const PlanNode& n = p_.nodes[size_t(i)];
     if (n.kind != PlanNode::kKernel || n.out.empty() || n.run.kernel->inplace[0].empty()) return 0;
@@ -84,11 +85,12 @@ class Ledger {
   const Plan& p_;
   const PlanShapes& s_;
   std::vector<std::vector<int32_t>> reads_, readers_;  // node -> values, value -> nodes; each once
-  std::vector<int32_t> left_;                          // per value: readers to come
+  std::vector<int32_t> left_;                          // per value: readers still to come
   int64_t live_ = 0, peak_ = 0;
 };
 
-// Of the nodes that could be next, the one that key(i) puts first; again(i, changed) is asked after each node which keys have changed.
+// Among the nodes that could be next, takes the one whose key(i) is least; after(i, done, changed)
+// runs after each node and reports the nodes whose keys have changed.
 template <class Key, class After>
 Order ListSchedule(const Plan& plan, Key&& key, After&& after) {
   using Entry = std::pair<decltype(key(0)), int32_t>;
@@ -116,7 +118,7 @@ Order ListSchedule(const Plan& plan, Key&& key, After&& after) {
   return order;
 }
 
-// The node that makes memory use grow least. noise: how much chance has a say, in bytes.
+// Takes the node that makes memory use grow least. noise: the range of a random term, in bytes.
 Order Greedy(const Plan& plan, Ledger* ledger, int64_t noise, uint64_t seed) {
   std::mt19937_64 random(seed);
   ledger->Start();
@@ -127,7 +129,7 @@ Order Greedy(const Plan& plan, Ledger* ledger, int64_t noise, uint64_t seed) {
   return ListSchedule(plan, key, [&](int32_t i, const std::vector<uint8_t>& done, auto&& changed) { ledger->Run(i, done, changed); });
 }
 
-// Each node as late as can be: right before the first that needs it.
+// Runs each node as late as possible: right before the first node that needs it.
 Order DepthFirst(const Plan& plan) {
   const size_t n = plan.nodes.size();
   std::vector<std::vector<int32_t>> before(n);
@@ -135,7 +137,7 @@ Order DepthFirst(const Plan& plan) {
     for (int32_t k : plan.nodes[i].next) before[size_t(k)].push_back(int32_t(i));
   }
   Order order, stack;
-  std::vector<uint8_t> state(n, 0);  // 1: its inputs are on the way, 2: done
+  std::vector<uint8_t> state(n, 0);  // 1: its inputs are being placed, 2: done
   for (size_t end = 0; end < n; ++end) {
     if (!plan.nodes[end].next.empty()) continue;
     stack.push_back(int32_t(end));

@@ -1,6 +1,7 @@
-// A plan for feeds of other shapes: the shape rules run again over the work graph, nodes of one kind with inputs of the same shapes once;
-// then sizes and offsets. Passes, placement, kernels, states and order stay. What they were decided by is looked at again: where it would
-// come out differently the plan does not fit.
+// Adapts a plan to feeds of other shapes: runs the shape rules again over the work graph, once for
+// nodes of one kind with inputs of the same shapes; then computes sizes and offsets. Passes,
+// placement, kernels, states and order stay. The conditions that decided them are checked again; if
+// one would decide differently, the plan does not fit.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -26,7 +27,8 @@ uint64_t Hash(const Shape& s) {
 
 }  // namespace
 
-// Numbers for shapes, equal ones having one number, and for kinds of nodes whose rules answer alike.
+// Numbers shapes, with equal numbers for equal shapes, and kinds of nodes whose rules give equal
+// answers.
 class ShapeClasses {
  public:
   explicit ShapeClasses(const WorkGraph& w) {
@@ -36,11 +38,11 @@ class ShapeClasses {
       kinds_.push_back(KindOf(w, n));
     }
   }
-  // Of an output of the work graph as it was planned.
+  // Returns the planned shape of an output of the work graph.
   int32_t shape(size_t node, int32_t port) const { return shapes_[size_t(first_[node] + port)]; }
   int32_t first(size_t node) const { return first_[node]; }
   const std::vector<int32_t>& shapes() const { return shapes_; }
-  // -1: of its own kind.
+  // -1: the node is the only one of its kind.
   int32_t kind(size_t node) const { return kinds_[node]; }
   size_t n_kinds() const { return samples_.size(); }
   const Shape& At(int32_t number) const { return pool_[size_t(number)]; }
@@ -53,7 +55,7 @@ class ShapeClasses {
     pool_.push_back(s);
     return int32_t(pool_.size()) - 1;
   }
-  // Forgets the shapes that came after the first `n`.
+  // Forgets the shapes that were added after the first `n`.
   size_t count() const { return pool_.size(); }
   void Forget(size_t n) {
     for (size_t i = n; i < pool_.size(); ++i) {
@@ -133,7 +135,7 @@ class Rework {
     auto shapes = std::make_shared<PlanShapes>();
     if (!Resize(shapes.get())) return nullptr;
     MarkHeavy(p_, shapes.get());
-    // A plan that runs one node after the other for its memory does so for all feeds.
+    // A plan that runs one node after the other to save memory does so for all feeds.
     const bool free = !p_.in_turn && !p_.smallest_peak;
     if (free && WantsCounts(p_, source_.options, *shapes) != p_.wants_counts) return nullptr;
     LayOut(p_, shapes.get());
@@ -142,7 +144,7 @@ class Rework {
   }
 
  private:
-  // What the rule said for inputs of certain shapes.
+  // The answer of a shape rule for inputs of certain shapes.
   struct Answer {
     std::vector<int32_t> in, out;
   };
@@ -169,7 +171,7 @@ class Rework {
     return true;
   }
 
-  // A shape that was known stays known, and one that only running tells stays so: the plan has no other place for it.
+  // A known shape must stay known, and an unknown one unknown: the plan has no other place for it.
   bool Take(size_t node, const std::vector<int32_t>& out) {
     for (size_t o = 0; o < out.size(); ++o) {
       if (classes_->At(out[o]).known() != w_.nodes[node].shapes[o].known()) return false;
@@ -186,7 +188,7 @@ class Rework {
       return RunRule(i, &out) && Take(i, out);
     }
     std::vector<Answer>& known = answers_[size_t(kind)];
-    constexpr size_t kMost = 8;  // looked at per node
+    constexpr size_t kMost = 8;  // answers examined per node
     for (size_t k = known.size(); k-- > 0 && known.size() - k <= kMost;) {
       const std::vector<WorkEdge>& in = w_.nodes[i].in;
       bool same = true;
@@ -218,7 +220,7 @@ class Rework {
     return true;
   }
 
-  // Values that were known while planning have to be known again.
+  // Values that were known at planning time must be known again.
   bool Evaluate(size_t i, const std::vector<tw_shape>& shapes, const std::vector<Tensor>& values, ShapeAnswer* answer) {
     constexpr uint64_t kMostBytes = 16u << 20;
     const WorkNode& n = w_.nodes[i];
@@ -239,7 +241,7 @@ class Rework {
     return true;
   }
 
-  // Sizes of the plan's values, constants and scratch.
+  // Sets the sizes of the plan's values, constants and scratch.
   bool Resize(PlanShapes* to) {
     to->values.resize(p_.values.size());
     for (size_t v = 0; v < p_.values.size(); ++v) {
@@ -298,8 +300,8 @@ class Rework {
   const ShapeSource& source_;
   ShapeClasses* classes_;
   size_t known_shapes_;
-  std::vector<int32_t> now_;      // the number of each output's shape, nodes in a row
-  std::vector<uint8_t> changed_;  // per node: some shape or value is not as it was planned
+  std::vector<int32_t> now_;      // number of each output's shape, node by node
+  std::vector<uint8_t> changed_;  // per node: some shape or value differs from the planned one
   std::unordered_map<int32_t, std::vector<Tensor>> values_;
   std::vector<std::vector<Answer>> answers_;  // per kind
   uint64_t value_bytes_ = 0;
@@ -311,7 +313,7 @@ bool MayHaveOtherShapes(const WorkGraph& w) {
   bool varies = false;
   for (int32_t f : w.feeds) {
     const WorkNode& n = w.nodes[size_t(f)];
-    if (!n.shapes[0].known()) return false;  // it serves all
+    if (!n.shapes[0].known()) return false;  // the plan serves all shapes
     varies = varies || n.varies;
   }
   return varies;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostNames = 8;  // of members, in the name of a part
 
-// "a+b+c": how messages name the members.
+// "a+b+c": the members' names, for messages.
 std::string NameOf(const PartGraph& g) {
   std::string name;
   for (size_t i = 0; i < g.members.size(); ++i) {
@@ -46,12 +46,12 @@ std::vector<Shape> OutShapes(const PartGraph& g) {
   return shapes;
 }
 
-// The argument that flat input or output i belongs to.
+// Returns the argument that flat input or output i belongs to.
 size_t ArgumentOf(const std::vector<uint32_t>& at, size_t i) {
   return size_t(std::upper_bound(at.begin(), at.end(), uint32_t(i)) - at.begin()) - 1;
 }
 
-// Calls the plugin; what it throws is an answer, too.
+// Calls the plugin and converts an exception to a status.
 template <class F>
 Status Ask(F&& f) {
   try {
@@ -79,7 +79,7 @@ Part::~Part() {
   if (!made_) return;
   try {
     role_->def.destroy(role_->host, state_);
-  } catch (...) {  // it may not throw; what it did not free is lost
+  } catch (...) {  // it must not throw; what it did not free is leaked
   }
 }
 
@@ -108,7 +108,8 @@ void Part::AskInPlace() {
   }
 }
 
-// The kernel that stands for the members: each input and output lies where their kernels want it.
+// Describes the kernel that stands for the members: each input and output lies where their kernels
+// want it.
 Status Part::Arrange() {
   KernelDef& k = kernel_;
   k.spec.op = op_.name;
@@ -155,7 +156,7 @@ Status Part::Arrange() {
   }
   k.inplace.resize(n_out);
   k.view.assign(n_out, -1);
-  // Two handles of one variable cannot both be opened where one writes.
+  // Two handles of one variable cannot both be opened if one of them writes.
   std::map<const void*, std::pair<size_t, bool>> seen;
   for (size_t i = 0; i < n_in; ++i) {
     if (!k.read[i] && !k.update[i]) continue;
@@ -208,7 +209,7 @@ Status Part::Compile(ArtefactCache* cache, bool* loaded) {
   if (stores) made_ = *loaded = Load(cache, tag.bytes);
   if (made_) {
     if (CheckPrepare().ok()) return Status();
-    made_ = *loaded = false;  // an artefact that does not serve is made anew
+    made_ = *loaded = false;  // an artefact that does not serve is compiled anew
     def.destroy(role_->host, state_);
   }
   state_ = nullptr;
@@ -225,7 +226,7 @@ Status Part::Compile(ArtefactCache* cache, bool* loaded) {
   return Status();  // without an artefact the next process compiles again
 }
 
-// A state that cannot serve the shapes that it was made for is none.
+// A state is rejected if it cannot serve the shapes that it was compiled for.
 Status Part::CheckPrepare() {
   bool known = true;
   for (const PartGraph::Input& in : graph_.inputs) known = known && (in.shape.known() || in.dtype == TW_RESOURCE);
@@ -291,7 +292,7 @@ Status Part::Infer(const ShapeQuery& q, ShapeAnswer* out) const {
   return Status();
 }
 
-// As of a kernel, for the shapes of a step or a plan: `user` is the part.
+// Prepares as a kernel does, for the shapes of a step or a plan; `user` is the part.
 tw_status* Part::Prepare(const tw_node* n, void* state, uint64_t* out_scratch) {
   return Guard([&]() -> Status {
     const Part& part = *static_cast<const Part*>(n->user);

@@ -19,17 +19,19 @@ class ArtefactCache;
 
 class Part final : private ShapeRule {
  public:
-  // Compiles, or loads what was compiled before. cache: NULL for none. *loaded: which of the two. Errors: the compiler's; INVALID_ARGUMENT
-  // where memory that the members want cannot be had for all of them together.
+  // Compiles the part, or loads an earlier compilation from the cache. cache: NULL for none.
+  // *loaded: true if it was loaded. Errors: those of the compiler; INVALID_ARGUMENT if the memory
+  // wishes of the members cannot be met for all of them together.
   static StatusOr<std::shared_ptr<const Part>> Make(std::shared_ptr<const CompilerRole> role, PartGraph graph, Device* device,
                                                     ArtefactCache* cache, bool* loaded);
   ~Part() override;
 
   const PartGraph& graph() const { return graph_; }
-  const Node& node() const { return node_; }  // what stands for the members in the plan
+  const Node& node() const { return node_; }  // stands for the members in the plan
   const KernelDef& kernel() const { return kernel_; }
   void* state() const { return state_; }
-  // The state may be asked to; else other shapes need another plan.
+  // Returns true if the compiled state accepts other shapes; if not, other shapes need another
+  // plan.
   bool serves_other_shapes() const { return role_->def.prepare != nullptr; }
 
  private:
@@ -39,7 +41,7 @@ class Part final : private ShapeRule {
   bool Load(ArtefactCache* cache, const std::string& tag);
   Status CheckPrepare();
   void AskInPlace();
-  // The shape rules of the members, one after the other.
+  // Runs the shape rules of the members, one after the other.
   Status Infer(const ShapeQuery& query, ShapeAnswer* out) const override;
   Status InferAll(const std::vector<tw_shape>& in, const std::vector<const tw_view*>& values, const std::vector<const HandleInfo*>& handles,
                   std::vector<ShapeAnswer>* out) const;

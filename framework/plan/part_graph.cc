@@ -32,7 +32,7 @@ Readers::Readers(const WorkGraph& w) : first_(FirstSlots(w)), after_(w.nodes.siz
       const WorkNode& x = w.nodes[i];
       if (x.dead) continue;
       for (int32_t c : x.controls) waits(size_t(c), int32_t(i));
-      if (x.constant) continue;  // it has its value already
+      if (x.constant) continue;  // it already has its value
       for (const WorkEdge& e : x.in) {
         waits(size_t(e.node), int32_t(i));
         reads(slot(e), int32_t(i));

@@ -1,5 +1,5 @@
-// PartGraph: several nodes taken out of a work graph, for a graph compiler: the runtime's side of tw_part. Readers: who reads what of it.
-// Threads: one.
+// PartGraph: several nodes taken out of a work graph for a graph compiler; the runtime's side of
+// tw_part. Readers: the nodes that read each value of a work graph. Threads: one.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace thalweg {
 
-// Nodes in an order in which they can run. An edge with node -1 is input `port` of the whole.
+// Nodes in an order in which they can run. An edge with node -1 is input `port` of the part.
 struct PartGraph {
   struct Member {
     const Node* node = nullptr;
@@ -23,35 +23,36 @@ struct PartGraph {
   };
   struct Input {
     WorkEdge from;  // in the work graph
-    Edge edge;      // in the graph; empty: a feed
+    Edge edge;      // in the graph; empty for a feed
     uint32_t dtype = 0;
     Shape shape;
-    Tensor value;  // empty: not the same in every step
+    Tensor value;  // empty if it is not the same in every step
     HandleInfo handle;
   };
   std::vector<Member> members;
   std::vector<Input> inputs;
-  std::vector<WorkEdge> out;         // what somebody outside reads
-  std::vector<int32_t> work;         // per member: where it is in the work graph
+  std::vector<WorkEdge> out;         // the values that nodes outside read
+  std::vector<int32_t> work;         // per member: its index in the work graph
   std::vector<int32_t> work_before;  // nodes of the work graph that some member waits for without reading them
 
   Edge out_edge(size_t o) const { return {members[size_t(out[o].node)].node, out[o].port}; }
 };
 
-// Who reads what, by the nodes that run.
+// The readers of each output and the waiters of each node, among nodes that run.
 class Readers {
  public:
   explicit Readers(const WorkGraph& w);
-  // Nodes that wait for this one.
+  // Nodes that wait for `node`.
   std::span<const int32_t> after(int32_t node) const { return after_[size_t(node)]; }
-  // Nodes that read this output; fetches are -1.
+  // Nodes that read this output; a fetch is -1.
   std::span<const int32_t> of(const WorkEdge& e) const { return of_[slot(e)]; }
-  // Outputs by number.
+  // Numbers the outputs.
   size_t slot(const WorkEdge& e) const { return first_[size_t(e.node)] + size_t(e.port); }
   size_t n_slots() const { return of_.size(); }
 
  private:
-  // Lists one behind the other: how long each is has to be known before it is filled.
+  // Lists in one array, one behind the other: the length of each has to be known before it is
+  // filled.
   class Lists {
    public:
     void Count(size_t list) { ++begin_[list + 1]; }
@@ -72,7 +73,7 @@ class Readers {
 // work: nodes that run, in the order of the work graph.
 PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work);
 
-// All that a compiler sees of a part, as bytes: two parts with the same are the same.
+// Serializes all that a compiler sees of a part: two parts with equal bytes are equal.
 std::string DescribePart(const PartGraph& g);
 
 }  // namespace thalweg

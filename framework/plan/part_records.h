@@ -1,5 +1,5 @@
-// How graph compilers are shown nodes: PartRecords, tw_part and the records that it leads to; of a part that was taken out, or of nodes
-// that are still in their work graph. Threads: one.
+// PartRecords: tw_part and the records that it points to, as graph compilers see them, for a part
+// that was taken out or for nodes that are still in their work graph. Threads: one.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,6 @@
 
 namespace thalweg {
 
-// The records of nodes.
 class PartRecords {
  public:
   PartRecords() = default;
@@ -18,9 +17,9 @@ class PartRecords {
   const tw_part* c() const { return &c_; }
 
  protected:
-  // Room for all that will be added: records point at each other.
+  // Reserves room for all that will be added: records point at each other.
   void Reserve(size_t nodes, size_t in, size_t out, size_t after, size_t attrs);
-  // A node, then its inputs, its outputs and what it waits for.
+  // Adds a node; then its inputs, its outputs and the nodes that it waits for follow.
   void Add(const Node& n);
   void AddIn(tw_part_edge from, tw_shape shape, const tw_view* value);
   void AddOut(tw_shape shape);
@@ -34,7 +33,7 @@ class PartRecords {
   std::vector<const tw_part_node*> nodes_;
   std::vector<tw_part_edge> in_, out_;
   std::vector<tw_shape> shapes_, in_shapes_;
-  std::vector<const tw_view*> values_;  // beside shapes_
+  std::vector<const tw_view*> values_;  // parallel to shapes_
   std::vector<int32_t> after_;
   std::vector<uint32_t> in_types_;
   CAttrs attrs_;
@@ -47,7 +46,7 @@ class PartView final : public PartRecords {
   explicit PartView(const PartGraph& g);
 };
 
-// What `claim` sees: nodes of a work graph, without taking them out of it.
+// The nodes of a work graph as `claim` sees them; they stay in the work graph.
 class ShownNodes final : public PartRecords {
  public:
   // Borrows all three.

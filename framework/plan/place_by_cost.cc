@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-constexpr uint64_t kUnknownBytes = 4096;  // of a value whose shape only running tells
+constexpr uint64_t kUnknownBytes = 4096;  // assumed for a value whose shape only running tells
 
 class Builder {
  public:
@@ -46,12 +46,12 @@ class Builder {
         if (d->host_memory()) continue;
         memory_names_.push_back(d->name());
         const uint64_t limit = d->pool()->stats().limit, memory = limit && (limit < d->memory() || d->memory() == 0) ? limit : d->memory();
-        p_.capacity.push_back(memory - memory / 10);  // the rest is for scratch and what lies between
+        p_.capacity.push_back(memory - memory / 10);  // the rest is for scratch and gaps
       }
     }
   }
 
-  // In the order of the work graph, which is that of what they wait for.
+  // Adds tasks in the order of the work graph, which respects dependencies.
   void AddTasks() {
     std::vector<int32_t> group_of(w_.nodes.size(), -1);
     for (size_t g = 0; g < groups_.size(); ++g) {
@@ -101,7 +101,7 @@ class Builder {
     return bytes.ok() ? *bytes : kUnknownBytes;
   }
 
-  // Of constants and handles, which are nowhere copied: -1.
+  // Returns -1 for constants and handles, which are never copied.
   int32_t ValueOf(const WorkEdge& e) {
     const WorkNode& n = w_.nodes[size_t(e.node)];
     if (n.constant || TypeOf(e) == TW_RESOURCE || (n.node && task_of_[size_t(e.node)] < 0)) return -1;
@@ -110,7 +110,8 @@ class Builder {
     return it->second;
   }
 
-  // As a trace tells them; "" where only running does. *bytes: of the outputs.
+  // Returns the shapes as traces show them; "" if only running tells them. Adds the bytes of the
+  // outputs to *bytes.
   std::string ShapesOf(const WorkNode& n, uint64_t* bytes) const {
     std::vector<int64_t> all;
     bool known = true;

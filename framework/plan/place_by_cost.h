@@ -1,4 +1,5 @@
-// Which device each group of nodes gets by what kernels and copies take (list_placer.h). Threads: one.
+// Chooses the device of each group of nodes by the costs of kernels and copies (list_placer.h).
+// Threads: one.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,9 +10,9 @@ namespace thalweg {
 
 struct PlacedGroup {
   std::vector<int32_t> nodes;     // work nodes
-  std::vector<Device*> devices;   // that it may run on, the simplest choice first; at least one
-  Device* device = nullptr;       // the choice
-  int64_t ns = 0, other_ns = -1;  // what its kernels take there, and on the best of the others; -1: there is none
+  std::vector<Device*> devices;   // devices that the group may run on, the simplest choice first; at least one
+  Device* device = nullptr;       // the chosen device
+  int64_t ns = 0, other_ns = -1;  // cost of its kernels there and on the best of the other devices; -1 if there is none
 };
 
 // Chooses for all groups together.

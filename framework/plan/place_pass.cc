@@ -1,5 +1,6 @@
-// Where nodes run. Nodes that must share a device are a group; a group gets the first device that its members ask for, or leave open, and
-// that has kernels for all of them. What the session lets run elsewhere is reported.
+// Chooses the device of each node. Nodes that must share a device form a group. A group gets the
+// first device that its members ask for, or allow, and that has kernels for all of them. If the
+// session lets a node run elsewhere, the pass reports it.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -71,14 +72,15 @@ class Placer {
   struct Group {
     int32_t id = -1;
     std::vector<int32_t> nodes;  // work nodes, in order
-    DeviceSpec spec;             // what they ask for together
+    DeviceSpec spec;             // the combined wishes of its nodes
     Device* device = nullptr;
     PlaceNote::Why why = PlaceNote::kFirst;
     int64_t ns = -1, other_ns = -1;  // of a choice by cost
   };
   using Wishes = std::vector<std::pair<const Node*, DeviceSpec>>;
 
-  // The work nodes that run, then graph nodes that others are colocated with but that do not run here.
+  // Collects the work nodes that run, then graph nodes that others are colocated with but that do
+  // not run here.
   void CollectMembers() {
     bool colocated = false;
     for (size_t i = 0; i < n_nodes_; ++i) {
@@ -95,7 +97,7 @@ class Placer {
     for (size_t i = 0; i < n_nodes_; ++i) {
       if (member_[i]) by_name[member_[i]->name()] = int32_t(i);
     }
-    for (size_t i = 0; i < member_.size(); ++i) {  // grows on the way
+    for (size_t i = 0; i < member_.size(); ++i) {  // grows during the loop
       if (!member_[i]) continue;
       for (const std::string& other : member_[i]->colocate_with()) {
         auto it = by_name.find(other);
@@ -115,7 +117,8 @@ class Placer {
     return n.op().unopened[size_t(argument)] != 0;
   }
 
-  // State and every op that opens its handle share a device. What calls functions only passes handles on, and need not be where these run.
+  // State and every op that opens its handle share a device. A node that calls functions only
+  // passes handles on, so it need not share the device.
   void JoinState() {
     const bool somewhere = !w_.options->device.text().empty() ||
                            std::any_of(member_.begin(), member_.end(), [](const Node* n) { return n && !n->device().empty(); });
@@ -145,7 +148,7 @@ class Placer {
     auto own = ParseDeviceSpec(node.device());
     if (!own.ok()) return OfNode(node, Prefix(own.status(), node.title() + ":"));
     auto merged = MergeDeviceSpecs(spec_[g], *own);
-    if (!merged.ok()) {  // one of the group is to blame
+    if (!merged.ok()) {  // some wish of the group contradicts this one
       for (const auto& [other, wish] : (*wishes)[g]) {
         if (MergeDeviceSpecs(wish, *own).ok()) continue;
         return OfNode(node, InvalidArgument(node.title(), ": device '", Shown(own->text()), "' contradicts '", Shown(wish.text()), "' of ",
@@ -157,10 +160,11 @@ class Placer {
     return Status();
   }
 
-  // Nodes of the graph that open the handle of state that is placed here, and do not run here. A step that runs them must find the state
-  // where this one puts it. As for JoinState, what calls functions opens none.
+  // Collects nodes of the graph that open the handle of state that is placed here, but that do not
+  // run in this step. A step that runs them must find the state where this one puts it. As in
+  // JoinState, nodes that call functions open no handle.
   void CollectIdleHolders() {
-    std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // whose state a node hands on
+    std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // the groups whose state a node passes on
     for (size_t i = 0; i < n_nodes_; ++i) {
       if (member_[i]) groups_of[&member_[i]->origin()] = {groups_.Find(int32_t(i))};
     }
@@ -181,7 +185,8 @@ class Placer {
     }
   }
 
-  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked.
+  // Devices that share memory with the host come first: no node moves to an accelerator unless
+  // asked.
   void HostFirst(std::vector<Device*> list) {
     std::stable_sort(list.begin(), list.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
     devices_ = std::move(list);
@@ -196,7 +201,8 @@ class Placer {
     return std::any_of(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(spec, *d) && KernelOn(n, *d); });
   }
 
-  // The first device that the spec admits with kernels for all nodes of the group, which they get. idle: and for those that hold its state
+  // Returns the first device that the spec admits and that has kernels for all nodes of the group;
+  // sets these kernels. idle: the device must also have kernels for the nodes that open its state
   // elsewhere in the graph.
   Device* First(const Group& g, const DeviceSpec& spec, bool idle) {
     for (Device* d : devices_) {
@@ -213,7 +219,7 @@ class Placer {
     return nullptr;
   }
 
-  // Drivers are only started for a group that the devices found so far cannot serve.
+  // Starts drivers only for a group that the devices found so far cannot serve.
   Device* Choose(const Group& g) {
     const bool elsewhere = w_.options->fallback != "fail";
     Device* d = First(g, g.spec, true);
@@ -244,8 +250,9 @@ class Placer {
     return Status();
   }
 
-  // What calls functions runs on the host where a device that was asked for has no kernel for it: its functions' nodes are what runs there.
-  // What is there only because its caller is may be elsewhere. own: what the group itself asks for.
+  // If a requested device has no kernel for a node that calls functions, that node runs on the
+  // host: only its functions' nodes need the device. A node that inherited the device from its
+  // caller may run elsewhere. own: the device that the group itself asks for.
   void Bend(const DeviceSpec& own, Group* g) {
     const bool calls =
         std::all_of(g->nodes.begin(), g->nodes.end(), [&](int32_t i) { return CallsFunctions(w_.nodes[size_t(i)].node->op()); });
@@ -260,13 +267,13 @@ class Placer {
     }
   }
 
-  // The nodes get its kernels from First, or elsewhere.
+  // First, called here or elsewhere, has set the nodes' kernels.
   void PutOn(Device* d, Group* g) {
     g->device = d;
     for (int32_t i : g->nodes) w_.nodes[size_t(i)].device = d;
   }
 
-  // Where it was found to be fastest, if that can be; NULL: nothing is known.
+  // Returns the device that was measured to be fastest, if it is allowed; NULL if none is known.
   Device* Learned(Group* g) {
     for (int32_t i : g->nodes) {
       const auto place = w_.options->places->find(w_.nodes[size_t(i)].node->name());
@@ -280,7 +287,8 @@ class Placer {
     return nullptr;
   }
 
-  // Devices that could run it as it is asked for, what is chosen without looking at costs first.
+  // Returns the devices that could run the group as requested; the one chosen without costs comes
+  // first.
   std::vector<Device*> Candidates(const Group& g) {
     std::vector<Device*> all = {g.device};
     for (Device* d : devices_) {
@@ -320,7 +328,7 @@ class Placer {
     }
   }
 
-  // Why a node had no choice, if it had none.
+  // Notes why a node had no choice, if it had none.
   void Constraint(const Group& g, const Node& node, PlaceNote* note) const {
     const auto leaves_no_choice = [&](const Node& n) {
       const auto own = ParseDeviceSpec(n.device());
@@ -388,7 +396,7 @@ class Placer {
                   NotFound(all, ": no device '", text.empty() ? "any" : Shown(text), "' has kernels for all the nodes that must share it"));
   }
 
-  // Why no device will do for one node, with what there is.
+  // Explains why no device fits one node, with the devices and kernels that exist.
   Status NoDeviceFor(const DeviceSpec& spec, const Node& node) const {
     const std::string asked = spec.text();
     if (std::any_of(devices_.begin(), devices_.end(), [&](const Device* d) { return Admits(spec, *d); }))
@@ -399,7 +407,7 @@ class Placer {
   WorkGraph& w_;
   const size_t n_nodes_;
   Groups groups_;
-  std::vector<const Node*> member_;                   // NULL: a work node that is not placed
+  std::vector<const Node*> member_;                   // NULL for a work node that is not placed
   std::vector<DeviceSpec> spec_;                      // per group
   std::map<int32_t, std::vector<const Node*>> idle_;  // per group; see CollectIdleHolders
   std::vector<Device*> devices_;

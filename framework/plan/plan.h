@@ -1,5 +1,6 @@
-// Plan: a signature (feeds, fetches, targets, shapes of feeds) compiled into flat arrays that the executor walks. Immutable.
-// Threads: any number of steps run one plan.
+// Plan: a signature (feeds, fetches, targets, shapes of feeds) compiled into flat arrays that the
+// executor walks. A plan is immutable.
+// Threads: any number of steps may run one plan at the same time.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,167 +18,169 @@
 
 namespace thalweg {
 
-// A value of the plan. Locations: 0 is host memory, d + 1 the memory of device d of the plan.
+// A value of the plan. Location 0 is host memory; location d + 1 is the memory of device d of the
+// plan.
 struct PlanValue {
   enum Kind : uint8_t {
-    kBlock,     // at an offset of the location's block; shape known
-    kHeld,      // a tensor of its own: fetched, stored, given by the kernel, or of a shape that only running tells
+    kBlock,     // at an offset of the location's block; the shape is known
+    kHeld,      // a tensor of its own: fetched, stored, made by the kernel, or of a shape known only when the step runs
     kConst,     // the same in every step
-    kFeed,      // lent by the caller; a feed that the step owns is kHeld
+    kFeed,      // memory that the caller lends; a feed that the step owns is kHeld
     kFeedView,  // the memory of a feed under other dims
-    kPassed,    // at an offset where nothing else ever lies: a small value that is copied in or out, of a plan that takes its feeds
+    kPassed,    // at an offset that no other value shares: a small value copied in or out, in a plan that takes its feeds
   };
   Kind kind = kHeld;
   uint32_t dtype = 0;
   int32_t location = 0;
   int32_t feed = -1;
-  int32_t view_of = -1;  // the value whose memory it shows under other dims; never a view itself
-  int32_t readers = 0;   // of kHeld: nodes that read it and count that, fetches not counted
+  int32_t view_of = -1;  // the value whose memory this one shows under other dims; never a view itself
+  int32_t readers = 0;   // for kHeld: the number of nodes that count a read of it; fetches are not counted
   bool fetched = false;
 };
 
-// Of a value with more bytes, a tensor costs less than copies of it.
+// For a value with more bytes, a tensor costs less than copies.
 constexpr uint64_t kMostPassed = 1024;
 
-class Part;  // part.h: what a graph compiler made of several nodes
+class Part;  // part.h: several nodes that a graph compiler made into one
 
 struct PlanNode {
-  // Copies from host memory to a device's, back, between two devices; what the engine for control flow does itself (see FramePlan).
+  // kCopyIn copies from host memory to a device, kCopyOut copies back, kCopyPeer copies between two
+  // devices. The control-flow engine itself executes kFlow (see FramePlan).
   enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyPeer, kFlow };
   Kind kind = kKernel;
-  NodeRun run;                   // copies: only device is set; kCopyPeer: where the value comes from
+  NodeRun run;                   // for copies only `device` is set; for kCopyPeer it is the source device
   std::vector<int32_t> in, out;  // values
-  bool simple = false;           // nothing but the indirect call
-  bool dynamic = false;          // shapes of outputs are inferred when it runs
+  bool simple = false;           // running the node takes only the indirect call
+  bool dynamic = false;          // the shapes of its outputs are inferred when it runs
   bool cheap = false;
-  bool given = false;                // outputs come from the kernel (forwarded inputs): nothing is allocated before
-  int32_t priority = 0;              // of nodes that are ready the larger goes first
-  std::vector<int32_t> held_in;      // kHeld values whose readers it counts down, each once
-  std::vector<int32_t> copied_in;    // values of `in` that copies make, whose ends its queue, or the host, waits for
-  std::vector<int32_t> next;         // nodes that wait for it
-  int32_t pending = 0;               // how many nodes it waits for
+  bool given = false;                // the kernel makes the outputs (forwarded inputs): nothing is allocated before the call
+  int32_t priority = 0;              // among ready nodes, the one with the larger priority goes first
+  std::vector<int32_t> held_in;      // kHeld values whose reader counts this node decrements, each once
+  std::vector<int32_t> copied_in;    // values of `in` that copies produce; the node's queue, or the host, waits for these copies to end
+  std::vector<int32_t> next;         // nodes that wait for this one
+  int32_t pending = 0;               // number of nodes that this one waits for
   std::shared_ptr<const Part> part;  // NULL: a node of the graph, or a copy
-  std::string title;                 // for messages: op, name, device
+  std::string title;                 // names the node in messages: op, name, device
 };
 
-// What nodes of imported graphs may do; those that the program added itself may do anything.
+// Limits on nodes of imported graphs. Nodes that the program added itself are not limited.
 struct ImportedRules {
-  uint32_t may_touch = ~0u;                      // Touches
-  std::vector<std::string> allow_ops, deny_ops;  // allow_ops empty: all but deny_ops
+  uint32_t may_touch = ~0u;                      // bits of Touches
+  std::vector<std::string> allow_ops, deny_ops;  // if allow_ops is empty, all ops but deny_ops are allowed
 };
 
-// What of a plan follows from the shapes of its feeds.
+// The parts of a plan that depend on the shapes of its feeds.
 struct PlanShapes {
   struct Value {
-    Shape shape;                    // unknown where only running tells
-    uint64_t count = 0, bytes = 0;  // of a known shape
-    uint64_t offset = 0;            // of kBlock and kPassed
-    int32_t in_place_of = -1;       // of kBlock: the value whose memory it takes over
-    Tensor constant;                // of kConst
+    Shape shape;                    // unknown if only running the step tells
+    uint64_t count = 0, bytes = 0;  // set if the shape is known
+    uint64_t offset = 0;            // for kBlock and kPassed
+    int32_t in_place_of = -1;       // for kBlock: the value whose memory this one takes over
+    Tensor constant;                // for kConst
   };
   struct Scratch {
     uint64_t bytes = 0, offset = 0;
   };
   std::vector<Value> values;
   std::vector<Scratch> scratch;       // per node
-  std::vector<uint8_t> heavy;         // per node: worth waking a sleeping thread for
+  std::vector<uint8_t> heavy;         // per node: whether it is worth waking a sleeping thread for
   std::vector<uint64_t> block_bytes;  // per location
-  uint64_t peak_bytes = 0;            // the most that live values take together
-  uint64_t unplanned_bytes = 0;       // what the blocks would hold without reuse
+  uint64_t peak_bytes = 0;            // the largest total of bytes that are live at one time
+  uint64_t unplanned_bytes = 0;       // bytes that the blocks would hold without reuse
   uint64_t total_bytes() const { return std::accumulate(block_bytes.begin(), block_bytes.end(), uint64_t{0}); }
 };
 
-// Where nodes are to run, by name: the uid of a device, or "CPU:0".
+// Maps the name of a node to the device that is to run it: the device's uid, or "CPU:0".
 using Places = std::map<std::string, std::string, std::less<>>;
 class CostModel;  // cost_model.h
 
 struct PlanOptions {
   bool optimize = true;
   uint32_t threads = 1;
-  std::string engine = "auto";             // auto, fixed, counted
-  std::string order = "auto";              // auto, given, smallest_peak
-  uint64_t memory_budget = 0;              // bytes of a step's blocks; 0: any
-  std::string compilers = "on";            // on, off, require
-  DeviceSpec device;                       // of nodes, as far as they do not say themselves
-  bool may_leave_device = false;           // where it has no kernel for such nodes: of functions that are called from there
-  std::string fallback = "fail";           // fail, warn, allow: whether a node whose device has no kernel for it may run elsewhere
+  std::string engine = "auto";    // auto, fixed, counted
+  std::string order = "auto";     // auto, given, smallest_peak
+  uint64_t memory_budget = 0;     // limit on the bytes of a step's blocks; 0 means no limit
+  std::string compilers = "on";   // on, off, require
+  DeviceSpec device;              // requested device of nodes, for the parts of the name that a node does not set itself
+  bool may_leave_device = false;  // whether a node may run elsewhere if that device has no kernel for it: for functions called from there
+  std::string fallback = "fail";  // fail, warn, allow: whether a node may run elsewhere if its device has no kernel for it
   std::string placement = "simple";        // simple, cost, learned: see the session option
-  std::shared_ptr<const CostModel> costs;  // of the last two; NULL: nothing is known
-  std::shared_ptr<const Places> places;    // what was learned; NULL: nothing
+  std::shared_ptr<const CostModel> costs;  // used by the last two; NULL if no costs are known
+  std::shared_ptr<const Places> places;    // learned places; NULL if none were learned
   std::vector<std::string> disabled_passes;
-  bool capture = true;  // record what queues of devices are given again and again
+  bool capture = true;  // record work that is enqueued on device queues again and again
   ImportedRules imported;
-  MemoryBudget* budget = nullptr;  // pays for what is computed while planning; NULL: nobody
+  MemoryBudget* budget = nullptr;  // charged for values computed while planning; NULL if nothing is charged
 };
 
 // A set of nodes that a graph compiler took.
 struct ClaimNote {
   std::string compiler, plugin;
   std::vector<const Node*> nodes;
-  bool loaded = false;  // from the cache of what was compiled before
-  std::string refused;  // why they run one by one all the same; "": they run as one
+  bool loaded = false;  // loaded from the cache of earlier compilations
+  std::string refused;  // why the nodes run one by one after all; "" if they run as one
 };
-// A node that a graph compiler left.
+// A node that a graph compiler did not take.
 struct LeftNote {
   std::string compiler, plugin;
   const Node* node = nullptr;
   std::string why;
 };
 
-// A node that runs elsewhere than was asked.
+// A node that runs on a device other than the one that was asked for.
 struct FallbackNote {
   const Node* node = nullptr;
-  std::string asked, why;  // the device, and why it is another
+  std::string asked, why;  // the requested device, and the reason for the other one
   const Device* device = nullptr;
 };
 
-// Why a node runs where it does.
+// The reason why a node runs on its device.
 struct PlaceNote {
   enum Why : uint8_t {
-    kAsked,      // its name, or the session's device, admits no other
-    kShared,     // it must share a device with others, one of which leaves no choice
-    kOnlyThere,  // no other device has kernels for it
+    kAsked,      // the node's name for a device, or the session's, admits no other
+    kShared,     // the node must share a device with others, and one of them has no choice
+    kOnlyThere,  // no other device has kernels for the node
     kFirst,      // the first device with kernels for it, host memory first
-    kCost,       // by what kernels and copies take
-    kLearned,    // as was measured to be the fastest
+    kCost,       // chosen by the costs of kernels and copies
+    kLearned,    // measured to be the fastest place
     kFallback    // see FallbackNote
   };
   const Node* node = nullptr;
   const Device* device = nullptr;
   Why why = kFirst;
-  const Node* with = nullptr;  // of kShared: who left no choice
-  int64_t cost_ns = -1;        // of kCost and kLearned: what it is thought to take there; -1: not known
-  int64_t other_ns = -1;       // and on the best of the other devices
+  const Node* with = nullptr;  // for kShared: the node that has no choice
+  int64_t cost_ns = -1;        // for kCost and kLearned: estimated cost on `device`; -1 if unknown
+  int64_t other_ns = -1;       // estimated cost on the best of the other devices
 };
 
-// Nodes that run in another order of axes than the graph says.
+// Nodes that run in another order of axes than the graph gives.
 struct LayoutNote {
-  std::string order;  // of the first of the nodes that want it, such as "NHWC"
+  std::string order;  // the order that the first of the nodes that prefer it asks for, such as "NHWC"
   std::vector<const Node*> nodes;
-  int64_t transposes = 0, bytes = 0;  // values that are transposed for them, and their bytes
+  int64_t transposes = 0, bytes = 0;  // the number of values that are transposed for these nodes, and their bytes
 };
 
 // What the passes did to the nodes that a signature needs, for reports.
 struct PlanNotes {
-  std::vector<const Node*> folded;                          // computed in advance
-  std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
-  std::vector<std::pair<const Node*, Edge>> removed;        // the value stands for its output
+  std::vector<const Node*> folded;                          // computed at planning time
+  std::vector<std::pair<const Node*, const Node*>> merged;  // the second node replaces the first
+  std::vector<std::pair<const Node*, Edge>> removed;        // the edge replaces the node's output
   std::vector<ClaimNote> claims;
   std::vector<LeftNote> left;
   std::vector<FallbackNote> fallbacks;
   std::vector<PlaceNote> places;
   std::vector<LayoutNote> layouts;
-  std::vector<std::pair<std::string, const Node*>> sequences;  // frames, and the node that runs one iteration after the other
+  std::vector<std::pair<std::string, const Node*>> sequences;  // frames, each with the node that runs its iterations one after the other
 };
 
 // Nodes [begin, end) of a plan, which one thread runs in order.
 struct PlanBatch {
   int32_t begin = 0, end = 0;
-  int32_t pending = 0;        // how many batches it waits for
-  std::vector<int32_t> next;  // batches that wait for it
+  int32_t pending = 0;        // the number of batches that this one waits for
+  std::vector<int32_t> next;  // batches that wait for this one
 };
 
-// Nodes [begin, end), which only fill one device's queue for kernels.
+// Nodes [begin, end), all of which only enqueue work on the kernel queue of one device.
 struct PlanRun {
   int32_t begin = 0, end = 0;
 };
@@ -190,68 +193,72 @@ struct Plan {
   ~Plan();
   std::vector<PlanNode> nodes;  // in an order that respects all dependencies
   std::vector<PlanValue> values;
-  std::vector<int32_t> feeds;         // value per feed; -1: nobody reads it
+  std::vector<int32_t> feeds;         // value per feed; -1 if no node reads the feed
   std::vector<int32_t> fetches;       // value per fetch
-  std::vector<int32_t> copied_feeds;  // which of the feeds a step copies before it reads them (read_once.h), ascending
-  std::vector<Device*> devices;       // of locations 1...
-  bool counted = false;               // engine
-  std::vector<int32_t> pending;       // per node: how many it waits for; of the counted engine
-  std::vector<int32_t> roots;         // nodes that wait for none
-  std::unique_ptr<FramePlan> frames;  // of a graph with control flow, which has an engine of its own; else NULL
-  std::vector<PlanBatch> batches;     // all nodes, where the fixed engine may run some beside others; else empty
-  bool records = false;               // what nodes give to queues is worth recording; then the fixed engine runs them
-  std::vector<PlanRun> runs;          // of a plan that records, ascending
-  bool async = false;                 // some kernel ends elsewhere
-  bool wants_counts = false;          // what the sizes ask for; the memory budget may forbid it
-  bool in_turn = false;               // the counted engine too runs one node after the other
-  bool smallest_peak = false;         // the order was chosen for its memory
-  bool takes_feeds = false;           // as the signature
-  bool prioritized = false;           // of what is ready the first goes first: some node has a priority, or goes to a queue
-  Device* host = nullptr;             // whose pool serves location 0
+  std::vector<int32_t> copied_feeds;  // the feeds that a step copies before it reads them (read_once.h), ascending
+  std::vector<Device*> devices;       // the devices of locations 1...
+  bool counted = false;               // whether the counted engine runs it
+  std::vector<int32_t> pending;       // for the counted engine, per node: the number of nodes that it waits for
+  std::vector<int32_t> roots;         // nodes that wait for no other
+  std::unique_ptr<FramePlan> frames;  // for a graph with control flow, which has its own engine; else NULL
+  std::vector<PlanBatch> batches;     // all nodes, if the fixed engine may run some of them side by side; else empty
+  bool records = false;               // the work that nodes enqueue is worth recording; then the fixed engine runs the plan
+  std::vector<PlanRun> runs;          // for a plan that records, ascending
+  bool async = false;                 // some kernel completes asynchronously
+  bool wants_counts = false;          // the engine that the sizes ask for; the memory budget may forbid it
+  bool in_turn = false;               // the counted engine also runs one node after the other
+  bool smallest_peak = false;         // the order was chosen to keep the memory peak small
+  bool takes_feeds = false;           // as in the signature
+  bool prioritized = false;           // the first ready node in plan order runs first: some node has a priority or goes to a queue
+  Device* host = nullptr;             // the device whose pool serves location 0
   PlanNotes notes;
-  std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
-  std::unique_ptr<ShapeSource> source;       // what other shapes are worked out from; NULL: the feeds have no others
-  // Variables by reference that it takes to have the shapes they were declared with, and how many nodes of the graph were looked at for one
-  // that may change them.
+  std::shared_ptr<const PlanShapes> shapes;  // for the feed shapes that the plan was compiled for
+  std::unique_ptr<ShapeSource> source;       // source from which OtherShapes works out other shapes; NULL if the feeds have no others
+  // Variables by reference that the plan assumes to keep their declared shapes, and the number of
+  // graph nodes that were searched for one that may change such a shape.
   std::vector<const Node*> fixed;
   mutable std::atomic<int32_t> seen{0};
-  mutable std::atomic<uint64_t> resets{0};  // of containers, when its handles were last looked at: see ResourceStore
+  mutable std::atomic<uint64_t> resets{0};  // count of container resets when the plan's handles were last checked: see ResourceStore
 };
 
 struct Signature {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
-  bool takes_feeds = false;  // the step owns what it is fed, and lets it go with its last reader
-  bool stays = false;        // fetches stay in the memory where they are made
-  // Where feeds come from and fetches go to: in the memory of these devices. NULL, and beyond the end: in host memory.
+  bool takes_feeds = false;  // the step owns its feeds and releases each after its last reader
+  bool stays = false;        // fetches stay in the memory where they were made
+  // The devices in whose memory feeds arrive and fetches are delivered. NULL, or an index beyond
+  // the end, means host memory.
   std::vector<Device*> feed_devices, fetch_devices;
-  // Ran in an earlier part of the run: nobody waits for them, and what is wanted of their values is fed. By id.
+  // Nodes that ran in an earlier part of the run, sorted by id. No node waits for them, and their
+  // needed values are fed.
   std::vector<const Node*> over;
   Device* feed_device(size_t i) const { return i < feed_devices.size() ? feed_devices[i] : nullptr; }
   Device* fetch_device(size_t i) const { return i < fetch_devices.size() ? fetch_devices[i] : nullptr; }
 };
 
-// Makes and keeps kernel states: one per node, kernel and device of a session.
+// Creates and keeps kernel states: one per node, kernel and device of a session.
 class StateCache {
  public:
   virtual ~StateCache() = default;
   virtual StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) = 0;
-  // The results of a node that gives the same in every step of the session.
+  // Returns the results of a node whose results are the same in every step of the session.
   virtual StatusOr<std::vector<Tensor>> Once(const NodeRun& run) = 0;
-  // The host table that a kernel of the node gets.
+  // Returns the host table that a kernel of the node receives.
   virtual const tw_host* HostFor(const Node& node, const KernelDef& kernel) {
     (void)node;
     return kernel.host;
   }
 };
 
-// feed_shapes: one per feed; unknown where the plan is to serve any shape.
-// Errors: INVALID_ARGUMENT for a placeholder that is not fed or shapes that cannot be; what shape rules and placement say.
+// Compiles a plan. feed_shapes: one per feed; unknown if the plan is to serve any shape.
+// Errors: INVALID_ARGUMENT for a placeholder that is not fed, or for impossible shapes; the errors
+// of shape rules and placement.
 StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
                                             const PlanOptions& options, StateCache* states);
 
-// The same plan for other feeds: sizes, offsets and constants that follow from shapes, by running the shape rules alone. NULL: the plan
-// does not fit these shapes, and whoever asks makes another. Threads: one at a time per plan; steps may run meanwhile.
+// Recomputes the sizes, offsets and constants of `plan` that depend on shapes, by running only the
+// shape rules. Returns NULL if the plan does not fit these shapes; the caller then compiles another
+// plan. Threads: one call at a time per plan; steps may run meanwhile.
 std::shared_ptr<const PlanShapes> OtherShapes(const Plan& plan, const std::vector<Shape>& feed_shapes);
 
 }  // namespace thalweg

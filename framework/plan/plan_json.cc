@@ -53,7 +53,8 @@ class Writer {
   }
 
  private:
-  // Copies between memories, their bytes, and what a copy for each reader would move beyond them.
+  // Counts copies between memories and their bytes, and the further bytes that one copy per reader
+  // would move.
   void Copies() {
     std::vector<int64_t> readers(p_.values.size(), 0);
     for (const PlanNode& n : p_.nodes) {
@@ -185,7 +186,7 @@ class Writer {
   const PlanShapes& s_;
   const Signature& signature_;
   std::vector<std::string> name_;            // per value
-  std::vector<std::vector<int32_t>> after_;  // per node: those that it waits for
+  std::vector<std::vector<int32_t>> after_;  // per node: the nodes that it waits for
   Json j_;
 };
 

@@ -1,4 +1,5 @@
-// A plan for people and tools: the text that tw_callable_plan_json in session.h describes. Threads: any.
+// Formats a plan for people and tools, as tw_callable_plan_json in session.h describes. Threads:
+// any.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// How a plan that is being made gets its values and the memories that they lie in. Threads: one.
+// Adds values and locations to a plan under construction. Threads: one.
 #pragma once
 #include <cstdint>
 
@@ -6,10 +6,11 @@
 
 namespace thalweg {
 
-// Adds the value, with the sizes of its shape; answers its number.
+// Adds the value, with the sizes of its shape. Returns its number.
 int32_t AddValue(const PlanValue& v, Shape shape, Tensor constant, Plan* plan, PlanShapes* shapes);
 
-// The location of the device's memory, which joins the plan's if it is not among them. NULL, and a device in host memory: 0.
+// Returns the location of the device's memory and adds it to the plan if it is missing. Returns 0
+// for NULL and for a device in host memory.
 int32_t LocationOf(Device* device, Plan* plan);
 
 }  // namespace thalweg

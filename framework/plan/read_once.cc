@@ -15,12 +15,12 @@ size_t ArgumentOf(const Node& node, size_t input) {
   return size_t(std::upper_bound(at.begin(), at.end(), uint32_t(input)) - at.begin()) - 1;
 }
 
-// Follows one feed to all that may read its memory.
+// Follows one feed to all nodes that may read its memory.
 class Reach {
  public:
   explicit Reach(const Plan& plan) : p_(plan), seen_(plan.values.size(), 0) {}
 
-  // Whether something reads the value's memory for which it matters.
+  // Returns whether some reader of the value's memory is sensitive to changes.
   bool Matters(int32_t feed) {
     std::fill(seen_.begin(), seen_.end(), uint8_t{0});
     todo_.clear();
@@ -54,8 +54,8 @@ class Reach {
     switch (n.kind) {
       case PlanNode::kCopyIn:
       case PlanNode::kCopyOut:
-      case PlanNode::kCopyPeer: return false;  // what they make is nobody else's
-      case PlanNode::kFlow:                    // it decides by it, or hands it on
+      case PlanNode::kCopyPeer: return false;  // the copy that they make is private
+      case PlanNode::kFlow:                    // control flow decides by the value, or forwards it
         if (!IsReal(dtype)) return true;
         for (int32_t v : n.out) Add(v);
         return false;
@@ -68,20 +68,20 @@ class Reach {
     const OpSchema& op = n.run.node->op();
     const size_t a = ArgumentOf(*n.run.node, k);
     if (!IsData(op, a, dtype)) return true;
-    // What outlives the step is read by steps that do not know where it came from.
+    // A kept value outlives the step; later steps read it and do not know its origin.
     if (n.run.kernel->keep[a] && !IsReal(dtype)) return true;
     if (n.given || !op.axes.elementwise) AddShares(n);
     return false;
   }
 
-  // Outputs that may lie in the memory of an input; those in the plan's memory do not.
+  // Adds the outputs that may lie in the memory of an input; outputs in the plan's memory do not.
   void AddShares(const PlanNode& n) {
     for (int32_t v : n.out) {
       if (p_.values[size_t(v)].kind == PlanValue::kHeld) Add(v);
     }
   }
 
-  // Of members that hand on what they read (a reshape) the readers are asked, too.
+  // If a member of the part forwards what it reads (a reshape), its readers are examined too.
   bool MattersToPart(const PlanNode& n, size_t k) {
     const PartGraph& g = n.part->graph();
     std::vector<WorkEdge> reached = {{-1, int32_t(k)}};
@@ -130,7 +130,8 @@ void MarkCopiedFeeds(Plan* plan) {
     if (plan->feeds[i] < 0) continue;
     const PlanValue& value = plan->values[size_t(plan->feeds[i])];
     const DTypeInfo* info = FindDType(value.dtype);
-    // Strings and handles cannot be written to where they are shared; memory of devices is nobody's to write to.
+    // Programs cannot write to shared strings and handles; programs must not write to device
+    // memory.
     if (!info || !info->plain || value.location != 0) continue;
     if (reach.Matters(plan->feeds[i])) plan->copied_feeds.push_back(int32_t(i));
   }

@@ -1,19 +1,22 @@
-// Which feeds a step copies before it reads them. A program may write to the memory that it feeds while the step runs, against the rule; a
-// kernel that checks an index there and reads it again would then touch memory that is not its own. So only those feeds are read where they
-// lie whose readers say that it does not matter (the hint `?data` of schemas, plugin/op.h). Threads: one.
+// Chooses the feeds that a step copies before it reads them. A program may, against the rules,
+// write to fed memory while the step runs. A kernel that checks an index there and reads it again
+// would then access memory outside its bounds. So a feed is read in place only if all its readers
+// say that this is harmless (the hint `?data` of schemas, plugin/op.h). Threads: one.
 #pragma once
 #include "framework/plan/plan.h"
 
 namespace thalweg {
 
-// Floating-point and complex numbers.
+// Returns true for floating-point and complex types.
 bool IsReal(uint32_t dtype);
 
-// Whether no kernel lets elements of argument `a`, of that type, decide which memory it touches.
+// Returns true if no kernel lets the elements of argument `a` of that type decide which memory it
+// accesses.
 bool IsData(const OpSchema& op, size_t a, uint32_t dtype);
 
-// Fills in copied_feeds. A function's plan, which takes its feeds, has none: calls say nothing of their arguments, so that what was fed was
-// copied before the call. REQUIRES: nodes, values and feeds are there.
+// Sets copied_feeds. The plan of a function, which takes its feeds, has none: the schema of a call
+// says nothing about its arguments, so a feed was copied before the call. REQUIRES: nodes, values
+// and feeds are there.
 void MarkCopiedFeeds(Plan* plan);
 
 }  // namespace thalweg

@@ -6,7 +6,8 @@
 namespace thalweg {
 namespace {
 
-// Its kernel's call is all there is to do, unless it reads values that somebody has to let go.
+// Returns true if the node only calls its kernel; it may still have to release values that it
+// reads.
 bool OnlyCalls(const Plan& plan, const PlanNode& n) {
   if (n.kind != PlanNode::kKernel || n.dynamic || n.given || n.run.async || n.run.opens() || !n.copied_in.empty()) return false;
   return !n.run.kernel->spec.may_block && n.run.device->host_memory() && std::all_of(n.out.begin(), n.out.end(), [&](int32_t v) {
@@ -15,8 +16,9 @@ bool OnlyCalls(const Plan& plan, const PlanNode& n) {
   });
 }
 
-// One node after the other, the last reader of a value lets it go. Of those before it only they count that have more to do than to call
-// their kernel, who may want to know whether they are the last: so a value that a thousand small nodes read costs one of them something.
+// If nodes run one after the other, the last reader of a value releases it. Of the earlier readers,
+// only those count that do more than call their kernel, since these may ask whether they are the
+// last. So a value that a thousand small nodes read costs only one of them the work.
 void LeaveToLastReader(Plan* plan) {
   if (plan->counted || !plan->batches.empty()) return;
   std::vector<int32_t> last(plan->values.size(), -1);
@@ -44,7 +46,7 @@ void CountReaders(Plan* plan) {
     std::sort(n.held_in.begin(), n.held_in.end());
     n.held_in.erase(std::unique(n.held_in.begin(), n.held_in.end()), n.held_in.end());
     for (int32_t v : n.held_in) ++plan->values[size_t(v)].readers;
-    // What is fetched stays until the step is over, whoever has read it.
+    // A fetch stays until the step ends, whatever node reads it.
     std::erase_if(n.held_in, [&](int32_t v) { return plan->values[size_t(v)].fetched; });
   }
 }

@@ -1,13 +1,14 @@
-// Who lets go of a plan's values, and which nodes have nothing to do but to call their kernel. Threads: one.
+// Finds the readers that release a plan's values, and the nodes that have nothing to do but to call
+// their kernel. Threads: one.
 #pragma once
 #include "framework/plan/plan.h"
 
 namespace thalweg {
 
-// Fills in readers and held_in. REQUIRES: kinds of values, and which are fetched.
+// Sets readers and held_in. REQUIRES: the kinds of values, and which values are fetched.
 void CountReaders(Plan* plan);
 
-// Fills in which nodes are simple. REQUIRES: CountReaders; the engine and the nodes' order are chosen.
+// Marks the simple nodes. REQUIRES: CountReaders; the engine and the nodes' order are chosen.
 void MarkSimple(Plan* plan);
 
 }  // namespace thalweg

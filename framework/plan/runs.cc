@@ -6,15 +6,16 @@
 namespace thalweg {
 namespace {
 
-constexpr size_t kFewest = 4;     // nodes that a plan is arranged for
-constexpr int32_t kShortest = 2;  // nodes that are given as one
+constexpr size_t kFewest = 4;     // nodes that make it worth arranging a plan for recording
+constexpr int32_t kShortest = 2;  // nodes of the shortest run
 
-// Reads a variable for others, and nothing but the host has to do with it.
+// Returns true if the node reads a variable for others and the read involves only the host.
 bool OnlyReads(const PlanNode& n) {
   return n.kind == PlanNode::kKernel && n.given && !n.run.open_read.empty() && n.run.open_update.empty() && n.pending == 0;
 }
 
-// What the kernel is called with on the host is the same in every step, and all that it does is to enqueue.
+// Returns true if the kernel gets the same host-side arguments in every step and only enqueues
+// work.
 bool IsRecordable(const Plan& plan, const PlanNode& n) {
   if (n.kind != PlanNode::kKernel || !n.run.kernel || !n.run.device->has_streams() || !n.run.device->def().capture) return false;
   const KernelDef& k = *n.run.kernel;
@@ -28,7 +29,7 @@ bool IsRecordable(const Plan& plan, const PlanNode& n) {
   return true;
 }
 
-// The handles that the node opens, as values.
+// Returns the handles that the node opens, as values.
 std::vector<int32_t> Opened(const PlanNode& n) {
   std::vector<int32_t> all;
   for (uint32_t i : n.run.open_read) all.push_back(n.in[i]);
@@ -64,7 +65,7 @@ std::vector<int32_t> OrderForRuns(const Plan& plan) {
 
 std::vector<PlanRun> FindRuns(const Plan& plan) {
   std::vector<PlanRun> runs;
-  std::set<int32_t> opened;  // by the run so far: all locks of a run are taken at once
+  std::set<int32_t> opened;  // by the current run: a run takes all its locks at once
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     if (!IsRecordable(plan, n)) continue;

@@ -1,5 +1,5 @@
-// Runs: nodes that follow each other in a plan and only fill one device's queue, so that what they enqueue can be recorded and enqueued
-// again as one. Threads: one.
+// Runs: consecutive nodes of a plan that only enqueue work on one device's queue, so that this work
+// can be recorded and enqueued again as one. Threads: one.
 #pragma once
 #include <vector>
 
@@ -7,9 +7,10 @@
 
 namespace thalweg {
 
-// Most of what the plan computes can be recorded.
+// Returns true if most of the plan's work can be recorded.
 bool WorthRecording(const Plan& plan, const PlanOptions& options);
-// The given order, but variables are read at the beginning where nothing comes before that, so that fewer reads lie between nodes of a run.
+// Keeps the given order, but moves reads of variables to the beginning if nothing has to precede
+// them, so that fewer reads lie between the nodes of a run.
 std::vector<int32_t> OrderForRuns(const Plan& plan);
 // REQUIRES: nodes in their final order.
 std::vector<PlanRun> FindRuns(const Plan& plan);

@@ -1,9 +1,13 @@
-// Loops of Enter, Merge, Switch, NextIteration and Exit whose iterations cannot overlap become nodes that call functions, one iteration
-// after the other: each runs as a plan of its own, in which values have planned memory and nobody counts tokens. The form is the one that
-// gradients take (autodiff/form_builder.h), made of a copy of the loop, so that the program's graph and functions stay as they are.
-// A loop stays what it is where that could be told apart: if its nodes have state other than what they are given, say where they run, or
-// may wait; if something of it is fed, or something that shapes are known from; if some of what enters it may be dead where the rest is
-// not. And all of them stay where values may come to lie on devices with memory of their own, whose queues go on over the end of an
+// Turns loops of Enter, Merge, Switch, NextIteration and Exit whose iterations cannot overlap into
+// nodes that call functions, one iteration after the other. Each iteration runs as a plan of its
+// own, in which values have planned memory and no tokens are counted. The form is the one that
+// gradients use (autodiff/form_builder.h). It is made from a copy of the loop, so the program's
+// graph and functions do not change.
+// A loop stays if the difference could be observed: if its nodes have state other than their
+// inputs, name a device, or may wait; if part of it, or a value that shapes depend on, is fed; or
+// if some of the values that enter it may be dead while others are not. All loops stay if values
+// may lie on devices with memory of their own: in frames, the queues of such devices continue past
+// the end of an iteration, which a call does not allow.
 // iteration in frames, but not of a call.
 #include <algorithm>
 #include <functional>
@@ -24,13 +28,13 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kLight = 16;  // elements of each value: a node that touches no more is not worth another iteration's beginning early
+constexpr int64_t kLight = 16;  // elements of each value: a node that touches no more is not worth starting the next iteration early for
 
 struct Loop {
   int32_t frame = 0;
   std::vector<int32_t> enters;  // work nodes, which run outside
-  std::vector<int32_t> inside;  // those of the frame and of frames in it, in order
-  std::vector<int32_t> exits;   // of these, what leaves the frame
+  std::vector<int32_t> inside;  // the nodes of the frame and of frames in it, in order
+  std::vector<int32_t> exits;   // the nodes among these that leave the frame
   std::shared_ptr<const LoopCall> call;
 };
 
@@ -58,7 +62,8 @@ class Sequencer {
  private:
   bool MayTry() const {
     if (!w_.signature->over.empty() || !w_.options->device.text().empty() || !w_.graph->functions()) return false;
-    // The call's inputs have the shapes that the graph knows, some of which come from values that it knows.
+    // The call's inputs have the shapes that the graph knows, some of which follow from values that
+    // it knows.
     const auto& feeds = w_.signature->feeds;
     if (std::any_of(feeds.begin(), feeds.end(), [](const Edge& e) { return bool(e.node->value(e.port)); })) return false;
     for (const WorkNode& n : w_.nodes) {
@@ -69,7 +74,7 @@ class Sequencer {
     return StaysOnHost();
   }
 
-  // Nothing asks for another memory, as far as nodes and options say.
+  // Returns true if neither nodes nor options ask for other memory.
   bool StaysOnHost() const {
     const auto devices = w_.runtime().ready_devices();
     if (std::all_of(devices.begin(), devices.end(), [](const Device* d) { return d->host_memory(); })) return true;
@@ -78,7 +83,7 @@ class Sequencer {
     return std::all_of(w_.nodes.begin(), w_.nodes.end(), [](const WorkNode& n) { return !n.node || n.node->device().empty(); });
   }
 
-  // The loops that lie in no other.
+  // Finds the outermost loops.
   void FindLoops() {
     std::vector<int32_t> loop_of(w_.frames.size(), -1);  // by frame
     for (size_t f = 1; f < w_.frames.size(); ++f) {
@@ -109,7 +114,7 @@ class Sequencer {
     for (int32_t i : loop.inside) {
       const WorkNode& n = At(i);
       if (!IsPlain(n) || !IsAsInGraph(n) || (DecidesIn(loop, n) && !n.controls.empty())) return false;
-      if (MayWait(w_, *n.node) || CallsWhatWaits(w_, *n.node)) return false;  // perhaps for what a call would keep from running
+      if (MayWait(w_, *n.node) || CallsWhatWaits(w_, *n.node)) return false;  // perhaps for a node that the call would block
       if (std::find(w_.targets.begin(), w_.targets.end(), i) != w_.targets.end()) return false;
     }
     return true;
@@ -124,7 +129,8 @@ class Sequencer {
     return !node.op().once && (!node.op().stateful || is_given_state);
   }
 
-  // It reads and waits for what it does in the graph: nothing of that is fed, or made another way.
+  // Returns true if the node has the same inputs and control inputs as in the graph: none of them
+  // is fed or replaced.
   bool IsAsInGraph(const WorkNode& n) const {
     const Node& node = *n.node;
     for (size_t i = 0; i < n.in.size(); ++i) {
@@ -139,7 +145,8 @@ class Sequencer {
            });
   }
 
-  // A merge, switch or exit of the loop itself: the form knows no one who waits with them.
+  // Returns true for a merge, switch or exit of the loop itself. The call form cannot make such a
+  // node wait.
   static bool DecidesIn(const Loop& loop, const WorkNode& n) {
     if (n.frame != loop.frame) return false;
     return n.flow == Flow::kExit || (n.flow == Flow::kMerge && !n.back.empty()) ||
@@ -148,8 +155,10 @@ class Sequencer {
 
   // ---- Whether one iteration has to follow the other ----
 
-  // All work of an iteration comes after all work of the one before it, by what it reads, or because the loop asks for that; and what
-  // changes state runs as often as in frames, where nodes that no Switch of the loop leads to run once more than its body.
+  // Returns true if all work of an iteration comes after all work of the one before, because of the
+  // values it reads or because the loop asks for that; and if nodes that change state run as often
+  // as in frames. In frames, nodes that no Switch of the loop leads to run once more than the
+  // loop's body.
   bool InSequence(const Loop& loop) {
     for (size_t k = 0; k < loop.inside.size(); ++k) at_[size_t(loop.inside[k])] = int32_t(k);
     const bool all_die = StateIsInBodyOrCondition(loop);
@@ -158,7 +167,8 @@ class Sequencer {
     return follows;
   }
 
-  // Calls f with every node of the loop that the node reads or waits for in the same iteration of the loop.
+  // Calls f with every node of the loop that node i reads or waits for in the same iteration of the
+  // loop.
   template <class F>
   void ForEachBefore(const Loop& loop, int32_t i, F&& f) const {
     const WorkNode& n = At(i);
@@ -201,7 +211,8 @@ class Sequencer {
     return true;
   }
 
-  // Variables are bits: which of them a node depends on, and which of them, in the next iteration, depend on it.
+  // Loop variables are bits. `after`: the variables that a node depends on. `before`: the variables
+  // of the next iteration that depend on the node.
   bool EachFollowsAll(const Loop& loop) const {
     const size_t n = loop.inside.size();
     std::vector<uint64_t> after(n, 0), before(n, 0);
@@ -216,7 +227,7 @@ class Sequencer {
       }
       ++variables;
     }
-    for (bool changed = true; changed;) {  // once, and again for loops within
+    for (bool changed = true; changed;) {  // once, and again for inner loops
       changed = false;
       for (size_t k = 0; k < n; ++k) {
         const uint64_t was = after[k];
@@ -257,7 +268,7 @@ class Sequencer {
     return count <= kLight;
   }
 
-  // What the sizes of all values are, as far as that can be told before the loops are gone.
+  // Infers the sizes of all values, as far as possible before the loops are replaced.
   bool HasShapes() {
     if (!shapes_) {
       shapes_ = std::make_unique<WorkGraph>(w_);
@@ -275,7 +286,7 @@ class Sequencer {
     const auto library = w_.graph->functions();
     if (auto known = library->FindLoop(nodes)) return known;
     LoopCall call;
-    if (Status s = MakeCall(loop, &call); !s.ok()) call = LoopCall();  // it is none that functions can be made of
+    if (Status s = MakeCall(loop, &call); !s.ok()) call = LoopCall();  // no function can be made of the loop
     return library->KeepLoop(std::move(nodes), std::move(call));
   }
 
@@ -318,7 +329,8 @@ class Sequencer {
 
   // ---- The graph without frames ----
 
-  // In the place of each loop's nodes one, in an order that respects what there is to wait for. Nothing changes where there is none.
+  // Replaces the nodes of each loop by one node, in an order that respects dependencies. If there
+  // is no such order, changes nothing.
   void Replace() {
     const size_t n = w_.nodes.size();
     std::vector<int32_t> loop_of(n, -1);
@@ -327,7 +339,7 @@ class Sequencer {
         for (int32_t i : *some) loop_of[size_t(i)] = int32_t(l);
       }
     }
-    // Whoever is left: nodes, by their number, and loops behind them.
+    // Items that remain: nodes by their number, then loops.
     const auto item = [&](int32_t i) { return loop_of[size_t(i)] < 0 ? size_t(i) : n + size_t(loop_of[size_t(i)]); };
     std::vector<std::vector<size_t>> next(n + loops_.size());
     std::vector<int32_t> waits(next.size(), 0);
@@ -337,7 +349,7 @@ class Sequencer {
     };
     size_t left = loops_.size();
     for (size_t i = 0; i < n; ++i) {
-      const bool enters = loop_of[i] >= 0 && w_.nodes[i].frame == 0;  // of a loop that goes
+      const bool enters = loop_of[i] >= 0 && w_.nodes[i].frame == 0;  // an Enter of a replaced loop
       if (loop_of[i] >= 0 && !enters) continue;
       left += !enters;
       for (const WorkEdge& e : w_.nodes[i].in) wait(item(int32_t(i)), e.node);
@@ -356,7 +368,7 @@ class Sequencer {
         if (--waits[x] == 0) add(x);
       }
     }
-    if (order.size() != left) return;  // something that enters a loop needs what leaves it
+    if (order.size() != left) return;  // a value that enters a loop depends on one that leaves it
     Commit(order, loop_of);
   }
 
@@ -404,7 +416,7 @@ class Sequencer {
     RemoveFrames();
   }
 
-  // Those that nothing is in any more; all of them, where nothing is left that decides.
+  // Removes frames that no node is in any more; all frames if no control-flow node is left.
   void RemoveFrames() {
     w_.flow = std::any_of(w_.nodes.begin(), w_.nodes.end(), [](const WorkNode& n) { return n.flow != Flow::kNone; });
     std::vector<uint8_t> gone(w_.frames.size(), 0);
@@ -428,8 +440,8 @@ class Sequencer {
 
   WorkGraph& w_;
   std::vector<Loop> loops_;
-  std::vector<int32_t> at_;            // work node -> its place in the loop that is looked at, -1: none
-  std::unique_ptr<WorkGraph> shapes_;  // the same with what is known of sizes; NULL: nobody has asked
+  std::vector<int32_t> at_;            // work node -> its position in the loop under examination, -1 if none
+  std::unique_ptr<WorkGraph> shapes_;  // a copy of the work graph with inferred shapes; NULL until it is needed
   bool has_shapes_ = false;
 };
 

@@ -1,4 +1,5 @@
-// What a plan keeps so that it can serve feeds of other shapes: the work graph after all passes. Threads: one.
+// ShapeSource: the data that a plan keeps to serve feeds of other shapes: the work graph after all
+// passes. Threads: one.
 #pragma once
 #include <memory>
 #include <vector>
@@ -16,14 +17,14 @@ struct ShapeSource {
   Signature signature;
   PlanOptions options;
   WorkGraph w;
-  std::vector<WorkEdge> edges;            // per value of the plan: what it is, wherever it lies
+  std::vector<WorkEdge> edges;            // per value of the plan: the edge that it holds, in whatever memory it lies
   std::unique_ptr<ShapeClasses> classes;  // made when first needed
 };
 
-// Some feed was given a shape that is not the only one that it may have.
+// Returns true if some feed may have a shape other than the one that it was given.
 bool MayHaveOtherShapes(const WorkGraph& w);
 
-// Elements and bytes of a value whose shape is known and can be; else both 0.
+// Sets the elements and bytes of a value whose shape is known and possible; else sets both to 0.
 void SetSizes(uint32_t dtype, PlanShapes::Value* value);
 
 inline bool FitsBudget(const PlanOptions& options, const PlanShapes& shapes) {

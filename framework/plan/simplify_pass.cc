@@ -1,4 +1,5 @@
-// Nodes that change nothing, by what their ops say of themselves (the clauses of plugin/op.h), give way to what they were given.
+// Replaces nodes that change nothing, according to their ops' schemas (the clauses of plugin/op.h),
+// by their inputs.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -10,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-// A type whose elements are single real numbers or truth values.
+// Returns true for a type whose elements are single real numbers or truth values.
 bool IsReal(uint32_t dtype) {
   switch (dtype) {
     case TW_BOOL:
@@ -30,7 +31,7 @@ bool IsReal(uint32_t dtype) {
   }
 }
 
-// Every element has the bits of the number; false for a tensor without elements.
+// Returns true if every element has the bits of the number; false for a tensor without elements.
 bool IsFilledWith(const Tensor& t, double number) {
   if (t.count() == 0 || !IsReal(t.dtype())) return false;
   auto one = ScalarTensor(t.dtype(), number);
@@ -42,7 +43,7 @@ bool IsFilledWith(const Tensor& t, double number) {
   return true;
 }
 
-// perm, its negative axes counted from the front; empty if it is no list of axes.
+// Returns perm with its negative axes counted from the front; empty if it is no list of axes.
 std::vector<int64_t> Axes(const Tensor& perm) {
   std::vector<int64_t> axes;
   for (uint64_t i = 0; i < perm.count(); ++i) {
@@ -98,31 +99,32 @@ class Simplifier {
   const Shape& ShapeOf(const WorkEdge& e) const { return Maker(e).shapes[size_t(e.port)]; }
   uint32_t TypeOf(const WorkEdge& e) const { return Maker(e).out_types[size_t(e.port)]; }
 
-  // The node, or one that it waits for, does something beside making its outputs.
+  // Returns true if the node, or one that it waits for, does more than make its outputs.
   bool HasEffects(const WorkNode& n) const {
     if (!n.node || n.constant) return !n.controls.empty() || n.ordered;
     if (n.node->op().stateful || !n.controls.empty()) return true;
     return std::any_of(n.in.begin(), n.in.end(), [&](const WorkEdge& e) { return effects_[size_t(e.node)] != 0; });
   }
-  // A value that is known for whatever is fed, and that nobody has to wait for; NULL: none.
+  // Returns a value that is the same for all feeds and needs no waiting; NULL if there is none.
   const Tensor* Known(const WorkEdge& e) const {
     const WorkNode& p = Maker(e);
     const Tensor& value = p.values[size_t(e.port)];
     return value && !p.varies && !p.ordered && p.controls.empty() ? &value : nullptr;
   }
-  // The node behind an edge if it may be looked through; NULL: it may not.
+  // Returns the node behind an edge if it may be looked through; NULL if not.
   const WorkNode* Through(const WorkEdge& e) const {
     const WorkNode& p = Maker(e);
     return p.node && !p.constant && !p.ordered && p.controls.empty() && p.node->op().algebra.said ? &p : nullptr;
   }
-  // The two have one shape; for feeds of other shapes that is looked at again.
+  // Returns true if both have one known shape. If the shapes vary, the check is repeated for other
+  // feeds.
   bool SameShape(const WorkEdge& a, const WorkEdge& b) {
     if (!ShapeOf(a).known() || !(ShapeOf(a) == ShapeOf(b))) return false;
     if (Maker(a).varies || Maker(b).varies) w_.equal_shapes.push_back({a, b});
     return true;
   }
 
-  // What stands for the node's output; node -1: nothing.
+  // Returns the edge that replaces the node's output; node -1 if there is none.
   WorkEdge Find(WorkNode* n, const WorkEdge& self) {
     const OpAlgebra& a = n->node->op().algebra;
     const WorkEdge none;
@@ -139,7 +141,7 @@ class Simplifier {
     return IsReal(n->out_types[0]) ? n->in[0] : none;
   }
 
-  // Inputs other than k only make their values.
+  // Returns true if the inputs other than k only make their values.
   bool OthersAreIdle(const WorkNode& n, size_t k) const {
     for (size_t i = 0; i < n.in.size(); ++i) {
       if (i != k && effects_[size_t(n.in[i].node)]) return false;
@@ -147,13 +149,14 @@ class Simplifier {
     return true;
   }
 
-  // The same elements under the dims that they had, perhaps some nodes ago. A reshape only asks how many there are.
+  // The value under dims that it had before, perhaps some nodes earlier. A reshape depends only on
+  // the number of elements.
   WorkEdge Renamed(WorkNode* n, const WorkEdge& self) {
     const size_t k = size_t(n->node->op().algebra.renames);
     WorkEdge from = n->in[k];
     if (!OthersAreIdle(*n, k)) return {};
     if (TypeOf(from) != n->out_types[0] || SameShape(self, from)) return from;
-    // What only running tells may yet be refused, so that node stays.
+    // If only running tells the shape, the node may still fail, so it stays.
     while (const WorkNode* p = ShapeOf(from).known() ? Through(from) : nullptr) {
       const int32_t further = p->node->op().algebra.renames;
       if (further < 0 || TypeOf(p->in[size_t(further)]) != n->out_types[0] || !OthersAreIdle(*p, size_t(further))) break;
@@ -165,7 +168,7 @@ class Simplifier {
     return {};
   }
 
-  // Of an input without a known rank the kernel has yet to say whether the axes are its own.
+  // If the rank of an input is unknown, the kernel must still check that the axes are valid.
   WorkEdge Judged(const WorkEdge& e) const { return ShapeOf(e).rank() >= 0 ? e : WorkEdge(); }
   WorkEdge Permuted(const WorkNode& n) const {
     const OpAlgebra& a = n.node->op().algebra;
@@ -193,7 +196,7 @@ class Simplifier {
     const bool always = IsFilledWith(*condition, 1);
     if (!always && !IsFilledWith(*condition, 0)) return {};
     const WorkEdge taken = n.in[size_t(always ? a.if_true : a.if_false)], other = n.in[size_t(always ? a.if_false : a.if_true)];
-    const bool judged = ShapeOf(other).known();  // else the kernel has yet to say whether it fits
+    const bool judged = ShapeOf(other).known();  // else the kernel must still check whether it fits
     return judged && !effects_[size_t(other.node)] && SameShape(self, taken) ? taken : WorkEdge();
   }
 
@@ -208,7 +211,7 @@ class Simplifier {
   }
 
   WorkGraph& w_;
-  std::vector<WorkEdge> stands_for_;  // per node: what is read in its place; node -1: itself
+  std::vector<WorkEdge> stands_for_;  // per node: the edge read in its place; node -1: itself
   std::vector<uint8_t> effects_;
   std::set<std::string_view> colocated_;
 };
@@ -216,7 +219,7 @@ class Simplifier {
 }  // namespace
 
 Status SimplifyPass(WorkGraph* w) {
-  if (w->flow) return Status();  // what hands a value on may be what others wait for to know whether they run
+  if (w->flow) return Status();  // the end of a forwarding node may tell others whether they run
   Simplifier(w).Run();
   return Status();
 }

@@ -18,7 +18,7 @@ void AddCalled(const Node& node, std::vector<std::string>* to) {
   }
 }
 
-// It, or a function that it leads to.
+// Returns true if the function, or one that it calls, waits.
 bool SomeWaits(const WorkGraph& w, FunctionLibrary* library, const std::string& name) {
   std::vector<std::string> todo = {name};
   std::set<std::string> seen;
@@ -31,7 +31,7 @@ bool SomeWaits(const WorkGraph& w, FunctionLibrary* library, const std::string& 
       continue;
     }
     const auto f = library->Find(next);
-    if (!f.ok()) continue;  // whoever calls it is told
+    if (!f.ok()) continue;  // the caller of the function gets the error
     const Graph& body = (*f)->body();
     for (int32_t id = 0; id < body.size(); ++id) {
       const Node& n = *body.node(id);

@@ -1,4 +1,5 @@
-// Whether a node, or one that it calls, may have to wait for what happens elsewhere, and so is better not called but started.
+// Tells whether a node, or one that it calls, may have to wait for an event elsewhere, and so is
+// better started than called.
 // Threads: one per work graph.
 #pragma once
 #include "framework/graph/graph.h"
@@ -6,10 +7,11 @@
 
 namespace thalweg {
 
-// The node has an asynchronous kernel.
+// Returns true if the node has an asynchronous kernel.
 bool MayWait(const WorkGraph& w, const Node& node);
 
-// A function that the node calls, or one that this one calls, has nodes with asynchronous kernels.
+// Returns true if a function that the node calls, directly or through others, has nodes with
+// asynchronous kernels.
 bool CallsWhatWaits(const WorkGraph& w, const Node& node);
 
 }  // namespace thalweg

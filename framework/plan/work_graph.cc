@@ -23,7 +23,8 @@ const std::vector<Pass>& Passes() {
 
 namespace {
 
-// Values that nobody reads any more go. Nodes that vary are worked out again for other feeds, and read what they read now.
+// Drops values that no node reads any more. Nodes that vary are evaluated again for other feeds, so
+// they and their inputs keep their values.
 void DropValues(WorkGraph* w) {
   std::vector<uint8_t> kept(w->nodes.size(), 0);
   for (size_t i = 0; i < w->nodes.size(); ++i) {
@@ -53,7 +54,7 @@ Status PrunePass(WorkGraph* w) {
   while (!todo.empty()) {
     const WorkNode& n = w->nodes[size_t(todo.back())];
     todo.pop_back();
-    // A constant needs nothing any more, but what it was ordered after still has to happen.
+    // A constant needs no inputs any more, but the nodes that its controls name still have to run.
     if (!n.constant) {
       for (const WorkEdge& e : n.in) need(e.node);
       for (const WorkEdge& e : n.back) need(e.node);

@@ -1,4 +1,5 @@
-// WorkGraph: the part of a graph that a signature needs, while the passes work on it. Nodes are in topological order.
+// WorkGraph: the part of a graph that a signature needs, while the passes transform it. Nodes are
+// in topological order.
 // Threads: one.
 #pragma once
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace thalweg {
 
-// Calls within each other that become nodes; more stay calls.
+// The deepest nesting of calls that is inlined; deeper calls stay calls.
 constexpr int32_t kMostInlined = 16;
 
 struct WorkEdge {
@@ -29,27 +30,27 @@ struct WorkEdge {
 };
 
 struct WorkNode {
-  const Node* node = nullptr;  // NULL: a feed
+  const Node* node = nullptr;  // NULL for a feed
   int32_t feed = -1;
-  const Node* reader = nullptr;  // of a read that stands for no node of the graph: for whom it reads; NULL: for a fetch
+  const Node* reader = nullptr;  // for a read that stands for no node of the graph: the node that it reads for; NULL for a fetch
   std::vector<WorkEdge> in;
   std::vector<int32_t> controls;
-  std::vector<WorkEdge> back;  // of a merge that closes a loop: per input, what comes round, if that is not `in`; node -1: it is
+  std::vector<WorkEdge> back;  // for a merge that closes a loop, per input: the edge that comes round; node -1 if `in` holds it
   Flow flow = Flow::kNone;
-  int32_t frame = 0, into = 0;  // where it runs, and where its outputs are; see FramePass
+  int32_t frame = 0, into = 0;  // the frame where the node runs, and the frame of its outputs; see FramePass
   std::vector<uint32_t> out_types;
   std::vector<Shape> shapes;
-  std::vector<HandleInfo> handles;  // empty: nothing is known of any output
-  std::vector<Tensor> values;       // per output; empty: not a constant
+  std::vector<HandleInfo> handles;  // empty if nothing is known of any output
+  std::vector<Tensor> values;       // per output; an empty tensor if it is not a constant
   bool dead = false;
-  bool constant = false;  // every output has a value and nothing runs
-  bool ordered = false;   // something has to happen before its known values may be used
-  bool open = false;      // a variable whose shape is not what it was declared with: some node of the graph may change it
-  bool varies = false;    // its shapes and known values may be others for other feeds
+  bool constant = false;  // every output has a value, so the node does not run
+  bool ordered = false;   // its known values may be used only after some other node has run
+  bool open = false;      // a variable whose shape may differ from the declared one: some node of the graph may change it
+  bool varies = false;    // its shapes and known values may differ for other feeds
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;
-  std::shared_ptr<const Part> part;  // what it stands for; NULL: for itself
-  std::string within;                // of a node of a function that was inlined: the calls that it came with, for messages
+  std::shared_ptr<const Part> part;  // the part that this node stands for; NULL if it stands for itself
+  std::string within;                // for a node of an inlined function: the calls that it came from, for messages
   const HandleInfo& handle(int32_t port) const { return handles.empty() ? kNoHandle : handles[size_t(port)]; }
 };
 
@@ -57,9 +58,9 @@ struct WorkNode {
 struct WorkFrame {
   std::string name;
   int32_t parent = -1;
-  int32_t parallel = 1;         // iterations that may be under way at once
-  const Node* enter = nullptr;  // one that leads into it
-  int32_t depth = 0;            // frames around it
+  int32_t parallel = 1;         // iterations that may run at the same time
+  const Node* enter = nullptr;  // one of the nodes that lead into the frame
+  int32_t depth = 0;            // number of enclosing frames
 };
 
 struct WorkGraph {
@@ -68,17 +69,17 @@ struct WorkGraph {
   const PlanOptions* options = nullptr;
   std::vector<Shape> feed_shapes;
   std::vector<WorkNode> nodes;
-  std::vector<int32_t> feeds;  // node per feed; -1: nobody reads it
+  std::vector<int32_t> feeds;  // node per feed; -1 if no node reads the feed
   std::vector<WorkEdge> fetches;
   std::vector<int32_t> targets;
-  bool flow = false;                                        // some nodes decide what of the others runs: see graph/flow.h
-  std::vector<WorkFrame> frames;                            // the first is the graph itself; of a graph with such nodes
-  std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // what passes made use of and other feeds may change
+  bool flow = false;                                        // some nodes decide which of the others run: see graph/flow.h
+  std::vector<WorkFrame> frames;                            // for a graph with such nodes; the first frame is the graph itself
+  std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // equalities that passes relied on and that other feeds may break
   std::vector<const Node*> fixed;                           // see Plan
   int32_t seen = 0;
   PlanNotes notes;
   StateCache* states = nullptr;
-  mutable std::map<std::string, bool> waits;  // functions that CallsWhatWaits has looked at
+  mutable std::map<std::string, bool> waits;  // the functions that CallsWhatWaits has examined
   Runtime& runtime() const { return graph->runtime(); }
 };
 
@@ -86,26 +87,26 @@ struct WorkGraph {
 struct Pass {
   std::string_view name, doc;
   Status (*run)(WorkGraph*);
-  bool optional;  // an optimisation: may be switched off
+  bool optional;  // an optimisation that may be switched off
 };
 const std::vector<Pass>& Passes();
 
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
-Status GuardPass(WorkGraph* w);     // imported nodes do what they may, and nothing else
-Status FramePass(WorkGraph* w);     // which loop every node is in
-Status SequencePass(WorkGraph* w);  // loops whose iterations cannot overlap become calls
-Status InlinePass(WorkGraph* w);    // calls of functions become the functions' nodes
-Status InferPass(WorkGraph* w);     // shapes for these feeds; constants that follow
-Status FoldPass(WorkGraph* w);      // nodes whose inputs are constants
-Status SimplifyPass(WorkGraph* w);  // nodes that change nothing
-Status CsePass(WorkGraph* w);       // equal stateless nodes become one
-Status PrunePass(WorkGraph* w);     // what no fetch or target needs
-Status PlacePass(WorkGraph* w);     // a device and a kernel for every node
-Status LayoutPass(WorkGraph* w);    // axes in the order that kernels want
-Status OncePass(WorkGraph* w);      // handles and the like: run now, a constant from then on
-Status ClaimPass(WorkGraph* w);     // several nodes become one that a graph compiler runs
+Status GuardPass(WorkGraph* w);     // checks that imported nodes do only what they are allowed to do
+Status FramePass(WorkGraph* w);     // finds the loop that every node is in
+Status SequencePass(WorkGraph* w);  // turns loops whose iterations cannot overlap into calls
+Status InlinePass(WorkGraph* w);    // replaces calls of functions by the functions' nodes
+Status InferPass(WorkGraph* w);     // infers the shapes for these feeds, and the constants that follow from them
+Status FoldPass(WorkGraph* w);      // evaluates nodes whose inputs are constants
+Status SimplifyPass(WorkGraph* w);  // removes nodes that change nothing
+Status CsePass(WorkGraph* w);       // merges equal stateless nodes
+Status PrunePass(WorkGraph* w);     // removes nodes that no fetch or target needs
+Status PlacePass(WorkGraph* w);     // chooses a device and a kernel for every node
+Status LayoutPass(WorkGraph* w);    // puts axes in the order that kernels prefer
+Status OncePass(WorkGraph* w);      // runs nodes such as variable handles now, which makes their results constants
+Status ClaimPass(WorkGraph* w);     // turns several nodes into one that a graph compiler runs
 
-// How a node that was placed is run; without its state.
+// Describes how a placed node is run. The kernel state is not set.
 NodeRun RunOf(const WorkGraph& w, const WorkNode& n);
 
 }  // namespace thalweg
