@@ -42,7 +42,7 @@ class Asker {
   }
 
  private:
-  struct Open {  // held by the calls, too
+  struct Open {  // the calls hold it too
     std::mutex mu;
     std::condition_variable changed;
     size_t left = 0;
@@ -64,7 +64,8 @@ StatusOr<TaskAnswers> AskTasks(const std::shared_ptr<Runtime>& runtime, const Se
   };
   const EndpointOptions endpoint = {"", options.credentials, kLargestAnswer, options.insecure, true};
   ASSIGN_OR_RETURN(auto messenger, Messenger::Create(std::move(transport), endpoint, &clock, nobody));
-  // In this order, whatever becomes of the questions: the clock's thread may be in the messenger until it has stopped.
+  // In this order, whether the requests succeeded or not: the clock's thread may be in the
+  // messenger until it has stopped.
   struct End {
     Messenger* messenger;
     Clock* clock;

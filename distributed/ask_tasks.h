@@ -1,4 +1,5 @@
-// One question to all tasks of a cluster, from a program that need not be one of them. Threads: any.
+// Sends one request to all tasks of a cluster, from a program that need not be one of them.
+// Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,8 +23,9 @@ struct TaskAnswers {
   std::vector<Answer> answers;  // one for each of the cluster's tasks, in their order
 };
 
-// Reaches the task at options.target, learns the cluster from it, then asks all tasks at once, and waits for them. timeout: nanoseconds, of
-// all of it together. Errors: as of a session with that target; a task that does not answer is told by its own status alone.
+// Connects to the task at options.target, reads the cluster from it, then asks all tasks at once
+// and waits for the answers. timeout: nanoseconds, for all of it together. Errors: as for a session
+// with that target. If a task does not answer, only its own status is an error.
 StatusOr<TaskAnswers> AskTasks(const std::shared_ptr<Runtime>& runtime, const SessionOptions& options, int64_t timeout, Method method,
                                const WireWriter& fields);
 

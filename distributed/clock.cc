@@ -20,7 +20,7 @@ void SystemClock::Stop() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  decltype(todo_) dropped;  // ends outside the lock: while what it holds is still there
+  decltype(todo_) dropped;  // destroyed outside the lock, while the objects it refers to still exist
   std::lock_guard lock(mu_);
   dropped.swap(todo_);
   times_.clear();
@@ -36,13 +36,14 @@ uint64_t SystemClock::At(int64_t ns, std::function<void()> f) {
   if (stop_) return name;
   todo_.emplace(std::pair(ns, name), std::move(f));
   times_.emplace(name, ns);
-  // Deadlines come and are forgotten with every call: what is later than the time at which the thread looks again does not wake it.
+  // Every call sets a deadline and forgets it. A deadline later than the thread's next wake-up does
+  // not wake the thread.
   if (ns < sleeps_until_) changed_.notify_all();
   return name;
 }
 
 void SystemClock::Forget(uint64_t name) {
-  std::function<void()> dropped;  // ends outside the lock
+  std::function<void()> dropped;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   auto it = times_.find(name);
   if (it == times_.end()) return;
@@ -66,7 +67,8 @@ void SystemClock::Work() {
     const int64_t wait = first->first.first - Now();
     if (wait > 0) {
       sleeps_until_ = first->first.first;
-      // Now and the wait are added up there, so a time at the end of all times would overflow.
+      // wait_for adds the wait to the current time, so a time near the largest value would
+      // overflow.
       constexpr int64_t kLongest = 3'600'000'000'000;
       changed_.wait_for(lock, std::chrono::nanoseconds(std::min(wait, kLongest)));
       sleeps_until_ = 0;

@@ -1,4 +1,5 @@
-// The time, and what is to happen at a time: an interface, so that a simulation can turn the clock. Threads: any.
+// Clock: the time, and calls at a given time. It is an interface, so that a simulation can advance
+// the clock. Threads: any.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -14,16 +15,18 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t Now() const = 0;  // monotonic, nanoseconds
-  // Calls f once, not before that time, on a thread that it must not hold for long; never inside this call. Answers a name for it.
+  // Calls f once, not before that time, on a thread that f must not hold for long; never calls f
+  // from inside At. Returns a name for Forget.
   virtual uint64_t At(int64_t ns, std::function<void()> f) = 0;
-  // f is not called any more, unless its call has begun.
+  // Cancels the call of f unless it has begun.
   virtual void Forget(uint64_t name) = 0;
-  // From now on nothing is called; returns when what runs is over. Again: no effect.
+  // Makes no further calls; returns when the running ones have returned. A second call has no
+  // effect.
   virtual void Stop() = 0;
   uint64_t Soon(std::function<void()> f) { return At(0, std::move(f)); }
 };
 
-// One thread. Stop drops what is still to come.
+// Runs calls on one thread. Stop drops the pending ones.
 class SystemClock final : public Clock {
  public:
   SystemClock();
@@ -37,10 +40,10 @@ class SystemClock final : public Clock {
   void Work();
   std::mutex mu_;
   std::condition_variable changed_;
-  std::map<std::pair<int64_t, uint64_t>, std::function<void()>> todo_;  // by time, then in the order of the calls
+  std::map<std::pair<int64_t, uint64_t>, std::function<void()>> todo_;  // by time, then in the order of the calls to At
   std::map<uint64_t, int64_t> times_;
   uint64_t names_ = 0;
-  int64_t sleeps_until_ = 0;  // its thread; 0: it does not sleep, and looks before it does
+  int64_t sleeps_until_ = 0;  // when the thread wakes; 0: it is awake, and checks the calls before it sleeps
   bool stop_ = false;
   std::thread thread_;
 };

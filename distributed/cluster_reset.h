@@ -1,4 +1,5 @@
-// Emptying a container of state on every task of a cluster, by a program that need not be one of them. Threads: any.
+// Empties a container of state on every task of a cluster, from a program that need not be one of
+// them. Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,8 +11,9 @@
 
 namespace thalweg::distributed {
 
-// Answers how many things the containers of that name held together. container: empty: the tasks' default one. timeout: nanoseconds.
-// Errors: as of a session with options.target; of the first task that did not do it, naming it, after all others have.
+// Returns the number of resources that the containers of that name held together. container: empty
+// means the default one of the tasks. timeout: nanoseconds. Errors: as for a session with
+// options.target; the error of the first task that failed, naming it, after all others have reset.
 StatusOr<uint64_t> ClusterReset(const std::shared_ptr<Runtime>& runtime, const SessionOptions& options, const std::string& container,
                                 int64_t timeout);
 

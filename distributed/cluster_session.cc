@@ -14,9 +14,9 @@ namespace thalweg::distributed {
 namespace {
 
 constexpr uint64_t kLargest = uint64_t{4} << 30;
-constexpr std::chrono::seconds kEndTime{2};  // for what runs on tasks, once the session is closed
+constexpr std::chrono::seconds kEndTime{2};  // wait for parts that still run on tasks, once the session is closed
 
-// Options that are the client's own business, or the server's.
+// Returns false for options that only concern the client, or only the server.
 bool ForTasks(std::string_view text) {
   for (std::string_view key : {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=",
                                "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms=", "sandbox="}) {
@@ -29,13 +29,14 @@ bool ForTasks(std::string_view text) {
 
 // ---- Calls that are waited for ----
 
-// Who waits lends its thread to the transport meanwhile: what it waits for mostly comes that way, and then no other thread has to wake it.
+// A waiting thread lends itself to the transport: the awaited answer mostly comes that way, and
+// then no other thread has to wake it.
 struct ClusterSession::Waiting {
   std::mutex mu;
   std::condition_variable changed;
   std::atomic<bool> over = false;
-  bool asleep = false;           // who waits
-  Messenger* lent_to = nullptr;  // likewise
+  bool asleep = false;           // the waiting thread is blocked on `changed`
+  Messenger* lent_to = nullptr;  // the messenger that the waiting thread is lent to
   std::thread::id lent;
   Answered answer;
 
@@ -45,11 +46,12 @@ struct ClusterSession::Waiting {
       std::lock_guard lock(mu);
       answer = std::move(a);
       over.store(true, std::memory_order_release);
-      // Under the lock, which who waits takes before it goes on: until then the messenger is there.
+      // Under the lock, which the waiting thread takes before it goes on: until then the messenger
+      // exists.
       if (lent_to && lent != std::this_thread::get_id()) lent_to->Wake();
       wake = asleep;
     }
-    if (wake) changed.notify_all();  // outside the lock, which who waits wants first
+    if (wake) changed.notify_all();  // outside the lock, which the waiting thread takes first
   }
   Answered Await(Messenger* messenger) {
     std::unique_lock lock(mu);
@@ -97,7 +99,8 @@ ClusterSession::ClusterSession(std::shared_ptr<Graph> graph, const SessionOption
 
 StatusOr<std::shared_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                                  std::vector<std::string> texts) {
-  // A child leaves its copy as it is: to end it would be to wait for threads that are not there.
+  // A forked child leaves its copy alone: to destroy it would mean to wait for threads that do not
+  // exist there.
   std::shared_ptr<ClusterSession> s(new ClusterSession(std::move(graph), options), [](ClusterSession* session) {
     if (session->origin_.here()) delete session;
   });
@@ -144,7 +147,7 @@ Status ClusterSession::CheckOrigin() const {
 }
 
 ClusterSession::~ClusterSession() {
-  Close().IgnoreError();  // cannot fail: it waits for what runs
+  Close().IgnoreError();  // cannot fail: it waits for running steps
   membership_.reset();
   if (messenger_) messenger_->Close();
   answers_->Close();
@@ -196,7 +199,7 @@ void ClusterSession::Enter(const std::shared_ptr<ClusterStep>& step) {
 }
 
 void ClusterSession::Leave(uint64_t step) {
-  std::shared_ptr<ClusterStep> gone;  // ends outside the lock
+  std::shared_ptr<ClusterStep> gone;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   auto it = running_.find(step);
   if (it == running_.end()) return;
@@ -281,7 +284,7 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
                                         Assemble(self->TakeStats(), stats);
                                         trace->Over(status);
                                       }
-                                      trace.reset();  // before somebody looks
+                                      trace.reset();  // before the caller can look at the statistics
                                       if (auto self = step_of->lock(); self && status.ok()) {
                                         const auto& from = self->prepared().fetches;
                                         for (size_t k = 0; k < from.size(); ++k) {

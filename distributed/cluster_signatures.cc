@@ -7,10 +7,11 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kRegisterTime = 60'000'000'000;  // nanoseconds to tell a task of a signature
+constexpr int64_t kRegisterTime = 60'000'000'000;  // nanoseconds to register a signature with a task
 constexpr int kAttempts = 5;
 
-// An op that a task has not, and, where it runs another version, all that it does not know of one: its attribute, its type.
+// Adds both versions to failures that a difference of versions may explain: an op that the task
+// does not have, or, if the versions differ, an attribute or a type that the task does not know.
 Status WithVersions(const Status& s, const std::string& version) {
   const std::string own = StrCat(TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH);
   const auto code = s.code();
@@ -45,7 +46,7 @@ StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpe
   }
   auto prepared = Prepare(spec);
   std::lock_guard lock(mu_);
-  // Tasks may have answered that they know the session no more, which is no failure of theirs.
+  // Tasks may have answered that they no longer know the session, which is not a failure of theirs.
   if (!prepared.ok() && closed_) return Error(absl::StatusCode::kCancelled, "the session was closed meanwhile");
   return prepared;
 }
@@ -65,7 +66,7 @@ void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepar
     while (prepared_.size() > options_.max_plans) {
       auto oldest = prepared_.end();
       for (auto it = prepared_.begin(); it != prepared_.end(); ++it) {
-        const bool idle = it->second.prepared.use_count() == 1;  // no step has it
+        const bool idle = it->second.prepared.use_count() == 1;  // no step uses it
         if (idle && (oldest == prepared_.end() || it->second.used < oldest->second.used)) oldest = it;
       }
       if (oldest == prepared_.end()) break;
@@ -80,7 +81,7 @@ void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepar
       call.method = Method::kForget;
       HandleMessage{id_, t.handle}.Put(&call.fields);
       call.deadline = clock_->Now() + kRegisterTime;
-      call.done = [](const Reply&) {};  // a task that is lost has forgotten it
+      call.done = [](const Reply&) {};  // a lost task has forgotten it anyway
       messenger_->Start(std::move(call));
     }
   }
@@ -130,7 +131,8 @@ StatusOr<bool> ClusterSession::OpenAll(const Parts& parts, int64_t deadline) {
   });
 }
 
-// REQUIRES: mu_. Whom the task asks for values, and whom it sends some that nobody asks for.
+// REQUIRES: mu_. Adds the tasks that this task requests values from, and those that it pushes
+// values to.
 void ClusterSession::AddRoutes(Part* part) const {
   const auto pushes = [&](const Part::Crossing& c) {
     return c.small && (tasks_[size_t(c.task)].features & tasks_[size_t(part->task)].features & kTakesPushes);
@@ -179,7 +181,7 @@ StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to
     for (const Part& part : parts->parts) partition_->Told(part);
     return true;
   }
-  for (const Part& part : parts->parts) Lose(part.task);  // who knows how far they came
+  for (const Part& part : parts->parts) Lose(part.task);  // how far registration came there is unknown
   return failure;
 }
 

@@ -14,7 +14,7 @@ void PutRun(const RunStatus& r, Json* to) {
   to->End().End();
 }
 
-// sandbox: empty: it has none.
+// sandbox: empty if it has none.
 void PutTask(const TaskStatus& t, std::string_view sandbox, Json* to) {
   to->Text("incarnation", std::to_string(t.hello.incarnation)).Text("version", t.hello.version);
   to->Real("age_s", double(t.age) * 1e-9).Number("memory_bytes", int64_t(t.memory));
@@ -45,7 +45,7 @@ std::string ToJson(const TaskAnswers& all) {
                                   "; do all processes have the same cluster?");
     }
     json.Text("error", status.ok() ? std::string_view() : Message(status.status()));
-    WireReader fields(all.answers[i].fields);  // none of a task of before
+    WireReader fields(all.answers[i].fields);  // an older task sends no fields
     const std::string_view sandbox = all.answers[i].fields.empty() ? std::string_view() : fields.Text();
     if (status.ok()) PutTask(*status, fields.ok() ? sandbox : std::string_view(), &json);
     json.End();

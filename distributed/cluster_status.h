@@ -1,4 +1,5 @@
-// What the tasks of a cluster say of themselves, gathered by a program that need not be one of them. Threads: any.
+// Collects the status of the tasks of a cluster, from a program that need not be one of them.
+// Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,8 +11,9 @@
 
 namespace thalweg::distributed {
 
-// JSON; see tw_cluster_status for what it holds. Reaches the task at options.target, then all others at once; those that do not answer in
-// time are told with the reason. timeout: nanoseconds, of both together. Errors: as of a session with that target.
+// Returns JSON; tw_cluster_status describes it. Connects to the task at options.target, then to all
+// others at once; a task that does not answer in time is listed with the reason. timeout:
+// nanoseconds, for both together. Errors: as for a session with that target.
 StatusOr<std::string> ClusterStatus(const std::shared_ptr<Runtime>& runtime, const SessionOptions& options, int64_t timeout);
 
 }  // namespace thalweg::distributed

@@ -9,10 +9,10 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kGrace = 1'000'000'000;  // nanoseconds for tasks to say what they know, once a step has failed
-constexpr int64_t kLook = 10'000'000;      // between two looks at the client's wish to stop
+constexpr int64_t kGrace = 1'000'000'000;  // nanoseconds for tasks to report failures, once a step has failed
+constexpr int64_t kLook = 10'000'000;      // interval of checks whether the client cancelled
 constexpr int64_t kAbortTime = 10'000'000'000;
-constexpr int64_t kEndTime = 10'000'000'000;  // for a failed step to end where a later one is to run
+constexpr int64_t kEndTime = 10'000'000'000;  // for a failed step to end on a task where a later one is to run
 
 }  // namespace
 
@@ -49,13 +49,13 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
   session_->Enter(shared_from_this());
   {
     std::lock_guard lock(mu_);
-    if (trace && !over_) trace->Planned(false, id_);  // else nobody may touch what is told any more
+    if (trace && !over_) trace->Planned(false, id_);  // else the trace must not be touched any more
   }
   if (bodies.size() < prepared_->tasks.size() || bodies.empty()) return Finish();
   bool in_turn;
   {
     std::lock_guard lock(session_->mu_);
-    oldest_ = session_->running_.empty() ? id_ : session_->running_.begin()->first;  // it may have failed meanwhile
+    oldest_ = session_->running_.empty() ? id_ : session_->running_.begin()->first;  // the step may have failed meanwhile
     in_turn = !session_->unended_.empty();
   }
   const auto send = [&](size_t i) { in_turn ? SendInTurn(i, std::move(bodies[i])) : Send(i, std::move(bodies[i])); };
@@ -68,13 +68,14 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
     std::lock_guard lock(mu_);
     if (over_) return;
   }
-  // Last, since what runs here takes this thread, and may end the step.
+  // Local parts come last, since they take this thread and may end the step.
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].here) send(i);
   }
 }
 
-// Who was told that a step has failed may count on it that nothing of it changes state any more once the next one begins.
+// A client that was told of a step's failure may rely on the failed step changing no state once the
+// next step begins.
 void ClusterStep::SendInTurn(size_t part, Payload body) {
   const Prepared::Task& t = prepared_->tasks[part];
   const auto go_on = [self = shared_from_this(), part, body] {
@@ -126,7 +127,7 @@ void ClusterStep::RunHere(size_t part, const RunRequest& m, Payload body) {
   if (began_) watched_[part].asked = session_->clock_->Now();
   auto answer = [self = shared_from_this(), part, gate = session_->answers_](std::string head, Payload results) {
     const Gate::Pass pass(gate.get());
-    if (!pass) return;  // the session is over, and with it the step
+    if (!pass) return;  // the session has ended, and the step with it
     Reply reply;
     auto outcome = GetAnswer(head, &reply.fields);
     reply.outcome.status = outcome.status();
@@ -142,14 +143,14 @@ void ClusterStep::RunHere(size_t part, const RunRequest& m, Payload body) {
   Answered(part, gone);
 }
 
-// Looks whether it is time to end.
+// Ends the step if it is cancelled or its deadline has passed.
 void ClusterStep::Tick() {
   Clock& clock = *session_->clock_;
   const int64_t now = clock.Now();
   bool cancelled;
   {
     std::lock_guard lock(mu_);
-    if (over_) return;  // and the token may be gone
+    if (over_) return;  // the token may no longer exist
     cancelled = cancel_ && cancel_->cancelled();
   }
   if (cancelled) return Fail({Error(absl::StatusCode::kCancelled, "the run was cancelled"), false}, true);
@@ -177,7 +178,8 @@ std::string ClusterStep::StillOut() const {
   return all;
 }
 
-// The fetches. What stands behind them goes where it belongs: statistics are kept, values are handed to the tasks of this program.
+// Returns the fetches. Stores the statistics that follow them in the body, and hands carried values
+// to the tasks of this program.
 StatusOr<std::vector<Tensor>> ClusterStep::TakeAnswer(size_t part, const Reply& reply) {
   if (reply.fields.empty()) return GetTensors(reply.body);
   WireReader fields(reply.fields);
@@ -207,7 +209,8 @@ Status ClusterStep::TakeCarried(std::string_view carried) {
   return Status();
 }
 
-// A task's clock counts from when it began, which lies in the middle of what its way here and back took.
+// Maps times of tasks to the client's clock: a task's part is assumed to lie in the middle of the
+// time between request and answer.
 std::vector<StatsPart> ClusterStep::TakeStats() {
   std::vector<StatsPart> all;
   std::lock_guard lock(mu_);
@@ -302,7 +305,7 @@ void ClusterStep::Fail(const Outcome& why, bool now) {
     call.method = Method::kAbort;
     AbortRequest{session_->id_, id_, why.status}.Put(&call.fields);
     call.deadline = session_->clock_->Now() + kAbortTime;
-    call.done = [](const Reply&) {};  // a task that does not hear of it is lost, and finds out by itself
+    call.done = [](const Reply&) {};  // a task that this does not reach is lost, and finds out by itself
     session_->messenger_->Start(std::move(call));
   }
   if (over) return Finish();
@@ -328,7 +331,7 @@ void ClusterStep::Finish() {
     }
   }
   if (timer) session_->clock_->Forget(timer);
-  session_->Leave(id_);  // whoever is told may end the session
+  session_->Leave(id_);  // the callback may end the session
   done(std::move(s));
 }
 

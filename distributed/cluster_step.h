@@ -1,5 +1,6 @@
-// ClusterStep: one step over several tasks, as its client sees it: a request to each task, and what becomes of them. The first failure that
-// does not follow from another one is the step's; all tasks are told of it. Threads: any; held by the calls that are under way.
+// ClusterStep: one step over several tasks, as its client sees it: a request to each task, and its
+// outcome. The first failure that is not the consequence of another one is the step's; all tasks
+// are told of it. Threads: any; the pending calls keep it alive.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,29 +15,31 @@ namespace thalweg::distributed {
 
 class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
  public:
-  // done: called once, on whatever thread brings the end.
+  // done: called once, on the thread that ends the step.
   ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
               std::function<void(Status)> done);
-  // feeds are read before this returns. trace: of a run whose statistics are wanted, which began at that time; else NULL.
+  // `feeds` are read before this returns. trace: for a run whose statistics are wanted, which began
+  // at `began`; else NULL.
   void Begin(const Tensor* feeds, StepTrace* trace = nullptr, int64_t began = 0);
-  // After the end, of one whose statistics were wanted: what the tasks that came to theirs did.
+  // After the end of such a run, returns the statistics of the tasks that finished their parts.
   std::vector<StatsPart> TakeStats();
   uint64_t id() const { return id_; }
-  // Ends all of it, unless it is over. task: whose failure it is; -1: the client's own. now: without waiting for what the tasks say.
+  // Ends the step, unless it has ended. task: the task that failed; -1 for the client itself. now:
+  // do not wait for reports of the tasks.
   void Fail(const Outcome& why, bool now);
-  // A task is lost, or was restarted.
+  // Handles a task that is lost or was restarted.
   void TaskFailed(int32_t task, const Status& why);
   bool Uses(int32_t task) const;
-  // What a task that is alive says of the step: where all that are not done have stood still for `bound` nanoseconds, it fails, naming one
-  // that waits for no other.
+  // Takes the report of a live task on the step. If all unfinished tasks have made no progress for
+  // `bound` nanoseconds, the step fails, naming a task that waits for no other.
   void Look(int32_t task, const RunStatus& status, int64_t bound);
-  // After a good end: fetch k.
+  // After success: fetches by part.
   std::vector<std::vector<Tensor>>& results() { return results_; }
   const Prepared& prepared() const { return *prepared_; }
 
  private:
   friend class ClusterSession;
-  // Once nothing is at work there that failed earlier.
+  // Sends the part once no failed earlier step is at work on that task.
   void SendInTurn(size_t part, Payload body);
   void Send(size_t part, Payload body);
   void Ask(size_t part, const RunRequest& m, Payload body);
@@ -54,9 +57,9 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   const CancelToken* cancel_;
   std::mutex mu_;
   std::function<void(Status)> done_;
-  std::vector<bool> sent_, answered_;  // answered: or given up before it was sent
-  std::vector<std::string> stuck_;     // per task: what is said of one that stands still; empty: it does not
-  std::vector<bool> waits_;            // of those: for another
+  std::vector<bool> sent_, answered_;  // answered_: answered, or given up before it was sent
+  std::vector<std::string> stuck_;     // per task: the message if it makes no progress; else empty
+  std::vector<bool> waits_;            // per such task: it waits for another
   std::vector<std::vector<Tensor>> results_;
   struct Watched {
     int64_t asked = 0, answered = 0;

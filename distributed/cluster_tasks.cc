@@ -1,4 +1,4 @@
-// Tasks of a session: greeting and opening them, and what tells that one is lost.
+// Tasks of a session: greets and opens them, and detects lost ones.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,15 +12,16 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kBeatEvery = kSecond;      // while steps run
-constexpr int64_t kSilence = 10 * kSecond;   // a task that says nothing for so long counts as lost
+constexpr int64_t kSilence = 10 * kSecond;   // a task that is silent for so long counts as lost
 constexpr int64_t kCallTime = 60 * kSecond;  // to open a session
 
 }  // namespace
 
 // ---- Sessions of theirs ----
 
-// Asks again where nobody is there yet: tasks may start in any order. Who has not answered in all that time is out of reach: no step's
-// deadline is over, and who asks again may find him.
+// Retries while nobody listens there yet: tasks may start in any order. A task that has not
+// answered within the deadline is UNAVAILABLE: no step's deadline has passed, and a later attempt
+// may reach it.
 StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, std::string* out_cluster) {
   WireWriter asks_features;
   asks_features.Number(kTakesPushes);
@@ -47,7 +48,7 @@ StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, s
   }
 }
 
-// REQUIRES: prepare_mu_. The task knows the session afterwards.
+// REQUIRES: prepare_mu_. Makes the task open the session.
 Status ClusterSession::Open(int32_t task, int64_t deadline) {
   Destination to;
   {
@@ -73,7 +74,7 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
     const Status& s = a.outcome.status;
     if (s.ok()) owner = WireReader(a.fields).Text();
     if (s.ok()) break;
-    // What it knows of this session is about to end: its watch was.
+    // The old session there is about to end: its watch has ended.
     if (s.code() != absl::StatusCode::kAlreadyExists) return s;
     if (clock_->Now() >= deadline) return Error(absl::StatusCode::kUnavailable, Message(s));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -88,18 +89,18 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
   t.here = owner.empty() ? nullptr : locals_->Find(hello.incarnation);
   t.open = true;
   ++t.opened;
-  WatchLocked(task);  // before anybody can say that the task is lost
+  WatchLocked(task);  // before any other thread can report the task as lost
   return Status();
 }
 
-// Is answered only when the task is lost, or has no part in the session any more.
+// The call is answered only when the task is lost, or no longer takes part in the session.
 void ClusterSession::WatchLocked(int32_t task) {
   TaskState& t = tasks_[size_t(task)];
   Call call;
   call.to = t.to;
   call.method = Method::kWatch;
   SessionRequest{id_}.Put(&call.fields);
-  // One that was cancelled may be told so when the task is open again.
+  // A cancelled call may end only after the task was opened again.
   call.done = [this, task, opened = t.opened](const Reply& reply) {
     {
       std::lock_guard again(mu_);
@@ -117,7 +118,7 @@ uint64_t ClusterSession::LoseLocked(int32_t task) {
   t.open = false;
   t.forgot = true;
   t.to.incarnation = 0;
-  if (auto at = unended_.find(task); at != unended_.end()) at->second.steps.clear();  // it is opened again only when they have ended
+  if (auto at = unended_.find(task); at != unended_.end()) at->second.steps.clear();  // they end before the task is opened again
   std::erase_if(prepared_, [&](const auto& entry) {
     const auto& all = entry.second.prepared->tasks;
     return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
@@ -135,8 +136,9 @@ void ClusterSession::Lose(int32_t task) {
   GoOn(task);
 }
 
-// Whoever hears of the failure may begin the next step at once, which must not count on what the task was told. The session ends there
-// last, for its end fails steps, too.
+// Marks the task as lost first: a caller that hears of the failure may begin the next step at once,
+// which must not rely on what the task was told. Cancels the watch last, because the end of the
+// session there fails steps too.
 void ClusterSession::TaskFailed(int32_t task, const Status& why) {
   std::vector<std::shared_ptr<ClusterStep>> running;
   uint64_t watch;
@@ -159,7 +161,7 @@ Status ClusterSession::WatchMembers() {
     {
       std::lock_guard lock(mu_);
       which = ++member_watches_;
-      for (TaskState& t : tasks_) t.announced = 0;  // the watch before may not have heard of all that went
+      for (TaskState& t : tasks_) t.announced = 0;  // the previous watch may have missed the loss of some task
     }
     return members->Watch([this, which](const TaskId& id, uint64_t incarnation) { MemberChanged(which, id, incarnation); });
   };
@@ -168,7 +170,8 @@ Status ClusterSession::WatchMembers() {
   return membership_->Start();
 }
 
-// The service says that a task has gone, or is another one now. What it says of a task that this session does not know is nothing to it.
+// Handles a report that a task is gone, or has a new incarnation. A report on a task that is not
+// open in this session has no effect.
 void ClusterSession::MemberChanged(uint64_t watch, const TaskId& id, uint64_t incarnation) {
   const ClusterSpec::Task* found = cluster_.Find(id);
   if (!found) return;
@@ -190,8 +193,9 @@ int64_t ClusterSession::BeatEvery() const {
   return bound ? std::clamp(bound / 4, kSecond / 100, kBeatEvery) : kBeatEvery;
 }
 
-// A task of which the membership service tells is asked only how far it has come, where somebody wants to know: whether its process is
-// alive the service says, and whether it is out of reach the transport, at the call that watches it.
+// If the membership service tracks a task, the task is asked only for its progress, and only if the
+// client wants to know it: the service tells whether its process is alive, and the transport, by
+// the watch call, whether it can be reached.
 void ClusterSession::Beat() {
   struct Asked {
     int32_t task;
@@ -226,7 +230,8 @@ void ClusterSession::Beat() {
   clock_->At(clock_->Now() + BeatEvery(), [this] { Beat(); });
 }
 
-// opened: how often the task was open when it was asked. What it says is nothing to who has opened it since.
+// opened: the count of openings when the task was asked. An answer to an earlier opening is
+// ignored.
 void ClusterSession::AnswerOfBeat(int32_t task, uint64_t opened, const Reply& reply) {
   {
     std::lock_guard lock(mu_);
@@ -242,7 +247,7 @@ void ClusterSession::AnswerOfBeat(int32_t task, uint64_t opened, const Reply& re
   TaskFailed(task, s);
 }
 
-// What a task that is alive says of this session's steps.
+// Passes the report of a live task on this session's steps to these steps.
 void ClusterSession::LookAt(int32_t task, std::string_view body) {
   const auto status = TaskStatus::Get(body);
   if (!status.ok()) return TaskFailed(task, status.status());

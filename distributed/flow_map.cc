@@ -9,11 +9,11 @@ void FlowMap::Update() {
   for (const int32_t size = graph_->size(); seen_ < size; ++seen_) Look(*graph_->node(seen_));
 }
 
-// REQUIRES: all nodes before it were looked at.
+// REQUIRES: all earlier nodes were examined.
 void FlowMap::Look(const Node& n) {
   const auto opens = [this](const Edge& e) {
     const uint32_t type = e.node->out_type(e.port);
-    const bool may_be_sizes = e.node->value(e.port) && (type == TW_INT32 || type == TW_INT64);  // and be fed other ones
+    const bool may_be_sizes = e.node->value(e.port) && (type == TW_INT32 || type == TW_INT64);  // a feed may replace them
     return may_be_sizes || MayHaveAnotherShape(*e.node);
   };
   if (n.runs_as() || std::any_of(n.inputs().begin(), n.inputs().end(), opens)) open_.insert(n.id());
@@ -29,7 +29,7 @@ void FlowMap::Look(const Node& n) {
   if (!sides.empty()) sides_[n.id()] = std::move(sides);
 }
 
-// Of all that it reads and waits for.
+// Returns the innermost frame of the node's inputs and control inputs.
 int32_t FlowMap::FrameAround(const Node& n) const {
   int32_t frame = 0;
   for (const Edge& e : n.inputs()) frame = std::max(frame, FrameAt(e.node->id()));
@@ -76,7 +76,8 @@ FlowMap::Sides FlowMap::Gathered(const Node& n) const {
   return all;
 }
 
-// What both sides of one condition come to meets here, or something that is always there with whatever may be.
+// If the inputs are the two sides of one condition, the merge depends only on the sides that both
+// share; so it does if one input needs no other sides.
 FlowMap::Sides FlowMap::Merged(const Node& n) const {
   std::vector<Sides> each;
   for (const Edge& e : n.inputs()) each.push_back(SidesOf(e));

@@ -1,6 +1,7 @@
-// FlowMap: what a graph's branches and loops say of its values: in which loop each is, and whether it may be dead because a branch was not
-// taken, and whether a reference leads to it. It is of the graph alone: what a signature feeds or leaves out does not count. Threads: one
-// at a time.
+// FlowMap: derives facts about values from a graph's branches and loops: the loop of each value,
+// whether the value may be dead because a branch was not taken, and whether a reference leads to
+// it. It depends on the graph alone, not on what a signature feeds or omits. Threads: one at a
+// time.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,25 +20,27 @@ class FlowMap {
   struct Frame {
     std::string name;
     int32_t parent = 0;
-    const Node* enter = nullptr;  // the first that leads into it
-    const Node* cond = nullptr;   // its LoopCond; NULL: it has none
+    const Node* enter = nullptr;  // the first Enter that leads into it
+    const Node* cond = nullptr;   // its LoopCond; NULL if it has none
   };
 
   explicit FlowMap(const Graph* graph) : graph_(graph), frames_(1) {}
-  // Looks at the nodes that were added.
+  // Examines the nodes that were added.
   void Update();
-  // The frame that the node's outputs are in; 0: none.
+  // The frame of the node's outputs; 0 if there is none.
   int32_t FrameOf(const Node& n) const { return FrameAt(n.id()); }
-  // The one that the node itself runs in.
+  // The frame that the node itself runs in.
   int32_t RunsIn(const Node& n) const;
   const Frame& frame(int32_t i) const { return frames_[size_t(i)]; }
-  // It is in a loop, or in a branch of a condition whose merge is not before it.
+  // Returns true if the value is in a loop, or in a branch of a condition before its merge.
   bool MayBeDead(const Edge& e) const;
-  // Than it says: a reference leads to it, whose assignments may leave the shape open, or whole numbers that are known unless they are fed.
+  // Returns true if the node's shape may differ from the declared one: a reference leads to it,
+  // whose assignments may leave the shape open, or whole numbers that are known unless they are
+  // fed.
   bool MayHaveAnotherShape(const Node& n) const { return open_.count(n.id()) != 0; }
 
  private:
-  // A side of a condition. pred NULL: of one whose branches do not meet in a way that can be told.
+  // A side of a condition. pred is NULL for a condition whose branches have no recognizable merge.
   struct Side {
     const Node* pred = nullptr;
     int32_t port = 0, taken = 0;
@@ -60,8 +63,8 @@ class FlowMap {
   std::vector<Frame> frames_;  // the first is the graph itself
   std::vector<Sides> outside_{1};
   std::map<std::string, int32_t> by_name_;
-  std::unordered_map<int32_t, int32_t> frame_of_;  // of nodes in loops
-  std::unordered_map<int32_t, Sides> sides_;       // of nodes in branches
+  std::unordered_map<int32_t, int32_t> frame_of_;  // nodes in loops
+  std::unordered_map<int32_t, Sides> sides_;       // nodes in branches
   std::unordered_set<int32_t> open_;
 };
 

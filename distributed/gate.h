@@ -1,4 +1,5 @@
-// Gate: lets calls into something that will end: once it is closed nobody comes in, and it closes when the last one has left. Threads: any.
+// Gate: admits calls into an object that will end. Once it is closed no call enters, and Close
+// returns when the last call has left. Threads: any.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -8,7 +9,7 @@ namespace thalweg::distributed {
 
 class Gate {
  public:
-  // A visit; false: it is closed.
+  // A visit; false if the gate is closed.
   class Pass {
    public:
     explicit Pass(Gate* gate) : gate_(gate->Enter() ? gate : nullptr) {}
@@ -21,7 +22,7 @@ class Gate {
    private:
     Gate* const gate_;
   };
-  // Again: no effect. REQUIRES: no visit of this thread.
+  // A second call has no effect. REQUIRES: this thread is not inside.
   void Close() {
     std::unique_lock lock(mu_);
     closed_ = true;

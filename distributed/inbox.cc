@@ -9,9 +9,9 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kBoxBytes = 256;    // about what a step takes of which something waits here
-constexpr uint64_t kEntryBytes = 192;  // likewise a value or a taker, beside key and value
-constexpr uint64_t kSmall = 4096;      // bytes that a message may take for lists and keys while it is read, and that are not counted
+constexpr uint64_t kBoxBytes = 256;    // approximate bytes of a step with waiting entries
+constexpr uint64_t kEntryBytes = 192;  // likewise of a value or a taker, beside key and value
+constexpr uint64_t kSmall = 4096;      // bytes of lists and keys of a message that are not charged while it is read
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Inbox::Open(const SessionName& session, MemoryBudget* budget) {
 }
 
 void Inbox::Close(const SessionName& session) {
-  Session closed;  // takers end outside the lock
+  Session closed;  // takers are destroyed outside the lock
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
   if (!s) return;
@@ -29,7 +29,7 @@ void Inbox::Close(const SessionName& session) {
   closed = sessions_.Remove(session);
 }
 
-// REQUIRES: mu_. Its values are counted as dropped.
+// REQUIRES: mu_. Counts the values of the box as dropped.
 void Inbox::Drop(Session* session, Box* box) {
   for (auto& [key, e] : box->entries) {
     session->held.Give(e.held);
@@ -40,7 +40,7 @@ void Inbox::Drop(Session* session, Box* box) {
   bytes_ -= kBoxBytes;
 }
 
-// REQUIRES: mu_. The one that there is, or a new one.
+// REQUIRES: mu_. Returns the existing box or a new one.
 Inbox::Box* Inbox::Make(Session* session, uint64_t step) {
   auto [at, is_new] = session->boxes.try_emplace(step);
   if (is_new) {
@@ -50,7 +50,7 @@ Inbox::Box* Inbox::Make(Session* session, uint64_t step) {
   return &at->second;
 }
 
-// REQUIRES: mu_. A box that says nothing goes: one long step must not keep those of all that come after it.
+// REQUIRES: mu_. Deletes an empty box: one long step must not keep the boxes of all later steps.
 void Inbox::Tidy(Session* session, uint64_t step) {
   auto box = session->boxes.find(step);
   if (box == session->boxes.end() || box->second.full || !box->second.entries.empty()) return;
@@ -64,7 +64,8 @@ void Inbox::Erase(Session* session, Box* box, std::map<std::string, Entry>::iter
   box->entries.erase(entry);
 }
 
-// REQUIRES: mu_. Not ok: the step is over here, or its session not known; so many values are dropped.
+// REQUIRES: mu_. Fails if the step has ended here, or its session is unknown; then counts `values`
+// as dropped.
 Status Inbox::CheckStep(const SessionName& session, uint64_t step, uint64_t values) {
   const Session* s = sessions_.Find(session);
   const bool known = s && step >= s->oldest;
@@ -94,7 +95,7 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
         taken.emplace_back(e->second.taker, std::move(v));
         if (taken.back().second.state != PushedValue::kAsk) Erase(s, &box, e);
       } else if (e != box.entries.end()) {
-        ++dropped_;  // it was sent twice: the first is as good
+        ++dropped_;  // it was sent twice; the first copy is kept
       } else if (const bool fits = v.bytes() <= most_bytes_ - std::min(bytes_, most_bytes_); !all && (!fits || !s->held.Take(held))) {
         box.full = true;
         refused.push_back(std::move(v.key));
@@ -115,7 +116,7 @@ void Inbox::Serve(std::string_view fields, Incoming* request) {
   const auto m = PushRequest::Get(fields);
   if (!m.ok()) return request->Fail({m.status(), false});
   const std::string_view bytes = request->body();
-  Meter read;  // the session's
+  Meter read;  // the session's account pays
   {
     std::lock_guard lock(mu_);
     if (Status s = CheckStep(m->name(), m->step, WireReader(bytes).Count(sizeof(uint32_t) + 1)); !s.ok()) return request->Fail({s, true});
@@ -140,7 +141,7 @@ void Inbox::Serve(std::string_view fields, Incoming* request) {
 Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::string& key, Taker taker, PushedValue* out) {
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
-  if (!s || step < s->oldest || s->over.Contains(step)) return Found::kAsk;  // whoever is asked says what has become of it
+  if (!s || step < s->oldest || s->over.Contains(step)) return Found::kAsk;  // the sender then tells why the step has ended
   Box& box = *Make(s, step);
   auto e = box.entries.find(key);
   if (e != box.entries.end() && !e->second.taker) {
@@ -159,7 +160,7 @@ Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::s
 }
 
 void Inbox::Leave(const SessionName& session, uint64_t step, const std::string& key) {
-  Taker gone;  // ends outside the lock
+  Taker gone;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   Box* box = sessions_.Find(session, step);
   if (!box) return;
@@ -175,7 +176,8 @@ void Inbox::Abort(const SessionName& session, uint64_t step) {
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
   if (!s || step < s->oldest) return;
-  // Where there is no memory to note it, what is still to come waits, and is paid for, until the step is over everywhere.
+  // If there is no memory to record the failure, later values wait, and are charged, until the step
+  // has ended everywhere.
   s->over.Insert(step, &s->held);
   auto box = s->boxes.find(step);
   if (box == s->boxes.end()) return;
@@ -185,7 +187,7 @@ void Inbox::Abort(const SessionName& session, uint64_t step) {
 }
 
 void Inbox::Forget(const SessionName& session, uint64_t oldest) {
-  std::vector<Box> over;  // ends outside the lock
+  std::vector<Box> over;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   over = sessions_.Forget(session, oldest);
   Session* s = sessions_.Find(session);

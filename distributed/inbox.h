@@ -1,7 +1,9 @@
-// Inbox: values of steps that others send here without being asked. A value is found by its key, once, whichever side comes first: it waits
-// for who takes it, or is handed to who waits already. There is a limit to what waits: what is beyond it stays with its sender and is asked
-// for. The session pays for its values before they are made; one that it has no memory for stays with its sender, too. Values of steps that
-// take no part any more, or of sessions that are not known, are dropped and counted. Threads: any.
+// Inbox: values of steps that other tasks push to this one. A value is found by its key, once,
+// whichever side comes first: it waits for its taker, or is handed to a taker that waits already.
+// The waiting bytes are limited: a value beyond the limit stays with its sender and is requested
+// later. The session pays for its values before they are allocated; a value that it has no memory
+// for also stays with its sender. Values of steps that have ended, or of unknown sessions, are
+// dropped and counted. Threads: any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,28 +22,29 @@ namespace thalweg::distributed {
 
 class Inbox {
  public:
-  // Hears of a value, at most once, with no lock held, on the thread that brings it; of one that has to be asked for: again with the value,
-  // should it come.
+  // Called at most once, with no lock held, on the thread that brings the value. If it was told to
+  // request the value, it is called again should the value arrive.
   using Taker = std::function<void(PushedValue)>;
   enum class Found {
     kHere,  // in *out
-    kAsk,   // there may be one with its sender: ask
-    kLater  // the taker hears of it
+    kAsk,   // its sender may have it: request it
+    kLater  // the taker is called
   };
   explicit Inbox(uint64_t most_bytes = uint64_t{64} << 20) : most_bytes_(most_bytes) {}
-  // From now on the session's values are taken. budget: pays for them; NULL: nobody.
+  // Accepts the session's values from now on. budget: pays for them; NULL for no charge.
   void Open(const SessionName& session, MemoryBudget* budget = nullptr);
   void Close(const SessionName& session);
-  // The keys of those that there is no room for; all: of none. ABORTED if the step is over, or the session not known.
+  // Returns the keys of the values that there is no room for; with `all` there are none. ABORTED if
+  // the step has ended, or the session is unknown.
   StatusOr<std::vector<std::string>> Put(const SessionName& session, uint64_t step, std::vector<PushedValue> values, bool all = false);
   // Answers a kPush.
   void Serve(std::string_view fields, Incoming* request);
   Found Take(const SessionName& session, uint64_t step, const std::string& key, Taker taker, PushedValue* out);
-  // Nobody waits for it any more.
+  // Removes the taker of a value.
   void Leave(const SessionName& session, uint64_t step, const std::string& key);
-  // The step has failed: what came and what is still to come is dropped.
+  // Marks the step as failed: values that came, and those still to come, are dropped.
   void Abort(const SessionName& session, uint64_t step);
-  // Steps before this one are over everywhere.
+  // Drops steps before `oldest`, which have ended everywhere.
   void Forget(const SessionName& session, uint64_t oldest);
   uint64_t size() const;     // values, and takers, of all sessions
   uint64_t dropped() const;  // values
@@ -49,16 +52,16 @@ class Inbox {
  private:
   struct Entry {
     PushedValue value;
-    Taker taker;        // empty: the value is here
-    uint64_t held = 0;  // bytes that the session pays for it
+    Taker taker;        // if empty, the value is here
+    uint64_t held = 0;  // bytes that the session pays for the value
   };
   struct Box {
-    bool full = false;  // something was left with its sender
+    bool full = false;  // some value was left with its sender
     std::map<std::string, Entry> entries;
   };
   struct Session : BoxesOfSession<Box> {
     using BoxesOfSession::BoxesOfSession;
-    uint64_t refused = 0;  // steps before this one may have left something with their sender
+    uint64_t refused = 0;  // steps before this one may have left values with their senders
     StepSet over;          // steps that have failed
   };
   Box* Make(Session* session, uint64_t step);

@@ -76,7 +76,7 @@ class Reader {
     return Status();
   }
 
-  // Names and addresses are ASCII; escapes beyond it are refused rather than misread.
+  // Names and addresses are ASCII; escapes beyond it are rejected rather than misread.
   Status Text(std::string* to) {
     for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
       char c = text_[at_];

@@ -1,4 +1,4 @@
-// JSON that people write, as a tree. Threads: values, no sharing.
+// JSON written by people, as a tree. Threads: values, no sharing.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,9 +14,9 @@ struct JsonTree {
   Kind kind = kNull;
   struct Member;
   double number = 0;                                  // 1 for true
-  std::string text;                                   // of a text
-  std::vector<Member> members;                        // of an array their names are empty
-  const JsonTree* Find(std::string_view name) const;  // NULL: there is none
+  std::string text;                                   // for a text
+  std::vector<Member> members;                        // in an array their names are empty
+  const JsonTree* Find(std::string_view name) const;  // NULL if there is none
 };
 struct JsonTree::Member {
   std::string name;

@@ -1,6 +1,7 @@
-// LocalTasks: the tasks of a cluster that run in this program, over one runtime. A client beside them runs its steps there without a
-// message, once it has opened its session in the ordinary way, and hands them values that come with the answers of others. A child that was
-// forked has copies that nobody works for: it finds none. Threads: any.
+// LocalTasks: the tasks of a cluster that run in this program, over one runtime. After a client has
+// opened its session in the ordinary way, it runs its steps there without messages, and hands them
+// values that came with the answers of other tasks. A forked child has copies without threads, so
+// it finds no task. Threads: any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,10 +21,11 @@ namespace thalweg::distributed {
 class LocalTask {
  public:
   virtual ~LocalTask() = default;
-  // As the message of that method: answered once, with a head and a body, maybe before this returns. False: the task is going away.
+  // Handles the message of that method: `answer` is called once, with a head and a body, possibly
+  // before Run returns. Returns false if the task is shutting down.
   using Answer = std::function<void(std::string head, Payload body)>;
   virtual bool Run(const SessionName& session, const RunRequest& m, bool watched, Payload body, Answer answer) = 0;
-  // Values that others sent. What is not wanted any more is dropped.
+  // Delivers values that other tasks sent. Values that are no longer wanted are dropped.
   virtual void Take(const SessionName& session, uint64_t step, std::vector<PushedValue> values) = 0;
 };
 
@@ -37,7 +39,7 @@ class LocalTasks {
     std::lock_guard lock(mu_);
     all_.erase(incarnation);
   }
-  // NULL: it is not in this program, or over another runtime.
+  // Returns NULL if it is not in this program, or uses another runtime.
   std::shared_ptr<LocalTask> Find(uint64_t incarnation) const {
     if (!origin_.here()) return nullptr;
     std::lock_guard lock(mu_);

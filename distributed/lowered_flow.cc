@@ -13,7 +13,7 @@ namespace {
 
 const std::string& FunctionOf(const Node& n, std::string_view attr) { return n.FindAttr(attr)->strings()[0]; }
 
-// The task that a device names: "/job:ps/task:0"; "": none.
+// Returns the task that a device names, such as "/job:ps/task:0"; "" if it names none.
 std::string TaskOf(const std::string& device) {
   if (device.empty()) return "";
   const auto spec = ParseDeviceSpec(device);
@@ -24,7 +24,7 @@ std::string TaskOf(const std::string& device) {
   return task.text();
 }
 
-// A node that says nothing of a task runs where the one that calls it asks for.
+// A node that names no task runs on the task that its caller asks for.
 std::string DeviceWithin(const Node& n, const Node& caller) {
   if (caller.device().empty() || !TaskOf(n.device()).empty()) return n.device();
   const auto own = ParseDeviceSpec(n.device()), around = ParseDeviceSpec(caller.device());
@@ -35,14 +35,16 @@ std::string DeviceWithin(const Node& n, const Node& caller) {
   return both.text();
 }
 
-// A scalar that is true or false, or a number that is 0 or not. Inside of a loop shapes may not be known yet.
+// Returns true for a scalar that is a truth value, or a number (0 means false). Inside a loop,
+// shapes may be unknown.
 bool MayDecide(const Edge& e) {
   const uint32_t type = e.node->out_type(e.port);
   const Shape& shape = e.node->shape(e.port);
   return (type == TW_BOOL || type == TW_INT32 || type == TW_INT64 || type == TW_FLOAT) && (!shape.has_rank() || shape.rank() == 0);
 }
 
-// What is chosen among, in the order of the numbers that choose, the last for all others: a name for each branch, and its function.
+// Returns the name and function of each branch, in the order of the selecting numbers; the last
+// branch serves all other numbers.
 std::vector<std::pair<std::string, std::string>> BranchesOf(const Node& n) {
   if (CallRole(n.op()) == "if") return {{"else", FunctionOf(n, "else_branch")}, {"then", FunctionOf(n, "then_branch")}};
   std::vector<std::pair<std::string, std::string>> all;
@@ -50,7 +52,7 @@ std::vector<std::pair<std::string, std::string>> BranchesOf(const Node& n) {
   return all;
 }
 
-// In order: what results and targets need. Loops in it are whole.
+// Returns, in order, the nodes that results and targets need. Loops are complete.
 std::vector<const Node*> NeededOf(const Function& f) {
   std::set<int32_t> seen;
   std::vector<const Node*> todo(f.targets()), all;
@@ -74,7 +76,8 @@ std::vector<const Node*> NeededOf(const Function& f) {
 
 // ---- Which ----
 
-// Whether the function, or one that it calls, has a node that asks for another task. A function that calls itself is looked at once.
+// Returns whether the function, or one that it calls, has a node that names another task. A
+// recursive function is examined once.
 bool LoweredFlow::Asks(const std::string& function, const std::string& task) {
   auto [at, is_new] = asked_.try_emplace(function);
   if (is_new) {
@@ -161,7 +164,7 @@ StatusOr<const Node*> LoweredFlow::AddEnter(const Node& n, const std::string& na
   return graph_->AddNode(std::move(spec));
 }
 
-// The condition as a truth value.
+// Converts the condition to a truth value.
 StatusOr<Edge> LoweredFlow::Truth(const Node& n, const std::string& name, const Edge& pred) {
   if (pred.node->out_type(pred.port) == TW_BOOL) return pred;
   NodeSpec spec;
@@ -177,7 +180,7 @@ StatusOr<Edge> LoweredFlow::Truth(const Node& n, const std::string& name, const 
   return Edge{truth, 0};
 }
 
-// Whether the number is another one than `k`.
+// Returns whether the number differs from `k`.
 StatusOr<Edge> LoweredFlow::IsNot(const Node& n, const std::string& name, const Edge& index, int32_t k) {
   if (k == 0) return Truth(n, name, index);
   ASSIGN_OR_RETURN(Tensor less, Tensor::Make(TW_INT32, nullptr, 0));
@@ -186,7 +189,7 @@ StatusOr<Edge> LoweredFlow::IsNot(const Node& n, const std::string& name, const 
   ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole("const"));
   spec.op = op->name;
   spec.name = graph_->UniqueName(name + "/less");
-  spec.controls = {index.node};  // it is in the loops that the number is in
+  spec.controls = {index.node};  // places the constant in the loops of the number
   spec.attrs["dtype"] = AttrValue::Type(TW_INT32);
   spec.attrs["value"] = AttrValue::OfTensor(std::move(less));
   spec.device = n.device();
@@ -197,7 +200,7 @@ StatusOr<Edge> LoweredFlow::IsNot(const Node& n, const std::string& name, const 
   return Truth(n, name, {rest, 0});
 }
 
-// What is made once, or is a constant, is made outside of the loop.
+// Makes constants, and values that are made once, outside the loop.
 StatusOr<const Node*> LoweredFlow::AddLoopConst(const Node& of, const Place& place, NodeSpec spec) {
   const std::string name = spec.name;
   ASSIGN_OR_RETURN(const Node* value, graph_->AddNode(of.op(), of.attrs(), std::move(spec)));
@@ -232,7 +235,7 @@ StatusOr<LoweredFlow::Copies> LoweredFlow::Copy(const Function& f, const Place& 
     }
     if (root) spec.controls = {place.pivot};
     std::vector<AttrValue> attrs = n->attrs();
-    if (FlowOf(*n) == Flow::kEnter) {  // another loop than the function's, which others may copy, too
+    if (FlowOf(*n) == Flow::kEnter) {  // a loop of its own: other nodes may copy the function too
       const auto at = size_t(n->op().FindAttr("frame_name"));
       attrs[at] = AttrValue::String(place.prefix + attrs[at].strings()[0]);
     }
@@ -251,7 +254,7 @@ StatusOr<LoweredFlow::Copies> LoweredFlow::Copy(const Function& f, const Place& 
   return out;
 }
 
-// targets: what has to be over before the outputs may be looked at.
+// targets: nodes that must end before the outputs may be used.
 Status LoweredFlow::Finish(const Node& n, const std::vector<Edge>& outs, const std::vector<const Node*>& targets) {
   std::vector<Edge> given = outs;
   for (size_t k = 0; k < outs.size() && !targets.empty(); ++k) {
@@ -281,7 +284,8 @@ Status LoweredFlow::LowerCall(const Node& n) {
 
 // ---- Branches ----
 
-// One after the other: a switch whose condition is false leads to its branch, and otherwise on; where there is none any more, to the last.
+// Tests the branches one after the other: a switch with a false condition leads to its branch, else
+// to the next test; after the last test, to the last branch.
 Status LoweredFlow::LowerBranches(const Node& n) {
   const std::string prefix = n.name() + "/_apart/";
   const auto branches = BranchesOf(n);

@@ -1,6 +1,8 @@
-// LoweredFlow: functional branches and loops (If, Case, While) whose functions ask for several tasks, as the primitives that partitioning
-// knows (Switch, Merge, Enter, Exit, NextIteration), and calls of such functions as their nodes. The primitives are added to the client's
-// graph, beside the node, under its name; they run in its place, so what a body asks for is where it asks for it. Threads: one at a time.
+// LoweredFlow: converts functional branches and loops (If, Case, While) whose functions name
+// several tasks to the primitives that partitioning handles (Switch, Merge, Enter, Exit,
+// NextIteration), and calls of such functions to their nodes. The primitives are added to the
+// client's graph beside the node, under its name, and run in its place, so each node of a body runs
+// where it asks to. Threads: one at a time.
 #pragma once
 #include <map>
 #include <set>
@@ -17,24 +19,26 @@ namespace thalweg::distributed {
 class LoweredFlow {
  public:
   explicit LoweredFlow(Graph* graph) : graph_(graph) {}
-  // Sees to the node if it is a branch or loop that has to be made of primitives. True: it is, and has been made now.
+  // Lowers the node if it is a branch or loop that must become primitives. Returns true if it was
+  // lowered now.
   StatusOr<bool> Lower(const Node& n);
-  // Whether it is one that Lower makes, or has made, of primitives: where it runs itself does not matter.
+  // Returns true if Lower converts, or has converted, the node: its own placement then does not
+  // matter.
   bool Takes(const Node& n);
   bool Has(const Node* n) const { return done_.count(n) != 0; }
-  // REQUIRES: Has(e.node). What takes the output's place.
+  // REQUIRES: Has(e.node). Returns the edge that replaces the output.
   Edge Out(const Edge& e) const { return outs_.at({e.node, e.port}); }
-  // REQUIRES: Has(n). A node that is over when all of n is.
+  // REQUIRES: Has(n). Returns a node that ends when all of n has ended.
   const Node* Done(const Node* n) const { return done_.at(n); }
 
  private:
-  // Where the nodes of a function go.
+  // The destination of a function's nodes.
   struct Place {
-    const Node* node = nullptr;   // that calls it
-    std::string prefix;           // of names
-    std::vector<Edge> args;       // what its arguments are
-    const Node* pivot = nullptr;  // what nodes without inputs wait for, so that they run with the others
-    bool loops = false;           // it is run in every iteration of a loop
+    const Node* node = nullptr;   // the node that calls it
+    std::string prefix;           // of the new names
+    std::vector<Edge> args;       // edges that replace its arguments
+    const Node* pivot = nullptr;  // nodes without inputs wait for it, so that they run with the others
+    bool loops = false;           // it runs in every iteration of a loop
   };
   struct Copies {
     std::vector<Edge> results;

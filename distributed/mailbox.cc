@@ -7,10 +7,10 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr size_t kSteps = 1 << 20;     // of a session, from the oldest that is not over
-constexpr uint64_t kSmallBody = 4096;  // bytes of an answer that are not counted
+constexpr size_t kSteps = 1 << 20;     // of a session, from the oldest step that has not ended
+constexpr uint64_t kSmallBody = 4096;  // bytes of an answer that are not charged
 
-// What a value takes that waits, beside its own memory.
+// Bytes of a waiting value, beside its own memory.
 uint64_t OfValue(const std::string& key) { return 160 + 2 * key.size(); }
 
 Status NoSession(const SessionName& session) {
@@ -31,7 +31,7 @@ uint64_t Mailbox::OfValues(const Box& box) {
   return bytes;
 }
 
-// REQUIRES: mu_. A box that says nothing goes: one long step must not keep those of all that come after it.
+// REQUIRES: mu_. Deletes an empty box: one long step must not keep the boxes of all later steps.
 void Mailbox::Tidy(Session* session, uint64_t step) {
   auto box = session->boxes.find(step);
   if (box != session->boxes.end() && box->second.values.empty() && box->second.asked.empty()) session->boxes.erase(box);
@@ -134,7 +134,8 @@ void Mailbox::Abort(const SessionName& session, uint64_t step, const Status& why
     std::lock_guard lock(mu_);
     Session* s = sessions_.Find(session);
     if (!s || step < s->oldest) return;
-    // Where there is no memory to note it, who asks from now on waits until the step is over everywhere, or ended there, too.
+    // If there is no memory to record the failure, later requests wait until the step has ended
+    // everywhere, or has ended at the requester.
     s->ended.Add(step, why, &s->held);
     auto box = s->boxes.find(step);
     if (box == s->boxes.end()) return;
@@ -165,7 +166,7 @@ uint64_t Mailbox::size() const {
   return sessions_.Sum([](const Box& box) { return box.values.size() + box.asked.size(); });
 }
 
-// paid: pays for bytes that are made for the answer: those of strings.
+// paid: pays for bytes that are allocated for the answer, which only strings need.
 void Mailbox::Answer(Incoming* request, const Tensor& value, Meter paid) {
   if (!value) return request->Answer(PutAnswer(WireWriter()));
   if (value.dtype() == TW_STRING && !paid.TakeJust(WireBytes(value))) {

@@ -1,6 +1,7 @@
-// Mailbox: the values that steps of this process have for others. A value is found by its key, once, whichever side comes first: it waits
-// here until somebody asks for it, or the question waits until it is there. What takes no part any more (a step that failed, or that is
-// over everywhere) is answered so at once. Threads: any.
+// Mailbox: the values that steps of this process hold for others. A value is found by its key,
+// once, whichever side comes first: it waits here until it is requested, or the request waits until
+// the value is there. A request for a step that failed, or that has ended everywhere, is answered
+// with the failure at once. Threads: any.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,21 +19,23 @@ namespace thalweg::distributed {
 
 class Mailbox {
  public:
-  // From now on the session's values are taken, and asked for. budget: pays for what they take here beside their own memory, and for
-  // answers that are made of them; NULL: nobody.
+  // Accepts the session's values and requests from now on. budget: pays for the records of values,
+  // beside their own memory, and for answers made of them; NULL for no charge.
   void Open(const SessionName& session, MemoryBudget* budget = nullptr);
-  // All of it is over. Errors as of Abort.
+  // Ends all steps of the session. Errors as for Abort.
   void Close(const SessionName& session, const Status& why);
-  // value: empty: dead, which is told with an answer that says nothing of a value. ABORTED if the step is over, with the reason;
-  // ALREADY_EXISTS for a key that was used; RESOURCE_EXHAUSTED.
+  // `value` is empty for a dead tensor; the answer then has no tensor fields. ABORTED with the
+  // reason if the step has ended; ALREADY_EXISTS for a key that was used; RESOURCE_EXHAUSTED.
   Status Put(const SessionName& session, uint64_t step, const std::string& key, Tensor value);
-  // Answers it, now or later. ABORTED where its owner has no such session here; RESOURCE_EXHAUSTED for a new step where there are too many.
+  // Answers the request, now or later. ABORTED if its owner has no such session here;
+  // RESOURCE_EXHAUSTED for a new step if there are too many.
   void Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request);
-  // What waits for values of the step is answered with `why`, as a consequence; what waits to be asked for goes.
+  // Fails requests for values of the step with `why`, as a consequence; drops values that wait to
+  // be requested.
   void Abort(const SessionName& session, uint64_t step, const Status& why);
-  // Steps before this one are over everywhere.
+  // Drops steps before `oldest`, which have ended everywhere.
   void Forget(const SessionName& session, uint64_t oldest);
-  // Values that nobody has asked for, and questions, of all sessions.
+  // Number of values that nobody has requested, and of waiting requests, over all sessions.
   uint64_t size() const;
 
  private:

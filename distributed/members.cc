@@ -13,8 +13,8 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kLease = 5'000'000'000;  // nanoseconds without a sign of life
-constexpr int64_t kAgain = 2'000'000'000;  // for the service to answer, where it is asked again and again
+constexpr int64_t kLease = 5'000'000'000;  // nanoseconds without a renewal
+constexpr int64_t kAgain = 2'000'000'000;  // for the service to answer, when joining is retried again and again
 constexpr std::chrono::seconds kPause(1);
 constexpr std::string_view kTasks = "task/";
 
@@ -57,7 +57,7 @@ StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const Config&
   c.cluster_len = service.cluster.size();
   c.name = name.data();
   c.name_len = name.size();
-  std::error_code no_folder;  // then the plugin says what it cannot read
+  std::error_code no_folder;  // on an error the plugin reports what it cannot read
   const std::string folder = credentials.empty() ? "" : std::filesystem::absolute(credentials, no_folder).string();
   c.credential = folder.data();
   c.credential_len = folder.size();
@@ -88,7 +88,7 @@ Status Members::Watch(std::function<void(const TaskId& task, uint64_t incarnatio
   return FromC(role_->def.watch(role_->host, member_, kTasks.data(), kTasks.size(), told, this, &watch_));
 }
 
-// A key that is no task's, or a value that is no incarnation, is somebody else's.
+// Ignores keys that are no task's, and values that are no incarnation.
 void Members::Changed(const tw_change& c) {
   std::string_view key(c.key, size_t(c.key_len));
   const size_t slash = key.rfind('/');
@@ -104,7 +104,8 @@ void Members::Changed(const tw_change& c) {
 
 Status Membership::Start() { return Join(config_).status(); }
 
-// Answers the member before. One whose word has not been answered may have been heard: it stays, and says it again.
+// Returns the previous member. If `each` failed for a new member, its announcement may still have
+// arrived: the member stays, and `each` runs again.
 StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& config) {
   std::lock_guard one(member_mu_);
   uint64_t which = 0;
@@ -112,7 +113,7 @@ StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& confi
     std::lock_guard lock(mu_);
     if (!next_ || next_is_ <= lost_) which = ++joins_;
   }
-  std::unique_ptr<Members> spent;  // goes when the next has said what it does
+  std::unique_ptr<Members> spent;  // destroyed when `each` has succeeded for its successor
   if (which) {
     ASSIGN_OR_RETURN(auto member, Members::Join(runtime_, config, [this, which] { Lost(which); }));
     spent = std::exchange(next_, std::move(member));
@@ -125,7 +126,8 @@ StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& confi
   return std::move(next_);
 }
 
-// The plugin waits for this call, and knows no exceptions. What joins again ends the member whose thread this may be, so it needs another.
+// The plugin waits for this call and cannot handle exceptions. Joining again destroys the member
+// whose thread this may be, so it needs another thread.
 void Membership::Lost(uint64_t which) {
   std::unique_lock lock(mu_);
   lost_ = std::max(lost_, which);
@@ -135,7 +137,7 @@ void Membership::Lost(uint64_t which) {
     lock.unlock();
     try {
       if (runtime_->pool().HasThreadForTasks()) return runtime_->pool().Blocking([this] { JoinAgain(); });
-    } catch (const std::exception&) {  // no memory: as without a thread, later there may be
+    } catch (const std::exception&) {  // no memory: handled like a missing thread, there may be some later
     }
     lock.lock();
   } while (!changed_.wait_for(lock, kPause, [this] { return stopping_; }));

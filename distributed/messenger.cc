@@ -21,7 +21,8 @@ tw_status* AppendTo(tw_sink* sink, const void* bytes, uint64_t n) {
 
 }  // namespace
 
-// A connection. The transport's calls may be made with the messenger's lock held: they do not block and do not call back.
+// A connection. The messenger calls the transport with its lock held: these calls do not block and
+// do not call back.
 struct Messenger::Peer {
   const TransportRole* transport = nullptr;
   void* handle = nullptr;
@@ -39,18 +40,18 @@ struct Messenger::Outgoing {
   std::string head;  // of the answer
   std::unique_ptr<char[]> body;
   uint64_t bytes = 0;
-  uint64_t refused = 0;  // bytes of a body that there was no memory for, or that is more than is taken
-  Status unwanted;       // why `place` takes no body
+  uint64_t refused = 0;  // bytes of a body that there was no memory for, or that exceeds the limit
+  Status unwanted;       // why `place` refused the body
   bool placed = false;
-  bool late = false;  // its time is over
-  bool over = false;  // `done` was called, or is about to be; under the messenger's lock
+  bool late = false;  // its deadline has passed
+  bool over = false;  // `done` was called, or is about to be; guarded by the messenger's lock
 };
 
 // An answer on its way.
 struct Messenger::Sent {
   Meter room;
   RequestShare share;
-  Payload body;  // last: it goes first
+  Payload body;  // declared last, so destroyed first
 };
 
 // ---- Incoming ----
@@ -151,7 +152,7 @@ void Messenger::Close() {
     std::lock_guard lock(mu_);
     peers.swap(peers_);
   }
-  peers.clear();  // what is under way holds its peer until it is over
+  peers.clear();  // pending calls hold their peers until they end
   std::vector<uint64_t> calls;
   {
     std::lock_guard lock(mu_);
@@ -164,7 +165,7 @@ void Messenger::Close() {
 }
 
 void Messenger::Lend(const std::atomic<bool>& over) {
-  constexpr uint64_t kLook = 1'000'000'000;  // nanoseconds: a wake that got lost costs no more
+  constexpr uint64_t kLook = 1'000'000'000;  // nanoseconds: bounds the cost of a lost wake-up
   while (!over.load(std::memory_order_acquire)) {
     if (!LendFor(over, kLook)) return;
   }
@@ -187,7 +188,7 @@ StatusOr<std::shared_ptr<Messenger::Peer>> Messenger::PeerAt(const std::string& 
 }
 
 uint64_t Messenger::Start(Call call) {
-  if (!origin_.here()) {  // neither the clock's thread is there nor one of the transport's, and a lock may be held by another one
+  if (!origin_.here()) {  // the threads of clock and transport do not exist here, and a lock may be held for ever
     StartThread([done = std::move(call.done)] {
       Reply reply;
       reply.reached = false;
@@ -206,7 +207,7 @@ uint64_t Messenger::Start(Call call) {
     name = o->name = ++names_;
     calls_.emplace(name, o);
     s = Send(o);
-    if (!s.ok()) o->peer.reset();  // the endpoint's end does not wait for it
+    if (!s.ok()) o->peer.reset();  // so that closing the endpoint does not wait for it
     if (s.ok() && o->call.deadline && !o->over) {
       o->timer = clock_->At(o->call.deadline, [this, name] {
         std::shared_ptr<Outgoing> late;
@@ -215,14 +216,14 @@ uint64_t Messenger::Start(Call call) {
           auto it = calls_.find(name);
           if (it == calls_.end() || it->second->over) return;
           late = it->second;
-          late->late = true;  // also where the transport is the first to say that the call was ended
+          late->late = true;  // also if the transport reports the cancelled call first
           transport_->def.cancel(transport_->host, late->peer->handle, name);
         }
         End(late, Error(absl::StatusCode::kCancelled, ""), false);
       });
     }
   }
-  // Not here: a caller may hold locks that its callback takes.
+  // Not from this call: a caller may hold locks that its callback takes.
   if (!s.ok()) {
     clock_->Soon([this, o, s] {
       End(o, s, false);
@@ -250,7 +251,7 @@ Status Messenger::Send(const std::shared_ptr<Outgoing>& o) {
     auto* self = static_cast<Outgoing*>(arg);
     self->messenger->Done(self, FromC(s));
   };
-  // A connection may have been lost while nobody used it: then nothing was sent, and another one is made.
+  // An idle connection may have been lost. Then nothing was sent, and a new connection is made.
   for (bool again = peers_.count(o->call.to.address) > 0;; again = false) {
     ASSIGN_OR_RETURN(o->peer, PeerAt(o->call.to.address));
     Status s = FromC(transport_->def.call(transport_->host, o->peer->handle, o->name, &m));
@@ -281,7 +282,7 @@ void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) 
     if (place) {
       std::string_view fields;
       auto outcome = GetAnswer(o->head, &fields);
-      if (!outcome.ok() || !outcome->status.ok()) return;  // whoever says where bodies go takes none with a failure
+      if (!outcome.ok() || !outcome->status.ok()) return;  // `place` takes no body of a failure
       const auto where = place(fields, m->bytes);
       o->unwanted = where.status();
       if (!where.ok()) return;
@@ -312,7 +313,7 @@ void Messenger::Done(Outgoing* o, Status s) {
   Drop(mine->name);
 }
 
-// why: of the transport, or ours; ok: the answer is there.
+// why: the failure of the transport or the messenger; ok if the answer arrived.
 void Messenger::End(const std::shared_ptr<Outgoing>& o, Status why, bool reached) {
   {
     std::lock_guard lock(mu_);
@@ -345,7 +346,7 @@ void Messenger::End(const std::shared_ptr<Outgoing>& o, Status why, bool reached
 }
 
 void Messenger::Drop(uint64_t name) {
-  std::shared_ptr<Outgoing> gone;  // ends outside the lock
+  std::shared_ptr<Outgoing> gone;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   auto it = calls_.find(name);
   if (it == calls_.end()) return;
@@ -356,7 +357,7 @@ void Messenger::Drop(uint64_t name) {
 
 // ---- Requests ----
 
-// Of the peer's account, for the request and its body, before either is there.
+// Charges the peer's account for the request and its body, before either is allocated.
 Status Messenger::MakeRoom(Incoming* request, uint64_t bytes) {
   request->account_ = accounts_->Find(request->peer_, request->role_ == TW_PEER_CLIENT);
   ASSIGN_OR_RETURN(request->share_, request->account_->Begin());
@@ -383,12 +384,12 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     std::lock_guard lock(mu_);
     const auto arriving = arriving_.emplace(m->id, std::move(request)).first->second;
     *out_data = arriving->body_.get();
-  } catch (...) {  // no memory: ServeRequest finds nothing and says so
+  } catch (...) {  // no memory: ServeRequest finds no request and reports that
     *out_data = nullptr;
   }
 }
 
-// REQUIRES: mu_. NULL: there is none.
+// REQUIRES: mu_. Returns NULL if there is none.
 std::shared_ptr<Incoming> Messenger::TakeArriving(uint64_t id) {
   auto it = arriving_.find(id);
   if (it == arriving_.end()) return nullptr;
@@ -447,8 +448,8 @@ void Messenger::Put(Incoming* request, std::string head, Payload body) {
   }
   if (head.size() > TW_MESSAGE_HEAD)
     head = PutFailure({ResourceExhausted("an answer has a head of ", head.size(), " bytes"), false}), body = {};
-  // Its memory is kept until the transport is done with it, and its peer pays for it: who reads no answers is told so, and then no more
-  // are made for it.
+  // The memory of the answer is kept until the transport has sent it, and the peer pays for it. A
+  // peer that reads no answers gets a failure instead, and then no further answers are made for it.
   auto* kept = new Sent{Meter(), std::move(request->share_), std::move(body)};
   if (kept->body.bytes > PeerAccounts::kSmall && !kept->body.charged && request->account_) {
     kept->room = Meter(request->account_->budget());

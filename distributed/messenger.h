@@ -1,6 +1,7 @@
-// Calls to other processes over a transport: with a deadline each, failures told with who was called and where, and peers that are
-// connected again after they were lost. The other way round: requests that come in, which are answered once. Threads: any. Callbacks come
-// from the transport's threads or the clock's, never inside a call of ours, and must not block.
+// Messenger: calls to other processes over a transport, with a deadline each, failures that name
+// the callee and its address, and reconnection to lost peers; and incoming requests, which are
+// answered once. Threads: any. Callbacks run on threads of the transport or the clock, never inside
+// a call to the messenger, and must not block.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,44 +24,47 @@
 
 namespace thalweg::distributed {
 
-// Title and incarnation: a task that was restarted is another process.
+// Title and incarnation: a restarted task is another process.
 using ProcessName = std::pair<std::string, uint64_t>;
 
-// Who is called.
+// The process to call.
 struct Destination {
   std::string address;       // without its scheme
   std::string title;         // for messages: "task /job:ps/task:0 at unix:ps0"
-  uint64_t incarnation = 0;  // 0: whoever is there
+  uint64_t incarnation = 0;  // 0 means any
   ProcessName process() const { return {title, incarnation}; }
 };
 
-// How a messenger meets others.
+// How a messenger connects to peers.
 struct EndpointOptions {
-  std::string_view address;     // without its scheme; empty: a free one
-  std::string_view credential;  // as the transport takes it; empty: none
-  uint64_t largest = 0;         // bytes of a body
+  std::string_view address;     // without its scheme; empty means any free one
+  std::string_view credential;  // as the transport takes it; empty for none
+  uint64_t largest = 0;         // most bytes of a body
   bool open = false;            // peers need not prove who they are
-  bool calls_only = false;      // nobody has to reach it
+  bool calls_only = false;      // no peer has to reach this endpoint
 };
 
 class Messenger;
 
-// A request that came in. Whoever holds it answers it once; one that nobody holds any more is answered as failed.
+// An incoming request. Its holder answers it once; a request that nobody holds any more is answered
+// as failed.
 class Incoming {
  public:
   ~Incoming();
-  // One of this program's own, which no transport brought: peer is whose it is; answer is called once, by whoever answers it.
+  // Makes a request of this program itself, which no transport brought. peer: its owner. answer:
+  // called once, by the thread that answers.
   using AnswerTo = std::function<void(std::string head, Payload body)>;
   static std::shared_ptr<Incoming> Local(std::string peer, Payload body, AnswerTo answer);
   const std::string& head() const { return head_; }
   std::string_view body() const { return {static_cast<const char*>(local_.data ? local_.data : body_.get()), size_t(bytes_)}; }
-  // The body was read: its memory goes. REQUIRES: nobody else reads it.
+  // Frees the memory of the body after it was read. REQUIRES: no other thread reads it.
   void DropBody();
-  const std::string& peer() const { return peer_; }  // as far as it is proven
+  const std::string& peer() const { return peer_; }  // as far as the peer has proven it
   uint32_t role() const { return role_; }            // TW_PEER_*
-  // Who pays for what it makes this process hold; NULL: it is a local one.
+  // Pays for the memory that the request makes this process hold; NULL for a local request.
   const std::shared_ptr<PeerAccount>& account() const { return account_; }
-  // Nobody waits for the answer any more: f is called once, maybe before this returns. REQUIRES: once.
+  // Calls f once when nobody waits for the answer any more, possibly before this returns. REQUIRES:
+  // called once.
   void WhenGone(std::function<void()> f);
   void Answer(std::string head, Payload body = {});
   void Fail(const Outcome& outcome) { Answer(PutFailure(outcome)); }
@@ -68,17 +72,17 @@ class Incoming {
  private:
   friend class Messenger;
   void Give(std::string head, Payload body);
-  Messenger* messenger_ = nullptr;  // NULL: it is a local one
-  AnswerTo answer_;                 // of a local one
-  Payload local_;                   // likewise: its body
+  Messenger* messenger_ = nullptr;  // NULL for a local request
+  AnswerTo answer_;                 // for a local request
+  Payload local_;                   // for a local request: its body
   uint64_t id_ = 0;
-  void* self_ = nullptr;  // the transport's
+  void* self_ = nullptr;  // the transport's handle
   std::string head_, peer_;
   uint32_t role_ = TW_PEER_ANY;
   std::shared_ptr<PeerAccount> account_;
   RequestShare share_;
-  Status refused_;   // not ok: there was no room for it
-  Meter body_room_;  // before the body: it goes after it
+  Status refused_;   // not ok if there was no room for the request
+  Meter body_room_;  // declared before the body, so it is destroyed after it
   std::unique_ptr<char[]> body_;
   uint64_t bytes_ = 0;
   std::mutex mu_;
@@ -86,13 +90,13 @@ class Incoming {
   std::function<void()> when_gone_;
 };
 
-// How a call ended. A status that is not ok and no consequence is the messenger's own (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) or the
-// other side's.
+// The outcome of a call. A status that is not ok and no consequence comes from the messenger itself
+// (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) or from the other side.
 struct Reply {
   Outcome outcome;
-  bool reached = true;      // the other side answered
+  bool reached = true;      // whether the other side answered
   std::string_view fields;  // of the method; valid during the callback
-  std::string_view body;    // likewise; empty where `place` took it
+  std::string_view body;    // likewise; empty if `place` took it
 };
 
 struct Call {
@@ -100,34 +104,38 @@ struct Call {
   Method method = Method::kHello;
   WireWriter fields;
   Payload body;
-  int64_t deadline = 0;  // on the clock; 0: none
-  // Where the body of the answer goes, once the head is there: called at most once, and not after `done`. What it answers must be good
-  // until `kept` goes. NULL, or none: the messenger keeps the body for `done`. An error: the body is not taken, and so the call ends.
+  int64_t deadline = 0;  // on the clock; 0 means none
+  // Returns memory for the body of the answer, once the head is there; called at most once, and not
+  // after `done`. The memory must be valid until `kept` is released. If the function is not set or
+  // returns NULL, the messenger keeps the body for `done`. If it returns an error, the body is not
+  // taken, and the call ends with this error.
   std::function<StatusOr<void*>(std::string_view fields, uint64_t bytes)> place;
   std::shared_ptr<void> kept;
-  std::function<void(const Reply&)> done;  // once
+  std::function<void(const Reply&)> done;  // called once
 };
 
 class Messenger {
  public:
   using Serve = std::function<void(std::shared_ptr<Incoming>)>;
-  // accounts: of those who ask; NULL: as of a machine's own.
+  // accounts: of the peers that send requests; if NULL, accounts with the machine's default limits.
   static StatusOr<std::unique_ptr<Messenger>> Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
                                                      Clock* clock, Serve serve, std::shared_ptr<PeerAccounts> accounts = nullptr);
   ~Messenger();
-  const std::string& address() const { return address_; }  // the one that it is reached at
+  const std::string& address() const { return address_; }  // where peers reach it
   Clock& clock() { return *clock_; }
-  // Answers a name for Cancel. In a child that was forked every call fails with FAILED_PRECONDITION.
+  // Returns a name for Cancel. In a forked child every call fails with FAILED_PRECONDITION.
   uint64_t Start(Call call);
-  // `done` is called soon, with CANCELLED, unless the call is over. Never inside this call.
+  // Calls `done` soon with CANCELLED, unless the call has ended. Never calls it inside Cancel.
   void Cancel(uint64_t name);
-  // Lends this thread to the transport until `over`, which Wake makes it look at again. Returns at once where there is no use for it: wait
-  // otherwise. Calls of this and of others are answered, and requests served, inside.
+  // Lends this thread to the transport until `over` is true; Wake makes it check `over` again.
+  // Returns at once if the transport cannot use the thread; the caller then waits in another way.
+  // Meanwhile the thread answers calls, its own and others, and serves requests.
   void Lend(const std::atomic<bool>& over);
-  // The same, once, for so many nanoseconds at most. False: there is no use for it.
+  // Lends the thread once, for at most `ns` nanoseconds. Returns false if the transport cannot use
+  // it.
   bool LendFor(const std::atomic<bool>& over, uint64_t ns);
   void Wake() { transport_->def.wake(transport_->host, endpoint_); }
-  // Ends all calls and requests; then no callback runs any more. REQUIRES: nobody is lent.
+  // Ends all calls and requests; afterwards no callback runs. REQUIRES: no thread is lent.
   void Close();
 
  private:
@@ -163,8 +171,8 @@ class Messenger {
   bool closing_ = false;
   uint64_t names_ = 0;
   std::map<std::string, std::shared_ptr<Peer>> peers_;
-  std::unordered_map<uint64_t, std::shared_ptr<Outgoing>> calls_;     // that the transport still works on
-  std::unordered_map<uint64_t, std::shared_ptr<Incoming>> arriving_;  // their bodies are on the way
+  std::unordered_map<uint64_t, std::shared_ptr<Outgoing>> calls_;     // calls that the transport still works on
+  std::unordered_map<uint64_t, std::shared_ptr<Incoming>> arriving_;  // requests whose bodies are arriving
   std::unordered_map<uint64_t, std::weak_ptr<Incoming>> serving_;
 };
 

@@ -1,5 +1,6 @@
-// Meter: memory that an account pays for, counted before it is made and given back when the meter goes: what a message holds while it is
-// read, what a client makes a process keep. Threads: one at a time.
+// Meter: memory that an account pays for. Bytes are counted before they are allocated, and given
+// back when the meter is destroyed: the memory of a message while it is read, or memory that a
+// client makes a process keep. Threads: one at a time.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace thalweg::distributed {
 
 class Meter {
  public:
-  // budget: NULL: nobody pays. free: the first bytes cost nothing: who is full may do small things that make room.
+  // budget: NULL for no charge. free: the first bytes cost nothing, so that a full account can
+  // still do small things that make room.
   explicit Meter(MemoryBudget* budget = nullptr, uint64_t free = 0) : budget_(budget), room_(budget ? free : UINT64_MAX), free_(free) {
     if (budget_) budget_->Retain();
   }
@@ -30,7 +32,7 @@ class Meter {
     if (room_ > free_) budget_->Give(room_ - free_);
     budget_->Release();
   }
-  // False: they are too many, and status() says for whom.
+  // Returns false if the account has too little memory; status() then names the account.
   bool Take(uint64_t bytes) {
     if (bytes <= room_ - used_) {
       used_ += bytes;
@@ -38,7 +40,7 @@ class Meter {
     }
     return More(bytes);
   }
-  // The same, no more and no less than these.
+  // Takes exactly these bytes.
   bool TakeJust(uint64_t bytes) {
     if (budget_ && bytes > room_ - used_) {
       const uint64_t missing = bytes - (room_ - used_);
@@ -51,12 +53,13 @@ class Meter {
     used_ += bytes;
     return true;
   }
-  // Of what was taken. What a meter keeps that lives long goes back when it is more than a few pieces.
+  // Gives back bytes that were taken. A long-lived meter returns its reserve to the account once
+  // that exceeds a few pieces.
   void Give(uint64_t bytes) {
     used_ -= std::min(bytes, used_);
     if (budget_ && room_ - used_ > 4 * kPiece + free_) Trim();
   }
-  // What was taken ahead, and is not in use, goes back.
+  // Returns the unused reserve to the account.
   void Trim() {
     const uint64_t keep = std::max(used_, free_);
     if (!budget_ || room_ <= keep) return;
@@ -65,13 +68,13 @@ class Meter {
   }
   bool pays() const { return budget_ != nullptr; }
   uint64_t used() const { return used_; }
-  // Of the last Take that was refused.
+  // The status of the last Take that was refused.
   const Status& status() const { return status_; }
   MemoryBudget* budget() const { return budget_; }
 
  private:
   static constexpr uint64_t kPiece = 64 << 10;
-  // In larger pieces than are asked for, so that an account is asked rarely.
+  // Takes larger pieces than requested, so that the account is asked rarely.
   bool More(uint64_t bytes) {
     const uint64_t missing = bytes - (room_ - used_);
     uint64_t took = std::max(missing, kPiece);

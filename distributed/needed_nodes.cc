@@ -25,7 +25,7 @@ std::optional<int32_t> NeededNodes::Feed(const Edge& e) const {
 
 bool NeededNodes::IsOver(const Node* n) const { return std::binary_search(spec_.over.begin(), spec_.over.end(), n, ById); }
 
-// What is needed once values are read where they are made: in the end nothing new is decided.
+// Repeats until values are read where they are made and no new form is chosen.
 Status NeededNodes::Collect(const std::function<bool(const Node*)>& was_told) {
   for (;;) {
     Walk();
@@ -66,7 +66,7 @@ void NeededNodes::Walk() {
   std::sort(nodes_.begin(), nodes_.end(), ById);
 }
 
-// Values that are made another way by nodes that are needed anyway come from those.
+// If needed nodes make a value in another way anyway, takes the value from them.
 bool NeededNodes::TakeForms(const Node& n, const std::function<bool(const Node*)>& was_told) {
   bool changed = false;
   for (int32_t o = 0; o < n.n_out(); ++o) {

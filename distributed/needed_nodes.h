@@ -1,5 +1,6 @@
-// NeededNodes: which nodes of a client's graph a signature needs: backwards from what is wanted, as planning does it in one process,
-// stopping at what is fed. On the way it decides in which form they run (Forms), for that decides what else is needed.
+// NeededNodes: the nodes of a client's graph that a signature needs. It walks back from fetches and
+// targets, as planning does in one process, and stops at feeds. On the way it decides the form in
+// which nodes run (Forms), since that decides which other nodes are needed.
 // Threads: one at a time.
 #pragma once
 #include <cstdint>
@@ -17,15 +18,17 @@ namespace thalweg::distributed {
 class NeededNodes {
  public:
   NeededNodes(const Graph* graph, Forms* forms, const CallableSpec* spec);
-  // was_told: whether a task has the node, so that its values come from nowhere else any more. Errors: those of Forms::Lower.
+  // was_told: whether a task has the node, so that the source of its values is final. Errors: those
+  // of Forms::Lower.
   Status Collect(const std::function<bool(const Node*)>& was_told);
   const std::vector<const Node*>& all() const { return nodes_; }  // by id
   bool Has(const Node* n) const;
-  // Which of the signature's feeds the value is.
+  // Returns the index of the signature's feed for the value.
   std::optional<int32_t> Feed(const Edge& e) const;
-  // Nobody has to wait for it: a placeholder that is fed runs nothing, and what is over has run.
+  // Returns true if no node has to wait for n: it is a fed placeholder, which does not run, or has
+  // run already.
   bool IsGiven(const Node* n) const { return (n->op().role == "placeholder" && Feed({n, 0})) || IsOver(n); }
-  // An earlier part of the run has run it: what is needed of it is fed.
+  // Returns true if an earlier part of the run has run n; its needed values are fed.
   bool IsOver(const Node* n) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kPatience = 10'000'000'000;  // nanoseconds; an address that is somebody else's may not answer
+constexpr int64_t kPatience = 10'000'000'000;  // nanoseconds; an address that belongs to another process may not answer
 
 std::string NewSecret() {
   std::random_device device;

@@ -1,5 +1,6 @@
-// OwnName: whom a task's credentials name. A task that shows those of another member starts all the same, and is refused by others, who do
-// not say why; so it calls itself first, as others would. Threads: any.
+// OwnName: the name in a task's credentials. A task that uses the credentials of another member
+// starts all the same, but other tasks refuse it without a reason; so it first calls itself as
+// others would. Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,19 +16,21 @@ namespace thalweg::distributed {
 
 class OwnName {
  public:
-  // A call that nobody else can make brings this name with it.
+  // Chooses a secret that only the task's own call contains.
   OwnName();
-  // Of a Hello that has come in: if it is the own one, its peer is who this task has proven to be.
+  // Takes an incoming Hello: if it contains the secret, its peer is the name that this task has
+  // proven.
   void Heard(std::string_view fields, const Incoming& request);
-  // Calls the task at its own address. self: its address and incarnation. Answers FAILED_PRECONDITION naming both where its name is another
-  // member's; *warning says why it could not be found out, or stays empty.
+  // Calls the task at its own address. self: its address and incarnation. Returns
+  // FAILED_PRECONDITION naming both members if the name is another member's. *warning: the reason
+  // if the name could not be found out; else empty.
   Status Check(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options, const TaskId& task, const Destination& self,
                Clock* clock, std::string* warning);
 
  private:
   const std::string secret_;
   std::mutex mu_;
-  std::string name_;  // empty: nothing was heard, or the transport tells none from another
+  std::string name_;  // empty: nothing was heard, or the transport does not identify peers
 };
 
 }  // namespace thalweg::distributed

@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kNoLimit = UINT32_MAX;
 
-// Of so many threads: half are for runs, an eighth ends sessions, the rest is for kernels that block.
+// Splits the threads: half are for runs, an eighth ends sessions, the rest is for kernels that
+// block.
 uint32_t ForRuns(uint32_t threads) { return std::max(threads / 2, 1u); }
 uint32_t ForEnds(uint32_t threads) { return std::max(threads / 8, 1u); }
 uint32_t ForKernels(uint32_t threads) { return std::max(threads - std::min(threads, ForRuns(threads) + ForEnds(threads)), 1u); }
@@ -97,7 +98,8 @@ std::shared_ptr<PeerAccount> PeerAccounts::Find(std::string_view name, bool is_c
   return all_of_.emplace(name, std::move(account)).first->second;
 }
 
-// REQUIRES: mu_. Peers that hold nothing any more are forgotten; one that has left variables behind is the same one when it comes back.
+// REQUIRES: mu_. Forgets peers that hold nothing any more. A peer that left variables behind keeps
+// its account when it comes back.
 void PeerAccounts::Tidy() {
   std::erase_if(all_of_, [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->budget()->used() == 0; });
   tidy_at_ = std::max<size_t>(16, 2 * all_of_.size());

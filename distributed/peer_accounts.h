@@ -1,7 +1,8 @@
-// PeerAccounts: what each peer makes a process hold, so that none of them keeps the others out: memory, requests that were not answered,
-// threads. A peer that has proven to be a client has a part of each; others (tasks, and whoever a transport does not tell apart) have what
-// there is in all. Everything that a peer makes a process hold counts towards its account, which stays until the last of it is gone.
-// Threads: any.
+// PeerAccounts: limits on what each peer makes a process hold, so that no peer locks out the
+// others: memory, unanswered requests, threads. A peer that has proven to be a client gets a share
+// of each; other peers (tasks, and peers that a transport does not identify) may use the whole. All
+// that a peer makes a process hold counts towards its account, which lives until the last of it is
+// released. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace thalweg::distributed {
 
-// In all, and of one client.
+// Limits for all peers, and for one client.
 struct PeerLimits {
   uint64_t memory_limit = 0, client_memory_limit = 0;  // bytes; 0: three quarters of the machine's, and three quarters of that
   uint32_t max_client_requests = 4096;
@@ -26,7 +27,8 @@ struct PeerLimits {
 
 class PeerAccount;
 
-// What one request takes of its peer's account, from its first byte until its answer is on its way.
+// The share that one request takes of its peer's account, from its first byte until its answer is
+// on its way.
 class RequestShare {
  public:
   RequestShare() = default;
@@ -45,13 +47,14 @@ class RequestShare {
 class PeerAccount : public std::enable_shared_from_this<PeerAccount> {
  public:
   ~PeerAccount();
-  // RESOURCE_EXHAUSTED where the peer has too many requests that were not answered, or no memory for another.
+  // RESOURCE_EXHAUSTED if the peer has too many unanswered requests, or no memory for another.
   StatusOr<RequestShare> Begin();
   const std::string& name() const { return name_; }
   MemoryBudget* budget() const { return budget_; }
   uint32_t requests() const { return requests_.load(std::memory_order_relaxed); }
-  // Threads for runs and registrations; for kernels of runs that block; for sessions that end. Work of one kind waits for none of its own
-  // kind, and what waits at queues or for other tasks holds no thread, so what stands in line moves on.
+  // Threads for runs and registrations; for kernels of runs that block; for sessions that end. Work
+  // of one kind never waits for work of its own kind, and work that waits at queues or for other
+  // tasks holds no thread, so the queue moves on.
   BlockingLine::Guest* runs() const { return runs_.get(); }
   const std::shared_ptr<BlockingLine::Guest>& kernels() const { return kernels_; }
   BlockingLine::Guest* ends() const { return ends_.get(); }
@@ -70,15 +73,16 @@ class PeerAccount : public std::enable_shared_from_this<PeerAccount> {
 
 class PeerAccounts {
  public:
-  // What a request costs beside a body that is longer than kSmall: head, body, the records of transport, messenger and step.
+  // Bytes that a request costs beside a body longer than kSmall: head, body, the records of
+  // transport, messenger and step.
   static constexpr uint64_t kSmall = 4096, kPerRequest = 2 * kSmall;
-  // Requests of one peer that cost nothing: a peer that is full can still make room.
+  // Requests of one peer that are free of charge: a full peer can still make room.
   static constexpr uint32_t kFree = 64;
-  // pool: for threads; NULL: those whose accounts these are begin no work.
+  // pool: for threads; NULL if these peers start no work.
   PeerAccounts(const PeerLimits& limits, ThreadPool* pool);
   ~PeerAccounts();
   PeerAccounts(const PeerAccounts&) = delete;
-  // is_client: it has proven so.
+  // is_client: the peer has proven to be a client.
   std::shared_ptr<PeerAccount> Find(std::string_view name, bool is_client);
   MemoryBudget* all() const { return all_; }
   uint32_t threads() const;  // that work for peers now

@@ -10,9 +10,9 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kMostSplat = uint64_t{1} << 30;  // bytes that repeated elements may grow to
+constexpr uint64_t kMostSplat = uint64_t{1} << 30;  // bytes that repeated elements may expand to
 constexpr size_t kMapEntry = 64 + 2 * sizeof(std::string);
-constexpr size_t kLeastNode = 9 * sizeof(uint32_t);  // bytes of one in a message: four texts, three lists, two maps
+constexpr size_t kLeastNode = 9 * sizeof(uint32_t);  // bytes of a node in a message: four texts, three lists, two maps
 
 void PutMap(const std::map<std::string, std::string>& all, WireWriter* to) {
   to->Number(uint32_t(all.size()));
@@ -48,8 +48,8 @@ PieceNode GetNode(WireReader* from) {
   return n;
 }
 
-// Of an attribute's message, the bytes of the elements of a tensor, which are as many in memory. All else unfolds: two bytes are an empty
-// shape, or a string.
+// Returns the bytes of an attribute's message that are tensor elements, which take as many in
+// memory. The rest expands: two bytes are an empty shape, or a string.
 uint64_t PlainBytes(std::string_view message) {
   constexpr uint32_t kAttrTensor = 8, kTensorContent = 4;
   uint64_t plain = 0;
@@ -76,7 +76,8 @@ class Adder {
   }
 
  private:
-  // What a graph and its plans keep of a node, about: the least that one takes, and its names in both.
+  // Charges the approximate memory of a node in a graph and its plans: a fixed part, and its names
+  // in both.
   Status Pay(const PieceNode& n) {
     constexpr uint64_t kNode = 2048, kEdge = 64, kExtraAttr = 128;
     if (!kept_) return Status();
@@ -92,7 +93,7 @@ class Adder {
     NodeSpec spec;
     spec.name = n.name;
     spec.op = n.op;
-    if (!op) return graph_->AddNode(std::move(spec)).status();  // which says what to do about it
+    if (!op) return graph_->AddNode(std::move(spec)).status();  // reports the unknown op and the remedy
     spec.place = n.place;
     spec.device = n.device;
     spec.imported = imported_;
@@ -140,10 +141,10 @@ class Adder {
     return Status();
   }
 
-  // What the message takes while it is read goes again; what its value takes stays.
+  // Charges the message while it is parsed; charges its value for as long as the value lives.
   StatusOr<AttrValue> Parse(const std::string& message, const AttrSpec& spec, bool* whole) {
     constexpr size_t kShort = 32;
-    constexpr uint64_t kOfShort = 256, kRead = 32, kKept = 16;  // bytes; as many times as in the message
+    constexpr uint64_t kOfShort = 256, kRead = 32, kKept = 16;  // bytes; multiples of the message's bytes
     if (!budget_) return ParseAttr(message, spec, &splat_, whole);
     const uint64_t plain = message.size() <= kShort ? message.size() : PlainBytes(message), other = message.size() - plain;
     if (!kept_->Take(message.size() <= kShort ? kOfShort : kKept * other)) return kept_->status();
@@ -249,7 +250,8 @@ StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes, Meter* meter) {
 }
 
 Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph, MemoryBudget* budget, Meter* kept) {
-  // Functions are kept as they are until they are called; then they are nodes, in a graph, and in plans.
+  // Functions are stored as bytes until they are called; then they become nodes, in a graph, and in
+  // plans.
   constexpr uint64_t kOfFunctions = 24;
   if (kept && !kept->Take(kOfFunctions * piece.library.size())) return Prefix(kept->status(), "functions:");
   if (!piece.library.empty()) RETURN_IF_ERROR(graph->functions()->Store(piece.library));

@@ -31,7 +31,7 @@ Status SetDevice(const Node& n, const DeviceSpec& wish, PieceNode* out) {
 Status SetAttrs(const Node& n, PieceNode* out) {
   for (size_t i = 0; i < n.attrs().size(); ++i) {
     const std::string& name = n.op().attrs[i].name;
-    if (n.extra_attrs().count(name)) continue;  // its full form
+    if (n.extra_attrs().count(name)) continue;  // the extra attribute holds its full form
     auto message = SerializeAttr(n.attrs()[i]);
     if (!message.ok()) return OfNode(n, Prefix(message.status(), StrCat(n.title(), ": attribute '", name, "':")));
     out->attrs.emplace(name, *std::move(message));

@@ -1,5 +1,6 @@
-// Nodes of a piece: what a node of the client's graph becomes in a message, and those that are ours (`_Send`, `_Recv`, values for those who
-// only wait). Threads: functions without state.
+// Nodes of a piece: converts nodes of the client's graph to messages, and makes the nodes that
+// partitioning adds (`_Send`, `_Recv`, values for nodes that only wait). Threads: functions without
+// state.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,21 +11,22 @@
 
 namespace thalweg::distributed {
 
-// A value's way from one task to another.
+// The route of a value from one task to another.
 struct Meeting {
   std::string key;
   uint32_t type = 0;
   std::string from, to;  // tasks
 };
 
-// Where on its task n is to run: what it says itself, and `wish` where it says nothing.
+// Sets the device of n on its task: the node's own, completed from `wish`.
 Status SetDevice(const Node& n, const DeviceSpec& wish, PieceNode* out);
-// As messages; those that stand for one of its attributes in full take its place.
+// Adds the attributes as messages; an extra attribute that holds the full form of an attribute
+// replaces it.
 Status SetAttrs(const Node& n, PieceNode* out);
 
 StatusOr<PieceNode> SendNode(std::string name, std::string value, const Meeting& meeting);
 StatusOr<PieceNode> ReceiveNode(std::string name, const Meeting& meeting);
-// A constant without elements.
+// Makes a constant without elements.
 StatusOr<PieceNode> NothingNode(std::string name, const Registry& registry);
 
 }  // namespace thalweg::distributed

@@ -9,10 +9,10 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kPushTime = 60'000'000'000;  // nanoseconds for an answer, in a step that has as many
-constexpr uint64_t kTasks = 4;                 // so many may have as much on their way to them as one
-constexpr uint64_t kPush = 1536;               // bytes that a push takes beside its values: records of call, message and transport
-constexpr uint64_t kFreePushes = 16;           // to one task: these take so many bytes, with their values, that nobody pays for
+constexpr int64_t kPushTime = 60'000'000'000;  // nanoseconds for an answer, if the step's deadline allows
+constexpr uint64_t kTasks = 4;                 // all tasks together may have as much on the way as so many single tasks
+constexpr uint64_t kPush = 1536;               // bytes of a push beside its values: records of call, message and transport
+constexpr uint64_t kFreePushes = 16;           // to one task: so many pushes have kFreeBytes each, with their values, free of charge
 constexpr uint64_t kFreeBytes = 4096;
 
 }  // namespace
@@ -21,11 +21,11 @@ struct Pusher::Sent {
   ProcessName to;
   SessionName session;
   uint64_t step = 0, bytes = 0;
-  Meter paid;  // for what is on its way
+  Meter paid;  // for the push while it is on its way
   std::vector<PushedValue> values;
 };
 
-// False: there is no memory for any message. fits: the values may go with it.
+// Returns false if there is no memory for any message. *fits: whether the values may go with it.
 bool Pusher::Begin(Sent* sent, uint64_t bytes, MemoryBudget* budget, bool* fits) {
   std::lock_guard lock(mu_);
   auto [it, is_new] = under_way_.try_emplace(sent->to);
@@ -44,7 +44,8 @@ bool Pusher::Begin(Sent* sent, uint64_t bytes, MemoryBudget* budget, bool* fits)
   return true;
 }
 
-// The mailbox has it before the other side can ask. A step that is over needs it no more.
+// Puts the value into the mailbox before the other side can request it. A step that has ended does
+// not need it any more.
 Status Pusher::Keep(const SessionName& session, uint64_t step, PushedValue* value) {
   if (value->state == PushedValue::kAsk) return Status();
   Status s = mailbox_->Put(session, step, value->key, std::move(value->value));
@@ -82,7 +83,7 @@ Status Pusher::Push(const Destination& to, const SessionName& session, uint64_t 
   const int64_t own = messenger_->clock().Now() + kPushTime;
   call.deadline = deadline ? std::min(deadline, own) : own;
   call.done = [this, sent](const Reply& reply) { Answered(*sent, reply); };
-  PutPushed(values, &body).IgnoreError();  // what cannot travel has no sink
+  PutPushed(values, &body).IgnoreError();  // a value that cannot travel has no sink
   call.body = Payload::Of(body.Take());
   messenger_->Start(std::move(call));
   return Status();
@@ -99,12 +100,12 @@ void Pusher::Over(const Sent& sent) {
 void Pusher::Answered(const Sent& sent, const Reply& reply) {
   Over(sent);
   const Status& s = reply.outcome.status;
-  if (s.code() == absl::StatusCode::kAborted) return;  // the step is over there
+  if (s.code() == absl::StatusCode::kAborted) return;  // the step has ended there
   std::vector<std::string> refused;
   if (s.ok() && !reply.fields.empty()) refused = WireReader(reply.fields).Texts();
   for (const PushedValue& v : sent.values) {
     if (s.ok() && std::find(refused.begin(), refused.end(), v.key) == refused.end()) continue;
-    mailbox_->Put(sent.session, sent.step, v.key, v.value).IgnoreError();  // the step may be over here
+    mailbox_->Put(sent.session, sent.step, v.key, v.value).IgnoreError();  // the step may have ended here
   }
 }
 

@@ -1,6 +1,6 @@
-// Pusher: sends values of steps to tasks that have not asked for them. What one task does not take, or cannot be reached to take, waits in
-// the mailbox to be asked for; so does what is beyond a limit of bytes that are on their way to one task, or to all of them: who gets it is
-// then only told of it. Threads: any.
+// Pusher: sends values of steps to tasks that have not requested them. A value that a task refuses,
+// or that cannot be delivered, waits in the mailbox to be requested. So does a value beyond a limit
+// of bytes on the way to one task, or to all; its receiver then only gets the key. Threads: any.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,18 +13,20 @@
 
 namespace thalweg::distributed {
 
-// Who is sent a value.
+// The receiver of a value.
 struct Sink {
   Destination to;
-  bool carried = false;  // the answer to a run may bring it there
+  bool carried = false;  // the answer to a run may carry it there
 };
 
 class Pusher {
  public:
   Pusher(Mailbox* mailbox, Messenger* messenger, uint64_t most_bytes = uint64_t{16} << 20)
       : mailbox_(mailbox), messenger_(messenger), most_bytes_(most_bytes) {}
-  // deadline: of the step; 0: none. budget: pays for what is on its way, beside the values themselves; NULL: nobody. What it has no memory
-  // for waits in the mailbox, and who gets it is told, or asks for what does not come. RESOURCE_EXHAUSTED: the mailbox has none either.
+  // deadline: of the step; 0 for none. budget: pays for values on their way, beside the values
+  // themselves; NULL for no charge. A value that it has no memory for waits in the mailbox, and its
+  // receiver is told, or requests it when it does not come. RESOURCE_EXHAUSTED: the mailbox has no
+  // memory either.
   Status Push(const Destination& to, const SessionName& session, uint64_t step, int64_t deadline, std::vector<PushedValue> values,
               MemoryBudget* budget = nullptr);
 
@@ -41,8 +43,8 @@ class Pusher {
   Messenger* const messenger_;
   const uint64_t most_bytes_;
   std::mutex mu_;
-  std::map<ProcessName, UnderWay> under_way_;  // what is not answered
-  uint64_t all_ = 0;                           // bytes of it
+  std::map<ProcessName, UnderWay> under_way_;  // pushes without an answer
+  uint64_t all_ = 0;                           // their bytes
 };
 
 }  // namespace thalweg::distributed

@@ -5,7 +5,8 @@
 namespace thalweg::distributed {
 namespace {
 
-// A program that trains may be a task itself, so tasks may do what clients may. Values of steps go from task to task only.
+// A program that trains may itself be a task, so tasks may call what clients may call. Values of
+// steps go only from task to task.
 struct Rule {
   Method method;
   const char* name;

@@ -1,5 +1,5 @@
-// Who may ask a task for what. Everybody who gets this far has proven who they are, or the program asked for peers that prove nothing.
-// Threads: values, no sharing.
+// Which peers may call which methods of a task. Every peer that gets this far has proven its
+// identity, unless the program allowed peers that prove nothing. Threads: values, no sharing.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace thalweg::distributed {
 
-// role: TW_PEER_*. PERMISSION_DENIED for a method that is not for it.
+// role: TW_PEER_*. PERMISSION_DENIED for a method that the role may not call.
 Status CheckRole(Method method, uint32_t role);
 
 }  // namespace thalweg::distributed

@@ -15,14 +15,14 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kLeastMessage = 64 << 10;  // bytes; with less a client could not say what is to be done
+constexpr int64_t kLeastMessage = 64 << 10;  // bytes; with less a client could not send a useful request
 
 constexpr tw_option AtLeast(int64_t least, tw_option o) {
   o.min = least;
   return o;
 }
 
-// Found now, rather than by the first client.
+// Finds a bad folder now, rather than with the first client.
 Status CheckFolder(const std::string& allow_files, Runtime* runtime) {
   if (allow_files.empty()) return Status();
   const bool scheme = !SchemeOf(allow_files).empty();
@@ -112,7 +112,7 @@ Status SetServerOption(ServerOptions* options, std::string_view key, std::string
   return SetOption("server", ServerOptionRows(), options, key, value);
 }
 
-// The way in for clients of this program.
+// The entry for clients of this program.
 class Server::Here final : public LocalTask {
  public:
   Here(Worker* worker, Inbox* inbox) : worker_(worker), inbox_(inbox) {}
@@ -123,7 +123,7 @@ class Server::Here final : public LocalTask {
   }
   void Take(const SessionName& session, uint64_t step, std::vector<PushedValue> values) override {
     const Gate::Pass pass(&gate_);
-    // All of them: their senders have given them away. A step that is over needs none.
+    // Takes all of them: their senders have given them away. A step that has ended needs none.
     if (pass) inbox_->Put(session, step, std::move(values), true).status().IgnoreError();
   }
   void Close() { gate_.Close(); }
@@ -167,7 +167,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   s->worker_ = std::make_unique<Worker>(s->runtime_, options, &s->cluster_, channels, others_tell);
   if (options.sandbox != "off") {
     RETURN_IF_ERROR(s->StartSandbox(options));
-  } else {  // what is sandboxed has no shorter way
+  } else {  // a sandboxed client has no local shortcut
     s->here_ = std::make_shared<Here>(s->worker_.get(), &s->inbox_);
     s->runtime_->Common<LocalTasks>()->Add(s->incarnation_, s->here_);
   }
@@ -201,7 +201,8 @@ Status Server::StartSandbox(const ServerOptions& options) {
   return Prefix(sandbox_->Start(), StrCat("server ", task_.text(), ":"));
 }
 
-// A cluster of one may leave its port to chance: who knows address() knows the cluster. Others would never hear of it.
+// A cluster of one task may leave its port to the system: whoever knows address() knows the
+// cluster. In a larger cluster the other tasks would never learn the port.
 Status Server::FindOwnAddress() {
   const Address& said = cluster_.Find(task_)->address;
   if (!said.leaves_port_open() || messenger_->address() == said.rest) return Status();
@@ -235,7 +236,7 @@ void Server::Stop() {
     }
   }
   changed_.notify_all();
-  if (membership_) membership_->Stop();  // others hear that the task is gone before its connections end
+  if (membership_) membership_->Stop();  // other members learn that the task is gone before its connections end
   if (here_) {
     runtime_->Common<LocalTasks>()->Remove(incarnation_);
     here_->Close();
@@ -283,7 +284,7 @@ void Server::AnswerStatus(uint64_t session, Incoming* request) const {
     m.devices.push_back({d->name(), stats.in_use, stats.limit});
   }
   worker_->Look(session, request->peer(), request->role(), &m);
-  // Beside the status, whose bytes are for ever; who is older reads no fields.
+  // As a field, because the bytes of the status are a fixed format; older clients read no fields.
   WireWriter fields;
   fields.Text(sandbox_ ? std::string_view(sandbox_->in_force()) : std::string_view());
   request->Answer(PutAnswer(fields), Payload::Of(m.Put()));
@@ -292,7 +293,7 @@ void Server::AnswerStatus(uint64_t session, Incoming* request) const {
 void Server::Serve(std::shared_ptr<Incoming> request) {
   {
     std::unique_lock lock(mu_);
-    changed_.wait(lock, [this] { return ready_ || stopping_; });  // requests may come in while it is made
+    changed_.wait(lock, [this] { return ready_ || stopping_; });  // requests may come in while the server is being built
   }
   const auto head = GetRequest(request->head());
   if (!head.ok()) return request->Fail({head.status(), false});

@@ -1,6 +1,7 @@
-// Server: a task of a cluster in this process. It listens at the task's address, answers clients and serves what its steps have for other
-// tasks. A server has an incarnation, a number that no other has had; whoever asks for another one is told so, so that nobody takes a task
-// that was restarted for the one that it was.
+// Server: a task of a cluster in this process. It listens at the task's address, answers clients
+// and serves the values that its steps hold for other tasks. A server has an incarnation, a number
+// that no other server has had. A request for another incarnation fails, so a restarted task is not
+// taken for its predecessor.
 // Threads: any.
 #pragma once
 #include <condition_variable>
@@ -24,7 +25,7 @@
 
 namespace thalweg::distributed {
 
-// Names, defaults and meanings stand in the rows.
+// ServerOptionRows defines names, defaults and meanings.
 struct ServerOptions : WorkerOptions {
   std::string credentials;
   bool insecure = false;
@@ -32,24 +33,26 @@ struct ServerOptions : WorkerOptions {
   std::string sandbox = "off";  // "on", "strict"
   uint64_t sandbox_memory = 0;  // bytes; 0: a quarter of what this process may have
   uint32_t sandbox_threads = 64;
-  uint32_t sandbox_step_ms = 60'000;  // 0: any
+  uint32_t sandbox_step_ms = 60'000;  // 0 means no limit
   uint32_t sandbox_processes = 64;
 };
 
 std::span<const OptionRow<ServerOptions>> ServerOptionRows();
-// INVALID_ARGUMENT naming the option, the value and what it takes.
+// INVALID_ARGUMENT naming the option, the value and the accepted values.
 Status SetServerOption(ServerOptions* options, std::string_view key, std::string_view value);
 
 class Server {
  public:
-  // Listens. Errors: NOT_FOUND for a task that the cluster has not, or a scheme that no plugin serves; PERMISSION_DENIED for an open
-  // transport; UNAVAILABLE where the address is taken, or the membership service does not answer.
+  // Starts to listen. Errors: NOT_FOUND for a task that is not in the cluster, or a scheme that no
+  // plugin serves; PERMISSION_DENIED for an open transport; UNAVAILABLE if the address is taken, or
+  // the membership service does not answer.
   static StatusOr<std::unique_ptr<Server>> Start(std::shared_ptr<Runtime> runtime, const ClusterSpec& cluster, const TaskId& task,
                                                  const ServerOptions& options);
   ~Server();
-  // Ends what runs with UNAVAILABLE and listens no more. Again: no effect, but returns when it is over.
+  // Ends running steps with UNAVAILABLE and stops listening. A second call only waits until the
+  // server has stopped.
   void Stop();
-  // Returns when it was stopped.
+  // Returns when the server has stopped.
   void Join();
   std::string address() const { return StrCat(scheme_, ":", messenger_->address()); }
   uint64_t incarnation() const { return incarnation_; }
@@ -66,7 +69,7 @@ class Server {
   void AnswerStatus(uint64_t session, Incoming* request) const;
 
   const std::shared_ptr<Runtime> runtime_;
-  ClusterSpec cluster_;  // as it is from the first request on
+  ClusterSpec cluster_;  // final from the first request on
   const TaskId task_;
   const uint64_t incarnation_;
   int64_t began_ = 0;
@@ -78,19 +81,20 @@ class Server {
   Mailbox mailbox_;
   Inbox inbox_;
   std::unique_ptr<Pusher> pusher_;
-  std::unique_ptr<Membership> membership_;  // NULL: nobody is told that this task is alive
+  std::unique_ptr<Membership> membership_;  // NULL: no service is told that this task is alive
   std::unique_ptr<Worker> worker_;
-  std::unique_ptr<SandboxHost> sandbox_;  // who serves clients in its place; NULL: the worker does
+  std::unique_ptr<SandboxHost> sandbox_;  // serves clients in place of the worker; NULL: the worker does
   std::shared_ptr<Here> here_;            // for clients in this program
   std::mutex mu_;
   std::condition_variable changed_;
   bool ready_ = false, stopping_ = false, stopped_ = false;
 };
 
-// Numbers that nobody can guess and nobody else has.
+// Returns a number that nobody can guess and nobody else has.
 uint64_t NewIncarnation();
 
-// The transport of a scheme. Errors: NOT_FOUND; PERMISSION_DENIED for one that lets anybody in, unless it is asked for by name.
+// Finds the transport of a scheme. Errors: NOT_FOUND; PERMISSION_DENIED for a transport that admits
+// any peer, unless it is requested by name.
 StatusOr<std::shared_ptr<const TransportRole>> FindTransport(Runtime* runtime, const Address& address, bool insecure);
 
 }  // namespace thalweg::distributed

@@ -10,10 +10,10 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kSmallConst = 4096;     // bytes up to which a constant is made where it is needed rather than sent
-constexpr int64_t kSmallValue = 64 << 10;  // bytes up to which a value is sent unasked: as many go with a message's head
+constexpr uint64_t kSmallConst = 4096;     // most bytes of a constant that is copied to its readers instead of being sent
+constexpr int64_t kSmallValue = 64 << 10;  // most bytes of a value that is pushed: as many go with a message's head
 
-// By what the graph says of its shape. Strings may be of any length.
+// Decides by the shape in the graph. Strings may have any length.
 bool IsSmall(const Edge& e) {
   const Shape& shape = e.node->shape(e.port);
   const uint32_t type = BaseType(e.node->out_type(e.port));
@@ -103,7 +103,7 @@ Status Splitter::AddInput(const Edge& input, int32_t task) {
   return IsEnteredThere(*e.node, task) ? AddInput(e.node->inputs()[0], task) : Transfer(e, from, task);
 }
 
-// The task's plans do not wait for it, nor for the word that it is over.
+// Plans of the task wait neither for the node nor for a message that it has ended.
 Status Splitter::AddOver(const Node* c, int32_t task) {
   ASSIGN_OR_RETURN(const int32_t from, p_.placement_->TaskOf(*c));
   if (from != task && IsSmallConst(*c)) return Status();
@@ -122,7 +122,8 @@ Status Splitter::AddControl(const Node* c, int32_t task) {
   return Send(done, TW_FLOAT, true, ControlKey(c, task), from, task);
 }
 
-// A node of a loop: where the task does not have the loop's condition, something has to tell it how often to go round.
+// For a node of a loop: if the task does not have the loop's condition, it needs a loop variable
+// that tells it how often to go round.
 Status Splitter::AddLoop(const Node& n, int32_t task) {
   const int32_t frame = flow_.RunsIn(n);
   const Node* cond = frame ? flow_.frame(frame).cond : nullptr;
@@ -177,7 +178,8 @@ void Splitter::AddTarget(int32_t task, const std::string& name) {
 
 // ---- What crosses ----
 
-// An Enter of another task, which this one has a copy of: so what is the same in all iterations comes once, from outside of the loop.
+// Returns true for an Enter of another task that this task has a copy of: then an invariant is sent
+// once, outside the loop.
 bool Splitter::IsEnteredThere(const Node& n, int32_t task) const {
   if (!IsInvariant(n)) return false;
   const Node& from = *p_.forms_.Real(n.inputs()[0]).node;
@@ -185,7 +187,7 @@ bool Splitter::IsEnteredThere(const Node& n, int32_t task) const {
   return at.ok() && (*at != task || IsSmallConst(from)) && !needed_.Feed(n.inputs()[0]);
 }
 
-// Another task has the value.
+// Sends a value that another task has.
 Status Splitter::Transfer(const Edge& e, int32_t from, int32_t task) {
   const uint32_t type = BaseType(e.node->out_type(e.port));
   if (type == TW_RESOURCE || type == TW_VARIANT) {
@@ -197,7 +199,7 @@ Status Splitter::Transfer(const Edge& e, int32_t from, int32_t task) {
   return Send(e.text(), type, IsSmall(e), ValueKey(e, task), from, task);
 }
 
-// A value that is there when the node is over; on its own task.
+// Returns a value, on the node's own task, that is available when the node has ended.
 StatusOr<std::string> Splitter::DoneOf(const Node* c, int32_t from) {
   Work& w = WorkOf(from);
   w.wanted.insert(c->id());
@@ -220,7 +222,7 @@ Status Splitter::Send(const std::string& value, uint32_t type, bool small, const
   return Status();
 }
 
-// False: the task has it already.
+// Returns false if the task has the node already.
 bool Splitter::AddMade(Work* w, PieceNode n, std::vector<PieceNode>* list) const {
   auto known = p_.known_.find(w->part.task);
   if (known != p_.known_.end() && known->second.made.count(n.name)) return false;

@@ -1,5 +1,6 @@
-// Splitter: one signature's way through a Partition. First it decides what each task does and which values cross from one to another
-// (splitter.cc), then it writes each task's piece (splitter_pieces.cc). Threads: one at a time.
+// Splitter: splits one signature for a Partition. First it decides what each task runs and which
+// values cross between tasks (splitter.cc), then it writes each task's piece (splitter_pieces.cc).
+// Threads: one at a time.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,26 +22,26 @@ class Splitter {
   StatusOr<Parts> Run();
 
  private:
-  // What is to become a part.
+  // A part under construction.
   struct Work {
     Part part;
-    std::set<int32_t> wanted;              // nodes of the graph that must be there
-    std::vector<PieceNode> before, after;  // nodes of ours: what nodes of the graph read, and what reads them
+    std::set<int32_t> wanted;              // nodes of the graph that must exist
+    std::vector<PieceNode> before, after;  // nodes of ours: the inputs of the graph's nodes, and the readers of their outputs
     std::map<std::string, int32_t> feed_at, fetch_at;
     std::set<std::string> targets, made, over;
   };
   Work& WorkOf(int32_t task);
 
-  // Names of what is ours.
+  // Names of the keys and nodes that the splitter adds.
   std::string TaskText(int32_t task) const;
   std::string ValueKey(const Edge& e, int32_t task) const { return StrCat(e.node->name(), "/", e.port, "/", TaskText(task)); }
   std::string ControlKey(const Node* c, int32_t task) const { return StrCat(c->name(), "/done/", TaskText(task)); }
-  // The name under which a task has a value that another makes.
+  // The name under which a task has a value that another task makes.
   std::string Away(const Edge& e, int32_t task);
-  // Of our variable of a loop: "enter", "merge", ...
+  // The name of a node of our loop variable: "enter", "merge", ...
   const std::string& LoopName(int32_t frame, int32_t task, std::string_view what);
 
-  // What each task does, and what crosses.
+  // First phase: what each task runs, and what crosses.
   Status AddNode(const Node& n, int32_t task);
   Status AddInput(const Edge& input, int32_t task);
   Status AddOver(const Node* c, int32_t task);
@@ -56,7 +57,7 @@ class Splitter {
   Status Send(const std::string& value, uint32_t type, bool small, const std::string& key, int32_t from, int32_t task);
   bool AddMade(Work* w, PieceNode n, std::vector<PieceNode>* list) const;
 
-  // The pieces.
+  // Second phase: the pieces.
   Status Emit();
   Status EmitNodes(int32_t task, Work* w);
   Status EmitNode(const Node& n, int32_t task, Work* w);
@@ -77,14 +78,14 @@ class Splitter {
   std::map<int32_t, Work> work_;                    // by task
   std::set<std::string> sent_;                      // keys
   std::set<std::pair<int32_t, int32_t>> loops_;     // frame and task
-  std::vector<std::pair<Edge, int32_t>> fed_away_;  // values that are fed to a task beside the one that would make them
+  std::vector<std::pair<Edge, int32_t>> fed_away_;  // values that are fed to a task other than the one that would make them
   std::vector<std::pair<int32_t, int32_t>> fetches_;
   std::string library_;
 };
 
-// A constant that is made where it is needed rather than sent.
+// A constant that is copied to the tasks that need it instead of being sent.
 bool IsSmallConst(const Node& n);
-// An Enter that hands the same value to every iteration.
+// An Enter that passes the same value to every iteration.
 bool IsInvariant(const Node& n);
 
 }  // namespace thalweg::distributed

@@ -36,10 +36,11 @@ Parts Splitter::Finish() {
 
 // ---- Nodes of the client's graph ----
 
-// The value as a node reads it: what is fed is fed to the node that would make it.
+// Returns the edge as a node reads it. A fed value is fed at the node that would make it.
 Edge Splitter::Read(const Edge& e) const { return needed_.Feed(e) ? e : p_.forms_.Real(e); }
 
-// What is wanted, and, on the same task, whatever its inputs need to exist; what is read before what reads it.
+// Emits the wanted nodes and, on the same task, the nodes that their inputs need; each node after
+// its inputs.
 Status Splitter::EmitNodes(int32_t task, Work* w) {
   struct Visit {
     const Node* node;
@@ -151,7 +152,7 @@ Status Splitter::AddReceive(const std::string& name, const std::string& key, uin
   if (frame) RETURN_IF_ERROR(BeginLoop(frame, task, w));
   ASSIGN_OR_RETURN(PieceNode n, ReceiveNode(name, {key, type, p_.TaskName(from), p_.TaskName(task)}));
   if (frame) n.controls = {LoopName(frame, task, "merge")};
-  // In a loop, rounds may differ from what is said.
+  // In a loop, the shape may differ between iterations.
   const bool known = of.port >= 0 && !frame && !flow_.MayHaveAnotherShape(*of.node) && of.node->shape(of.port).has_rank();
   if (known) {
     ASSIGN_OR_RETURN(n.extra_attrs[kReceivedShape], SerializeAttr(AttrValue::OfShape(of.node->shape(of.port))));
@@ -174,7 +175,8 @@ StatusOr<PieceNode> Splitter::LoopNode(int32_t frame, int32_t task, std::string_
   return n;
 }
 
-// What is there before anything is received: a value that comes in, and where it goes round. What is around the loop is first.
+// Emits the nodes that must exist before any receive: an initial value, and the place where it goes
+// round. The enclosing loop comes first.
 Status Splitter::BeginLoop(int32_t frame, int32_t task, Work* w) {
   const FlowMap::Frame& f = flow_.frame(frame);
   if (f.parent) RETURN_IF_ERROR(BeginLoop(f.parent, task, w));

@@ -8,7 +8,7 @@
 namespace thalweg::distributed {
 namespace {
 
-// Texts by number: most stand in many records.
+// Numbers texts, since most of them occur in many records.
 class TextTable {
  public:
   uint32_t operator[](std::string_view text) {
@@ -71,7 +71,7 @@ class Reader {
 
   void ReadTexts() {
     std::vector<size_t> starts;
-    to_.texts.reserve(64);  // so that moving it leaves them where they are
+    to_.texts.reserve(64);  // so that moving the string leaves the characters in place
     for (const std::string& text : r_.Texts()) {
       starts.push_back(to_.texts.size());
       const size_t at = text.find("/device:");

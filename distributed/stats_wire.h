@@ -1,4 +1,5 @@
-// Statistics of steps in messages: what a task did of a step, on its way to the client that puts the parts together. Threads: values.
+// Statistics of steps in messages: the part of one task, sent to the client, which assembles the
+// parts. Threads: values.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,17 +10,17 @@
 
 namespace thalweg::distributed {
 
-// How long the step took, in nanoseconds (int64), then what GetStats takes.
+// Writes the duration of the step in nanoseconds (int64), then the input of GetStats.
 std::string PutStats(const StepStats& stats);
 
-// A part, with the memory of what it points to.
+// A part, with the memory that it points to.
 struct StatsPart {
   StepStats::Part part;
   std::string texts;  // each ends with a zero
   std::vector<uint32_t> after;
-  std::string task;  // "/job:ps/replica:0/task:0", in place of the one that devices say
+  std::string task;  // "/job:ps/replica:0/task:0", in place of the one in the names of devices
 };
-// shift: nanoseconds from the beginning of the client's run to that of the task's.
+// shift: nanoseconds from the beginning of the client's run to that of the task.
 Status GetStats(std::string_view bytes, int64_t shift, StatsPart* to);
 
 }  // namespace thalweg::distributed

@@ -9,27 +9,27 @@
 
 namespace thalweg::distributed {
 
-// A value on its way here.
+// A value that is awaited.
 struct StepMeeting::Receipt {
   uint64_t name = 0;
   std::string key;
   Destination from;
   bool pushed = false;
-  int64_t since = 0;  // when it is waited for
+  int64_t since = 0;  // start of the wait
   Received done;
   TensorHead head;
-  Meter body;         // for the answer's body that is kept beside the value
-  Tensor value;       // that was asked for, of a plain type: its memory is where the body goes
-  uint64_t call = 0;  // that asks for it; 0: none
-  bool over = false;  // under the meeting's lock: `done` is called, or about to be
+  Meter body;         // charged for the answer's body while it is kept beside the value
+  Tensor value;       // of a requested value of a plain type: the body is written into its memory
+  uint64_t call = 0;  // the call that requests it; 0 if none
+  bool over = false;  // `done` was called, or is about to be; guarded by the meeting's lock
 };
 
 namespace {
 
-// What waiting for a value takes, here and in the inbox.
+// Bytes of an awaited value, here and in the inbox.
 uint64_t OfReceipt(const std::string& key) { return 640 + 4 * key.size(); }
 
-// Under which a value of an iteration is kept. Keys end with a task, which has no ':'.
+// Returns the key of a value in an iteration. Keys end with a task, which contains no ':'.
 std::string KeyIn(std::string_view key, std::string_view iteration) {
   return iteration.empty() ? std::string(key) : StrCat(key, ":", iteration);
 }
@@ -40,7 +40,7 @@ StepMeeting::~StepMeeting() {
   if (timer_) channels_.messenger->clock().Forget(timer_);
 }
 
-// ---- What goes ----
+// ---- Sending ----
 
 Status StepMeeting::Send(std::string_view key, std::string_view iteration, Tensor value) {
   const auto sink = routes_->sinks.find(key);
@@ -69,7 +69,7 @@ void StepMeeting::Release() { LetGo(false); }
 
 std::vector<CarriedValues> StepMeeting::TakeCarried() { return LetGo(true); }
 
-// What is for one task goes together.
+// Sends the values for one task together.
 std::vector<CarriedValues> StepMeeting::LetGo(bool may_carry) {
   std::vector<Held> held;
   {
@@ -98,7 +98,7 @@ std::vector<CarriedValues> StepMeeting::LetGo(bool may_carry) {
   return carried;
 }
 
-// ---- What comes ----
+// ---- Receiving ----
 
 void StepMeeting::Receive(std::string_view key, std::string_view iteration, Received done) {
   auto source = routes_->sources.find(key);
@@ -131,13 +131,13 @@ void StepMeeting::Await(const ReceiptPtr& receipt) {
   if (found == Inbox::Found::kAsk) return Ask(receipt);
   std::lock_guard lock(mu_);
   if (!deadline_ || timer_ || receipt->over) return;
-  // A question ends then at once, naming who has not answered in time.
+  // A request at that time fails at once, and names the task that has not answered in time.
   timer_ = channels_.messenger->clock().At(deadline_, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->AskLate(INT64_MAX);
   });
 }
 
-// Asks for it, unless it is there or was asked for.
+// Requests the value, unless it has arrived or was requested already.
 void StepMeeting::Ask(const ReceiptPtr& receipt) {
   Call call;
   call.to = receipt->from;
@@ -149,12 +149,12 @@ void StepMeeting::Ask(const ReceiptPtr& receipt) {
     return self->Place(r, fields, bytes);
   };
   call.done = [self = shared_from_this(), receipt](const Reply& reply) { self->Answered(receipt, reply); };
-  // The call cannot end before it is noted: its end takes the lock.
+  // The call cannot end before it is recorded, because its end takes the lock.
   std::lock_guard lock(mu_);
   if (!receipt->over && !receipt->call) receipt->call = channels_.messenger->Start(std::move(call));
 }
 
-// Who pays for a value of so many bytes: the session, once those that cost nothing are used up.
+// Returns the payer of a value of so many bytes: the session, once the free bytes are used up.
 MemoryBudget* StepMeeting::PayerOf(uint64_t bytes) {
   bytes += MemoryBudget::kPerBuffer;
   uint64_t left = free_.load(std::memory_order_relaxed);
@@ -164,7 +164,8 @@ MemoryBudget* StepMeeting::PayerOf(uint64_t bytes) {
   return budget();
 }
 
-// The value's memory, or NULL where the body does not lie in memory as the value does: then it is paid for, too.
+// Returns the value's memory, or NULL if the layout of the body differs from that of the value;
+// then the body is charged, too.
 StatusOr<void*> StepMeeting::Place(Receipt* r, std::string_view fields, uint64_t bytes) {
   const auto refused = [&](const Status& why) { return Prefix(why, StrCat("value '", Shown(r->key), "':")); };
   WireReader reader(fields);
@@ -180,7 +181,7 @@ StatusOr<void*> StepMeeting::Place(Receipt* r, std::string_view fields, uint64_t
   return r->value.data();
 }
 
-// REQUIRES: mu_. False: somebody else has ended it.
+// REQUIRES: mu_. Returns false if another thread has ended the receipt.
 bool StepMeeting::Claim(Receipt* receipt) {
   waiting_.erase(receipt->name);
   if (std::exchange(receipt->over, true)) return false;
@@ -213,12 +214,14 @@ void StepMeeting::Answered(const ReceiptPtr& receipt, const Reply& reply) {
     if (!s.ok() && !over_.status.ok()) s = over_.status;
   }
   if (receipt->pushed) channels_.inbox->Leave(session_, step_, receipt->key);
-  // Of a call that failed, the transport may still write into the value; it goes with what the call keeps.
+  // If the call failed, the transport may still write into the value; it is released with
+  // call.kept.
   Tensor value = s.ok() ? std::move(receipt->value) : Tensor();
   FinishHere(receipt.get(), std::move(s), std::move(value));
 }
 
-// It came by itself, or its sender says that it has to be asked for. brought: by this thread; or else it was there already.
+// Handles a value that was pushed, or whose sender says that it has to be requested. brought: this
+// thread brought it; else it was there already.
 void StepMeeting::Came(const ReceiptPtr& receipt, PushedValue value, bool brought) {
   if (value.state == PushedValue::kAsk) return Ask(receipt);
   uint64_t call;
@@ -239,8 +242,9 @@ void StepMeeting::Finish(Receipt* receipt, Status s, Tensor value) {
   done(std::move(s), std::move(value));
 }
 
-// On a thread of the transport, which others need too: what little is done with the value is done here, and its time counts. Whoever calls
-// has a share of the meeting, which the end of the step, in here, may give up.
+// Runs on a thread of the transport, which others need too: short processing of the value happens
+// here, and its time counts. The caller holds a reference to the meeting, since the end of the
+// step, in here, may release the last other one.
 void StepMeeting::FinishHere(Receipt* receipt, Status s, Tensor value) {
   if (!lent_ || (value && value.bytes() > kLightValue)) return Finish(receipt, std::move(s), std::move(value));
   const Clock& clock = channels_.messenger->clock();
@@ -279,7 +283,7 @@ void StepMeeting::End(const Status& why, bool consequence, bool told) {
   channels_.inbox->Abort(session_, step_);
 }
 
-// Those that are asked for end with their calls.
+// Receipts with a request end with their calls.
 void StepMeeting::EndReceipts(const std::vector<ReceiptPtr>& receipts, const Status& why) {
   for (const ReceiptPtr& receipt : receipts) {
     uint64_t call;
@@ -325,7 +329,7 @@ Outcome StepMeeting::Ended(const Status& of_step) const {
   return told_ ? over_ : Outcome{of_step, over_.consequence};
 }
 
-// ---- For who watches ----
+// ---- Status ----
 
 void StepMeeting::Look(RunStatus* to) const {
   constexpr size_t kShown = 8;

@@ -1,6 +1,6 @@
-// StepMeeting: the rendezvous of one step in one worker. What the step sends goes to who gets it unasked, or to the mailbox; what it
-// receives comes by itself, or is asked for from the worker that has it. Threads: any; held by shared_ptr, also by the calls that are under
-// way.
+// StepMeeting: the rendezvous of one step in one worker. Values that the step sends are pushed to
+// their receiver or go to the mailbox; values that it receives arrive as pushes, or are requested
+// from the worker that has them. Threads: any; held by shared_ptr, also by pending calls.
 #pragma once
 #include <atomic>
 #include <map>
@@ -20,15 +20,16 @@ namespace thalweg::distributed {
 
 struct Source {
   Destination from;
-  bool pushed = false;  // it comes by itself
+  bool pushed = false;  // it arrives without a request
 };
-// Who has the values that a signature receives, and who gets those that it sends unasked, by key.
+// The senders of the values that a signature receives, and the receivers of the values that it
+// pushes, by key.
 struct Routes {
   std::map<std::string, Source, std::less<>> sources;
   std::map<std::string, Sink, std::less<>> sinks;
 };
 
-// The parts of a process that values of steps go through.
+// The parts of a process that values of steps pass through.
 struct Channels {
   Messenger* messenger = nullptr;
   Mailbox* mailbox = nullptr;
@@ -36,11 +37,11 @@ struct Channels {
   Pusher* pusher = nullptr;
 };
 
-// Of the time that a signature's runs hold threads of the transport: what is left, which long parts of them use up. All signatures of one
-// client may have such a time together.
+// The time for which a signature's runs hold threads of the transport; only long parts of runs
+// count. The signatures of one client may share one such limit.
 class LentTime {
  public:
-  // of: the time that it is part of; NULL: none.
+  // of: the shared limit; NULL for none.
   explicit LentTime(std::shared_ptr<LentTime> of = nullptr) : of_(std::move(of)) {}
   bool over() const { return used_.load(std::memory_order_relaxed) >= kMost || (of_ && of_->over()); }
   void Used(int64_t ns) {
@@ -51,18 +52,19 @@ class LentTime {
   void Renew() { used_.store(0, std::memory_order_relaxed); }
 
  private:
-  static constexpr int64_t kShort = 300'000, kMost = 10'000'000;  // nanoseconds; a single part may have waited for a processor
+  static constexpr int64_t kShort = 300'000, kMost = 10'000'000;  // nanoseconds; a short part may only have waited for a processor
   const std::shared_ptr<LentTime> of_;
   std::atomic<int64_t> used_{0};
 };
 
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
-  // Bytes of a value that little is done with.
+  // Most bytes of a value that is cheap to process.
   static constexpr uint64_t kLightValue = 64 << 10;
-  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts. lent: not NULL: the step is over
-  // so soon that it may go on, on whatever thread brings a small value. budget: the session's account, which pays for values that come,
-  // before they are made, for waiting for them, and for what is sent; NULL: nobody pays.
+  // session: with the owner's name that every process uses. traffic: counts received values; NULL
+  // if nobody does. lent: if not NULL, the step is so short that it may continue on the thread that
+  // brings a small value. budget: the session's account, which pays in advance for received values,
+  // for waiting receipts, and for sent values; NULL for no charge.
   StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Routes> routes, int64_t deadline, const Channels& channels,
               Traffic* traffic = nullptr, std::shared_ptr<LentTime> lent = nullptr, MemoryBudget* budget = nullptr)
       : session_(std::move(session)),
@@ -78,29 +80,30 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   Status Send(std::string_view key, std::string_view iteration, Tensor value) override;
   void Receive(std::string_view key, std::string_view iteration, Received done) override;
   void StepFailed(const Status& why) override;
-  // Until Release, or TakeCarried, values that nobody asks for stay here, so that they go together. For a moment only: others wait for
-  // them.
+  // Until Release or TakeCarried, pushed values stay here, so that they are sent together. Only for
+  // a moment: other tasks wait for them.
   void Hold();
   void Release();
-  // At a good end: the values that the answer to the run is to carry; the others go.
+  // After success: returns the values that the answer to the run is to carry; sends the others.
   std::vector<CarriedValues> TakeCarried();
-  // What waits here, and at others for this step, ends with `why`. consequence: of a failure elsewhere. Again: no effect.
+  // Ends waits here, and requests at others for this step, with `why`. consequence: of a failure
+  // elsewhere. A second call has no effect.
   void Abort(const Status& why, bool consequence);
-  // What it waits for, and since when nothing has come or gone.
+  // Reports the values that the step waits for, and how long no value has come or gone.
   void Look(RunStatus* to) const;
-  // What was to come by itself, and has not since before that time, is asked for.
+  // Requests pushed values that have been awaited since before that time.
   void AskLate(int64_t since);
-  // Adds who it has waited for since before that time.
+  // Adds the peers that have been awaited since before that time.
   void AddLate(int64_t since, std::map<ProcessName, Destination>* to) const;
-  // What it waits for from there does not come.
+  // Fails the values that are awaited from that peer.
   void PeerLost(const ProcessName& who, const Status& why);
-  // How the step ended, which failed with this status here.
+  // Returns the outcome of the step, which failed here with status `of_step`.
   Outcome Ended(const Status& of_step) const;
 
  private:
   struct Receipt;
   using ReceiptPtr = std::shared_ptr<Receipt>;
-  // Bytes of a step that cost nothing: a session that is full may run steps that make room.
+  // Bytes of a step that are free of charge: a full session may run steps that make room.
   static constexpr uint64_t kFree = 4096;
   struct Held {
     const Sink* sink;
@@ -126,17 +129,17 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   const Channels channels_;
   Traffic* const traffic_;
   const std::shared_ptr<LentTime> lent_;
-  std::atomic<uint64_t> free_{kFree};  // bytes of values that cost nothing
+  std::atomic<uint64_t> free_{kFree};  // bytes of values that are free of charge
   mutable std::mutex mu_;
   Meter held_for_receipts_;
-  Outcome over_;       // not ok: the step has failed
-  bool told_ = false;  // by others, who know better than the step how it ended
+  Outcome over_;       // not ok if the step has failed
+  bool told_ = false;  // by other processes, which know better than the step how it ended
   bool holds_ = false;
   std::vector<Held> held_;
-  int64_t moved_;                           // when a value came or went last
+  int64_t moved_;                           // time when a value last came or went
   uint64_t names_ = 0;                      // of receipts
-  uint64_t timer_ = 0;                      // at the deadline, for what comes by itself; 0: none
-  std::map<uint64_t, ReceiptPtr> waiting_;  // for what is to come
+  uint64_t timer_ = 0;                      // at the deadline, for pushed values; 0 for none
+  std::map<uint64_t, ReceiptPtr> waiting_;  // receipts of values still to come
   std::map<ProcessName, Status> lost_;      // peers
 };
 

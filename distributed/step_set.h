@@ -1,5 +1,6 @@
-// StepSet: steps of a session, kept as ranges: steps come nearly in order, so a million of them beside one that waits take one range.
-// EndedSteps: those that have failed, with the reasons of the last ones. Threads: one at a time.
+// StepSet: steps of a session, kept as ranges. Steps come nearly in order, so a million of them
+// beside one that waits take one range. EndedSteps: failed steps, with the reasons of the last
+// ones. Threads: one at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,13 @@ namespace thalweg::distributed {
 
 class StepSet {
  public:
-  static constexpr uint64_t kRange = 96;  // bytes that a range takes, about
-  // paid: pays for the ranges; NULL: nobody. Must be the same one in every call.
+  static constexpr uint64_t kRange = 96;  // approximate bytes of a range
+  // paid: pays for the ranges; NULL for no charge. Every call must pass the same meter.
   bool Contains(uint64_t step) const {
     auto it = ranges_.upper_bound(step);
     return it != ranges_.begin() && std::prev(it)->second >= step;
   }
-  // False: there is no memory for a range more; the set is as before.
+  // Returns false, leaving the set unchanged, if there is no memory for another range.
   bool Insert(uint64_t step, Meter* paid = nullptr) {
     auto next = ranges_.upper_bound(step);
     auto before = next == ranges_.begin() ? ranges_.end() : std::prev(next);
@@ -44,7 +45,7 @@ class StepSet {
     ranges_.emplace_hint(next, step, step);
     return true;
   }
-  // Ranges that end before this step go.
+  // Drops ranges that end before `oldest`.
   void Forget(uint64_t oldest, Meter* paid = nullptr) {
     while (!ranges_.empty() && ranges_.begin()->second < oldest) {
       ranges_.erase(ranges_.begin());
@@ -59,14 +60,14 @@ class StepSet {
 
 class EndedSteps {
  public:
-  static constexpr size_t kReasons = 64;  // that are kept; others have failed for no known reason
+  static constexpr size_t kReasons = 64;  // reasons that are kept; for other steps the reason is unknown
   bool Contains(uint64_t step) const { return steps_.Contains(step); }
   // REQUIRES: Contains.
   Status Why(uint64_t step) const {
     auto it = reasons_.find(step);
     return it != reasons_.end() ? it->second : Error(absl::StatusCode::kAborted, "step ", step, " has failed");
   }
-  // False: there is no memory to note it. The first reason stays.
+  // Returns false if there is no memory to record the step. The first reason stays.
   bool Add(uint64_t step, const Status& why, Meter* paid) {
     if (steps_.Contains(step)) return true;
     if (!steps_.Insert(step, paid)) return false;

@@ -9,7 +9,7 @@
 namespace thalweg::distributed {
 namespace {
 
-// Values that cannot leave the task where they are made.
+// Values that cannot leave the task that made them.
 bool Stays(uint32_t type) { return type == TW_RESOURCE || type == TW_VARIANT || IsRef(type); }
 
 bool Unopened(const Node& n, int32_t i) {
@@ -18,10 +18,12 @@ bool Unopened(const Node& n, int32_t i) {
   return n.op().unopened[size_t(argument)] != 0;
 }
 
-// A value that comes in once, in the first iteration: whoever reads it is a part of the loop's variable.
+// Returns true for an Enter that passes its value only to the first iteration: its readers are part
+// of the loop's variable.
 bool ComesOnce(const Node& n) { return FlowOf(n) == Flow::kEnter && !n.FindAttr("is_constant")->bools()[0]; }
 
-// They compute nothing, so what they ask for does not count: they are where their loop's variable is.
+// Returns true for nodes that compute nothing: their device wishes do not count, and they go where
+// their loop's variable is.
 bool Follows(const Node& n) {
   const Flow flow = FlowOf(n);
   return flow == Flow::kExit || flow == Flow::kNextIteration;
@@ -35,7 +37,7 @@ int32_t TaskPlacement::Find(int32_t id) const {
   return id;
 }
 
-// The group is named by its first node.
+// The first node of a group names it.
 void TaskPlacement::Join(const Node* a, const Node* b) {
   const int32_t x = Find(a->id()), y = Find(b->id());
   parent_[size_t(std::max(x, y))] = std::min(x, y);
@@ -71,7 +73,7 @@ void TaskPlacement::JoinAll(const RealValue& real, const Gone& gone) {
 void TaskPlacement::JoinInputs(const Node& n, const RealValue& real) {
   for (int32_t i = 0; i < n.n_in(); ++i) {
     const uint32_t type = n.inputs()[size_t(i)].node->out_type(n.inputs()[size_t(i)].port);
-    // A variable's value may leave, its reference may not.
+    // The value of a variable may leave the task, a reference to it may not.
     const bool stays = IsRef(type) ? IsRef(n.in_type(i)) : Stays(type) && !(type == TW_RESOURCE && Unopened(n, i));
     if (stays) Join(real(n.inputs()[size_t(i)]).node, &n);
   }
@@ -83,7 +85,8 @@ void TaskPlacement::JoinLoop(const Node& n) {
   }
 }
 
-// The group of what the first node of a group in a loop or branch reads; -1: it is in none. It comes before that group.
+// For a group in a loop or branch, returns the group of the input of its first node; -1 for other
+// groups. The returned group comes before this one.
 int32_t TaskPlacement::Followed(int32_t group) const {
   const Node& n = *graph_->node(group);
   if (n.n_out() == 0 ? flow_.FrameOf(n) == 0 : !flow_.MayBeDead({&n, 0})) return -1;
@@ -130,7 +133,7 @@ void TaskPlacement::Choose() {
   }
 }
 
-// The tasks that a node asks for are added to those of its group.
+// Merges the task that a node asks for into the wishes of its group.
 void TaskPlacement::Wish(const Node& n, DeviceSpec* spec, const Node** asked, Status* wrong) const {
   if (n.device().empty() || Follows(n) || !wrong->ok()) return;
   auto own = ParseDeviceSpec(n.device());

@@ -1,6 +1,7 @@
-// TaskPlacement: on which task of a cluster each node of a graph runs. State and all nodes that open its handle share a task, and so do
-// nodes that are colocated, and the nodes by which a loop's variable comes in, goes round and leaves. A node that names no task goes to the
-// default one, or, inside of a loop or branch, to that of what it reads. Where on its task a node runs is for that task's planner.
+// TaskPlacement: the task of a cluster on which each node of a graph runs. State and all nodes that
+// open its handle share a task; so do colocated nodes, and the nodes by which a loop's variable
+// enters, goes round and leaves. A node that names no task goes to the default task, or, inside a
+// loop or branch, to the task of its input. The planner of that task chooses the device.
 // Threads: one at a time.
 #pragma once
 #include <cstdint>
@@ -18,21 +19,24 @@ namespace thalweg::distributed {
 
 class TaskPlacement {
  public:
-  // fallback: the index, among the cluster's tasks, of the default task. wish: what nodes ask for that say nothing themselves.
+  // fallback: the index of the default task among the cluster's tasks. wish: the default for nodes
+  // that name no device.
   TaskPlacement(const Graph* graph, const ClusterSpec* cluster, int32_t fallback, DeviceSpec wish)
       : graph_(graph), cluster_(cluster), fallback_(fallback), wish_(std::move(wish)), flow_(graph) {}
-  // What is read in the place of a value.
+  // Returns the edge that replaces a value.
   using RealValue = std::function<Edge(const Edge&)>;
-  // Whether others run in the place of a node, which need not share a task with what it reads, now or when it is needed.
+  // Returns whether other nodes replace a node, now or once it is needed; it then need not share a
+  // task with its inputs.
   using Gone = std::function<bool(const Node&)>;
-  // Looks at the nodes that were added. What was settled stays where it is.
+  // Examines the nodes that were added. Settled nodes stay.
   void Update(const RealValue& real, const Gone& gone);
-  // The index of its task. Errors: INVALID_ARGUMENT where nodes that must share a task ask for different ones, or a device's name cannot be
-  // read; NOT_FOUND for a task that the cluster has not; FAILED_PRECONDITION where its state is on another task already.
+  // Returns the index of the node's task. Errors: INVALID_ARGUMENT if nodes that must share a task
+  // name different ones, or a device name is malformed; NOT_FOUND for a task that is not in the
+  // cluster; FAILED_PRECONDITION if the node's state is already on another task.
   StatusOr<int32_t> TaskOf(const Node& node) const;
   // The loops and branches of the graph, as of the last update.
   const FlowMap& flow() const { return flow_; }
-  // The node is about to run there: from now on it stays.
+  // Fixes the node's task, because the node is about to run there.
   void Settle(const Node& node);
 
  private:

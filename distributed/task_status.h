@@ -1,5 +1,6 @@
-// What a task says of itself to whoever watches a cluster: its steps and what they wait for, its devices, and what came to it from whom.
-// Traffic counts the last. Threads: Traffic any; the rest values, no sharing.
+// The status that a task reports to observers of a cluster: its steps and the values they wait for,
+// its devices, and the traffic from each peer. Traffic counts that traffic. Threads: Traffic any;
+// the rest values, no sharing.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,18 +16,18 @@
 
 namespace thalweg::distributed {
 
-// A step that runs. Times are nanoseconds.
+// A running step. Times are nanoseconds.
 struct RunStatus {
   uint64_t session = 0, step = 0;
   int64_t age = 0;
-  int64_t idle = 0;                                        // since a value came or went, or it began
-  uint32_t n_waits = 0;                                    // values that are still to come
-  std::vector<std::pair<std::string, std::string>> waits;  // some of them: key, and the title of who makes it
+  int64_t idle = 0;                                        // since a value last came or went, or since the step began
+  uint32_t n_waits = 0;                                    // number of values still to come
+  std::vector<std::pair<std::string, std::string>> waits;  // some of them: key, and the title of the sender
 };
 
 struct DeviceStatus {
   std::string name;
-  uint64_t used = 0, limit = 0;  // bytes; limit 0: none is known
+  uint64_t used = 0, limit = 0;  // bytes; limit 0 if unknown
 };
 
 struct PeerStatus {
@@ -55,7 +56,7 @@ class Traffic {
   std::map<std::string, PeerStatus> all_;
 };
 
-// Bytes of memory that this process has; 0: not known.
+// Bytes of memory that this process uses; 0 if unknown.
 uint64_t ProcessMemory();
 
 }  // namespace thalweg::distributed

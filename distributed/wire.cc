@@ -34,7 +34,7 @@ Payload Payload::PaidBy(Meter paid) && {
   if (!paid.pays()) return std::move(*this);
   struct Paid {
     Meter meter;
-    std::shared_ptr<const void> owner;  // last: it goes first
+    std::shared_ptr<const void> owner;  // declared last, so destroyed first
   };
   return {data, bytes, std::make_shared<const Paid>(Paid{std::move(paid), std::move(owner)}), true};
 }

@@ -1,6 +1,7 @@
-// How numbers, texts and tensors stand in messages: little-endian, lengths before what they measure. A reader never goes beyond its bytes
-// and never allocates by what a number says. Lists take more memory than bytes (4 bytes are an empty text, which takes 32): a reader with a
-// meter takes from it before it makes them. Threads: values, no sharing.
+// Encoding of numbers, texts and tensors in messages: little-endian, each length before its data. A
+// reader never goes beyond its bytes and never trusts a number in an allocation. Lists take more
+// memory than bytes (4 bytes are an empty text, which takes 32), so a reader with a meter charges
+// it before it allocates them. Threads: values, no sharing.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -30,10 +31,10 @@ class WireWriter {
     Number(uint32_t(all.size()));
     for (const std::string& s : all) Text(s);
   }
-  // So many bytes will follow: they are written without being moved about.
+  // Reserves space for `bytes` bytes, so that later writes do not move the data.
   void Reserve(uint64_t bytes) { out_.reserve(size_t(bytes)); }
   void Raw(const void* bytes, size_t n) { out_.append(static_cast<const char*>(bytes), n); }
-  // What a WireReader's Fields reads: numbers, texts and lists of texts, one after another.
+  // Writes what WireReader::Fields reads: numbers, texts and lists of texts, one after another.
   template <class... T>
   void Fields(const T&... all) {
     (Field(all), ...);
@@ -57,7 +58,7 @@ class WireWriter {
 
 class WireReader {
  public:
-  // meter: pays for lists and what stands in them; NULL: nobody.
+  // meter: pays for lists and their elements; NULL for no charge.
   explicit WireReader(std::string_view bytes, Meter* meter = nullptr) : rest_(bytes), meter_(meter) {}
   template <class T>
   T Number() {
@@ -73,19 +74,20 @@ class WireReader {
     for (uint32_t i = 0; i < n && ok_; ++i) all.push_back(KeptText());
     return all;
   }
-  // A text that is copied.
+  // Reads a text and copies it.
   std::string KeptText() {
-    constexpr size_t kInside = 15, kBlock = 24;  // that a string holds without the heap; what the heap adds
+    constexpr size_t kInside = 15, kBlock = 24;  // characters that a string holds without the heap; bytes that the heap adds
     const std::string_view text = Text();
     if (text.size() > kInside && !Take(text.size() + kBlock)) return {};
     return std::string(text);
   }
-  // Memory for what is about to be made.
+  // Charges memory for an object that is about to be made.
   bool Take(uint64_t bytes) {
     if (meter_ && !meter_->Take(bytes)) ok_ = false;
     return ok_;
   }
-  // Makes room in the list for as many things as a number says, which each take so many bytes at least.
+  // Reads a count and reserves that many elements in the list. least: the fewest bytes of an
+  // element.
   template <class T>
   uint32_t Room(std::vector<T>* list, size_t least) {
     const uint32_t n = Count(least);
@@ -93,7 +95,7 @@ class WireReader {
     list->reserve(n);
     return n;
   }
-  // A number of things that each take so many bytes at least: not more than can still follow.
+  // Reads a count of elements of at least `least` bytes each; fails if so many cannot follow.
   uint32_t Count(size_t least) {
     const auto n = Number<uint32_t>();
     if (ok_ && n > rest_.size() / least) ok_ = false;
@@ -113,11 +115,12 @@ class WireReader {
     (Field(&all), ...);
   }
   std::string_view rest() const { return rest_; }
-  // Nothing was missing so far, memory included.
+  // Returns true if nothing was missing so far, memory included.
   bool ok() const { return ok_; }
-  // Why it is not: RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with this text.
+  // Returns why ok() is false: RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with this text.
   Status Bad(std::string_view text) const { return meter_ && !meter_->status().ok() ? meter_->status() : InvalidArgument(text); }
-  // Nothing was missing, and nothing is left. INVALID_ARGUMENT naming what the bytes were to be.
+  // Returns ok if nothing was missing and no bytes are left; else INVALID_ARGUMENT. what: names the
+  // bytes.
   Status End(std::string_view what) const;
 
  private:
@@ -136,41 +139,41 @@ class WireReader {
   bool ok_ = true;
 };
 
-// Bytes with whoever keeps them.
+// Bytes with the object that owns them.
 struct Payload {
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;
-  bool charged = false;  // an account pays for them already
+  bool charged = false;  // an account already pays for them
   static Payload Of(std::string text);
-  // The same bytes, for which this meter pays until they are gone.
+  // Returns the same bytes, for which the meter pays until they are released.
   Payload PaidBy(Meter paid) &&;
 };
 
-// What a tensor is, apart from its elements: stands in a head.
+// The description of a tensor without its elements, in a head.
 struct TensorHead {
   uint32_t dtype = 0;
   std::vector<int64_t> dims;
 };
 void PutTensorHead(const Tensor& t, WireWriter* to);
 TensorHead GetTensorHead(WireReader* from);
-// Elements as a body: the tensor's own memory, or, of strings, their bytes behind their lengths. UNIMPLEMENTED for types that cannot
-// leave their process (resource, variant).
+// Returns the elements as a body: the tensor's own memory, or, for strings, the lengths followed by
+// the bytes. UNIMPLEMENTED for types that cannot leave their process (resource, variant).
 StatusOr<Payload> TensorBody(const Tensor& t);
-// Whether the head fits to a body of so many bytes, before memory is made. INVALID_ARGUMENT.
+// Checks, before memory is allocated, that the head fits a body of so many bytes. INVALID_ARGUMENT.
 Status CheckTensorHead(const TensorHead& head, uint64_t bytes);
-// budget: pays for it; NULL: nobody. REQUIRES: CheckTensorHead was ok.
+// budget: pays for the tensor; NULL for no charge. REQUIRES: CheckTensorHead was ok.
 StatusOr<Tensor> MakeTensor(const TensorHead& head, MemoryBudget* budget = nullptr);
-// The tensor that the body holds, which is copied.
+// Copies the body into a new tensor.
 StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body, MemoryBudget* budget = nullptr);
 
-// A whole tensor among other things; INVALID_ARGUMENT where it is cut short.
+// A whole tensor among other data; INVALID_ARGUMENT if it is cut short.
 Status PutTensor(const Tensor& t, WireWriter* to);
 StatusOr<Tensor> GetTensor(WireReader* from, MemoryBudget* budget = nullptr);
 // Many tensors in one body.
 Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to);
 StatusOr<std::vector<Tensor>> GetTensors(std::string_view body, MemoryBudget* budget = nullptr);
-// Bytes that PutTensor writes.
+// The number of bytes that PutTensor writes.
 uint64_t WireBytes(const Tensor& t);
 
 }  // namespace thalweg::distributed

@@ -15,12 +15,13 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
-constexpr uint64_t kSession = 64 << 10;         // bytes, about: what a session takes that does nothing yet
-constexpr uint64_t kFreeSteps = 64 << 10;       // of the memory for steps that are remembered: who is full may run some that make room
-constexpr uint64_t kSignature = 8 << 10;        // the same of a signature that adds no nodes
+constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which an unwatched session is closed
+constexpr uint64_t kSession = 64 << 10;         // approximate bytes of an idle session
+constexpr uint64_t kFreeSteps = 64 << 10;       // bytes of records of steps: a full client may still run some steps that make room
+constexpr uint64_t kSignature = 8 << 10;        // the same for a signature that adds no nodes
 
-// What any client may set. Others name files of the task's user, or lift what keeps clients apart.
+// Options that any client may set. Other options name files of the task's user, or lift the
+// isolation of clients.
 Status CheckClientOption(std::string_view key) {
   for (std::string_view may : {"threads",        "priority",      "container", "optimize",        "disable_pass",      "engine",
                                "compilers",      "capture",       "placement", "placement_steps", "fallback",          "soft_placement",
@@ -32,7 +33,7 @@ Status CheckClientOption(std::string_view key) {
                "' is not a client's to set; leave it out, or start the task with trust_clients=true");
 }
 
-// Plans are counted by their graph: a client may keep several for each signature, but not any number.
+// Plans are charged to their graph: a client may keep several per signature, but not any number.
 void BoundPlans(SessionOptions* o) {
   o->max_shape_plans = std::min(o->max_shape_plans, 64u);
   o->max_shapes = std::min(o->max_shapes, 1024u);
@@ -105,7 +106,7 @@ void Worker::Look(uint64_t session, const std::string& asker, uint32_t role, Tas
 void Worker::Job(BlockingLine::Guest* line, std::function<void()> f) {
   line->Run([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
     f();
-    f = nullptr;  // what it holds goes before the worker may
+    f = nullptr;  // what it holds is destroyed before the worker can be
     job.reset();
   });
 }
@@ -163,7 +164,7 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
     case Method::kForget:
       if (auto m = take(HandleMessage::Get(head.fields)); m.ok()) {
         if (auto session = Find(name)) {
-          std::shared_ptr<Signature> gone;  // ends outside the lock
+          std::shared_ptr<Signature> gone;  // destroyed outside the lock
           std::lock_guard lock(session->mu);
           if (auto it = session->signatures.find(m->handle); it != session->signatures.end()) {
             gone = std::move(it->second);
@@ -187,7 +188,8 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
 
 // ---- Sessions ----
 
-// Under the lock. A client that opens all that it may leaves room for others; whoever has not proven to be one is like all others.
+// REQUIRES: mu_. A client at its limit leaves room for others. Peers that have not proven to be a
+// client share the total limit.
 Status Worker::CheckRoom(const std::string& owner, uint32_t role) const {
   if (sessions_.size() >= options_.max_sessions)
     return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes; see its option max_sessions");
@@ -217,7 +219,7 @@ Worker::Answer Worker::Open(const OpenRequest& m, const Incoming& request) {
   auto session = std::make_shared<ClientSession>();
   session->name = {owner, m.session};
   session->account = request.account();
-  // Who is trusted has limits only where the task was given some.
+  // Trusted clients have limits only if the task was started with some.
   const bool counts = !options_.trust_clients || options_.memory_limit > 0;
   MemoryBudget* account = counts ? request.account()->budget() : nullptr;
   session->held = Meter(account);
@@ -231,8 +233,8 @@ Worker::Answer Worker::Open(const OpenRequest& m, const Incoming& request) {
   {
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
-    if (sessions_.contains(session->name)) return AlreadyExists("session ", m.session, " is there already");  // its room is its own
-    // What it ran last may still change variables.
+    if (sessions_.contains(session->name)) return AlreadyExists("session ", m.session, " is there already");  // before CheckRoom
+    // Its last steps may still change variables.
     if (ending_.contains(session->name)) return AlreadyExists("session ", m.session, " was there before, and has not ended yet");
     RETURN_IF_ERROR(CheckRoom(owner, request.role()));
     if (request.role() == TW_PEER_CLIENT) {
@@ -254,11 +256,12 @@ Worker::Answer Worker::Open(const OpenRequest& m, const Incoming& request) {
     if (!watched) CloseSession(std::move(s), Error(absl::StatusCode::kAborted, "no client watches the session"));
   });
   WireWriter w;
-  w.Text(owner);  // as which the client is known here
+  w.Text(owner);  // the name under which this task knows the client
   return PutAnswer(w);
 }
 
-// What an earlier attempt has left whose answer was lost. One that is watched goes when its client's connection does.
+// Closes a session left by an earlier attempt to open it whose answer was lost. A watched session
+// ends with its client's connection.
 void Worker::CloseUnwatched(const SessionName& name) {
   auto session = Find(name);
   if (!session) return;
@@ -282,7 +285,7 @@ void Worker::Watch(const SessionName& name, std::shared_ptr<Incoming> request) {
   });
 }
 
-// Any client may name any container when it opens a session, so any may reset one.
+// Any client may name any container when it opens a session, so any client may reset one.
 Worker::Answer Worker::Reset(const ResetRequest& m) {
   RETURN_IF_ERROR(CheckContainerName(m.container));
   const size_t count = runtime_->resources().ResetContainer(m.container.empty() ? kSharedContainer : std::string_view(m.container));
@@ -292,7 +295,8 @@ Worker::Answer Worker::Reset(const ResetRequest& m) {
   return PutAnswer(w);
 }
 
-// Its name is free once nothing of it is left: an Open in between would take its parts for its own.
+// The session's name becomes free only when nothing of the session is left: an Open in between
+// would take the remains for its own.
 void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& why) {
   std::vector<std::shared_ptr<StepRun>> running;
   std::shared_ptr<Incoming> watch;
@@ -313,10 +317,10 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
     if (runs) ending_.insert(session->name);
   }
   if (watch) watch->Fail({why, false});
-  // Its end waits for what runs.
+  // The session's end waits for its running steps.
   BlockingLine::Guest* ends = session->account->ends();
   Job(ends, [this, session = std::move(session), runs]() mutable {
-    session->session->Close().IgnoreError();  // cannot fail: it waits for what runs
+    session->session->Close().IgnoreError();  // cannot fail: it waits for running steps
     if (runs) {
       std::lock_guard lock(mu_);
       ending_.erase(ending_.find(session->name));
@@ -326,8 +330,9 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
   });
 }
 
-// A worker connects to where a piece says that values come from or go to. An address that only the client knows of would make the worker
-// the client's way into networks that the client itself does not reach.
+// A worker connects to the addresses that a piece names. If it accepted an address that only the
+// client knows, a client could use the worker to reach networks that the client itself cannot
+// reach.
 Status Worker::CheckTask(std::string_view key, const std::string& address) const {
   for (const ClusterSpec::Task& task : cluster_->tasks()) {
     if (task.address.rest == address) return Status();

@@ -1,6 +1,7 @@
-// Worker: what a process of a cluster does for clients. It keeps, for each of their sessions, a graph that grows by the pieces that it is
-// sent, and a session of the framework over it; a signature is registered once, and a step of it is one request.
-// Threads: any. Requests are served without blocking: what may take long runs on threads of the runtime's.
+// Worker: serves clients in a process of a cluster. For each of their sessions it keeps a graph,
+// which grows by the pieces that clients send, and a framework session over it. A signature is
+// registered once; then a step of it is one request.
+// Threads: any. Requests are served without blocking; long work runs on threads of the runtime.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -22,29 +23,33 @@
 namespace thalweg::distributed {
 
 struct WorkerOptions : PeerLimits {
-  bool trust_clients = false;  // their nodes may do what the program's own may
-  std::string allow_files;     // a folder, beneath which they may read and write files; empty: none
+  bool trust_clients = false;  // clients' nodes may do whatever the program's own nodes may
+  std::string allow_files;     // a folder beneath which clients may read and write files; empty for none
   uint32_t max_sessions = 1000;
   uint32_t max_client_sessions = 250;
 };
 
 class Worker {
  public:
-  // cluster: whose tasks values of steps may come from and go to; it outlives the worker. others_tell: somebody else tells clients which
-  // tasks are no longer alive, and the transport which are out of reach; then none is asked.
+  // cluster: its tasks may send and receive values of steps; it outlives the worker. others_tell:
+  // returns true if a service tells clients which tasks are dead and the transport which are out of
+  // reach; the worker then sends no heartbeats.
   Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const ClusterSpec* cluster, const Channels& channels,
          std::function<bool()> others_tell);
   ~Worker();
-  // kOpen to kForget but kReceive.
+  // Handles the methods from kOpen to kForget except kReceive.
   void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
-  // kRun, or kWatchedRun, for a session of the request's peer. A step that does little is run here, maybe to its end.
+  // Handles kRun or kWatchedRun for a session of the request's peer. A light step runs inside this
+  // call, possibly to its end.
   void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
-  // No new sessions and steps; those that run end with UNAVAILABLE. Returns when nothing of them is under way.
+  // Refuses new sessions and steps and ends running ones with UNAVAILABLE. Returns when nothing is
+  // under way.
   void Close();
-  uint64_t steps() const;     // that were begun
-  uint64_t sessions() const;  // that are open
-  // Steps that run, of one session, or, with 0, of all; what came from whom. role: of the asker, TW_PEER_*; a client sees its own sessions
-  // only, others all of them, but what a step waits for is told to who opened its session.
+  uint64_t steps() const;     // begun so far
+  uint64_t sessions() const;  // open now
+  // Reports the running steps of one session, or of all if `session` is 0, and the traffic. role:
+  // of the asker, TW_PEER_*. A client sees only its own sessions, other peers see all; but only the
+  // owner of a session sees what a step waits for.
   void Look(uint64_t session, const std::string& asker, uint32_t role, TaskStatus* to) const;
 
  private:
@@ -53,7 +58,7 @@ class Worker {
   struct StepRun;
   struct ClientSession;
   using Answer = StatusOr<std::string>;
-  // Runs f, which answers a head, on a thread that may block, and answers the request.
+  // Runs f, which returns a head, on a thread that may block, and answers the request.
   void Later(PeerAccount* account, std::shared_ptr<Incoming> request, std::function<Answer()> f);
   void Job(BlockingLine::Guest* line, std::function<void()> f);
   std::shared_ptr<ClientSession> Find(const SessionName& name) const;
@@ -71,7 +76,7 @@ class Worker {
   Status Abort(const SessionName& name, const AbortRequest& m);
   void CloseSession(std::shared_ptr<ClientSession> session, const Status& why);
   void CloseUnwatched(const SessionName& name);
-  // Signs of life of those whose values steps here wait for.
+  // Heartbeats of the peers whose values steps here wait for.
   std::vector<std::shared_ptr<StepRun>> AllRuns() const;
   void Beat();
   void AnswerOfBeat(const ProcessName& who, const Status& s);
@@ -85,11 +90,11 @@ class Worker {
   mutable std::mutex mu_;
   std::condition_variable idle_;
   bool closing_ = false, beating_ = false;
-  std::set<ProcessName> asked_;  // peers that a sign of life is asked of
+  std::set<ProcessName> asked_;  // peers with a heartbeat request under way
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
   std::map<SessionName, std::shared_ptr<ClientSession>> sessions_;
-  std::multiset<SessionName> ending_;                    // sessions that are closed, of which steps still run
-  std::map<std::string, std::weak_ptr<LentTime>> lent_;  // by owner, in each second
+  std::multiset<SessionName> ending_;                    // closed sessions of which steps still run
+  std::map<std::string, std::weak_ptr<LentTime>> lent_;  // by owner, per second
 };
 
 }  // namespace thalweg::distributed

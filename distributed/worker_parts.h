@@ -1,4 +1,5 @@
-// What a Worker is made of: sessions of clients, their signatures, and steps that run. For worker.cc and worker_steps.cc.
+// The parts of a Worker: sessions of clients, their signatures, and running steps. For worker.cc
+// and worker_steps.cc.
 #pragma once
 #include <atomic>
 #include <map>
@@ -16,41 +17,43 @@ namespace thalweg::distributed {
 
 struct Worker::Signature {
   explicit Signature(std::shared_ptr<LentTime> of_owner) : lent(std::make_shared<LentTime>(std::move(of_owner))) {}
-  Meter held;  // for the signature itself; first: it goes last
+  Meter held;  // for the signature itself; declared first, so destroyed last
   std::unique_ptr<Callable> callable;
   std::shared_ptr<const Routes> routes;
-  // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took there.
+  // Returns true if a run may begin and continue on the transport's threads: its plan is light, and
+  // its last runs took little time there.
   bool IsLight() const { return light.load(std::memory_order_relaxed) && !lent->over(); }
   void Ran();
-  // Steps share this alone: a signature must not outlive its session, and a step's meeting may.
+  // Steps share only this: a signature must not outlive its session, but a step's meeting may.
   const std::shared_ptr<LentTime> lent;
   std::atomic<bool> light{false};
   std::atomic<uint32_t> runs{0};
 };
 
-// What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
+// The state of a client. Open and Register, one at a time, set all members but `steps` and
+// `aborted`.
 struct Worker::ClientSession {
-  SessionName name;  // its owner is who opened it; nobody else has it
+  SessionName name;  // its owner is the client that opened it; nobody else has access
   std::shared_ptr<PeerAccount> account;
-  Meter held;                      // for the session itself; before what it pays for: that goes first
+  Meter held;                      // for the session itself; declared before what it pays for, so destroyed after
   Meter graph_held;                // for the graph; guarded by register_mu
-  std::shared_ptr<LentTime> lent;  // of all sessions of its owner, if that has proven that it is a client; else NULL
+  std::shared_ptr<LentTime> lent;  // of all sessions of a proven client; else NULL
   std::shared_ptr<Graph> graph;
-  std::unique_ptr<Session> session;  // after the graph, before the signatures' end
+  std::unique_ptr<Session> session;  // declared after the graph; closed before `signatures` is cleared
   std::mutex register_mu;
-  std::mutex mu;  // the rest
+  std::mutex mu;  // guards the rest
   std::map<uint64_t, std::shared_ptr<Signature>> signatures;
   std::map<uint64_t, std::shared_ptr<StepRun>> steps;
   Meter steps_held;     // for the two sets of steps
-  EndedSteps aborted;   // by others, whether they were begun or not
-  uint64_t oldest = 0;  // that is not over everywhere
-  StepSet begun;        // steps from there on: none is begun again
+  EndedSteps aborted;   // by other processes, whether they had begun here or not
+  uint64_t oldest = 0;  // the oldest step that has not ended everywhere
+  StepSet begun;        // begun steps from `oldest` on: none is begun again
   std::shared_ptr<Incoming> watch;
   bool closed = false;
   void ForgetSteps();
 };
 
-// Something that the worker's end waits for.
+// A job that the worker's end waits for.
 struct Worker::OpenJob {
   explicit OpenJob(Worker* w) : worker(w) {
     std::lock_guard lock(worker->mu_);
@@ -65,7 +68,7 @@ struct Worker::OpenJob {
 
 struct Worker::StepRun {
   explicit StepRun(Worker* worker) : job(worker) {}
-  const OpenJob job;  // first: the rest goes while the worker's parts are there
+  const OpenJob job;  // declared first: the rest is destroyed while the worker's parts exist
   std::shared_ptr<ClientSession> session;
   std::shared_ptr<Signature> signature;
   std::shared_ptr<StepMeeting> meeting;
@@ -73,7 +76,7 @@ struct Worker::StepRun {
   uint64_t step = 0;
   int64_t begun = 0, deadline = 0;
   CancelToken cancel;
-  std::unique_ptr<StepStats> stats;  // NULL: nobody watches
+  std::unique_ptr<StepStats> stats;  // NULL if no statistics are wanted
   std::vector<Tensor> feeds, fetches;
 
   void Abort(const Status& why, bool consequence) {
@@ -82,7 +85,7 @@ struct Worker::StepRun {
   }
 };
 
-// The session is not known here, or not to who asks.
+// The session is not known here, or does not belong to the asker.
 Status NoSession(const SessionName& name);
 
 }  // namespace thalweg::distributed

@@ -11,9 +11,9 @@ namespace thalweg::distributed {
 namespace {
 
 constexpr int64_t kBeatEvery = 1'000'000'000;  // nanoseconds, while steps run
-constexpr int64_t kSilence = 10'000'000'000;   // one that says nothing for so long counts as lost
-constexpr size_t kRanges = 1 << 20;            // of steps of a session, from the oldest that is not over
-constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not counted: also a session that is full may run steps that make room
+constexpr int64_t kSilence = 10'000'000'000;   // a peer that is silent for so long counts as lost
+constexpr size_t kRanges = 1 << 20;            // of step sets of a session, from the oldest step that has not ended
+constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not charged: a full session may also run steps that make room
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   }
   if (beat) clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
   request->WhenGone([weak = std::weak_ptr(run)] {
-    // Where its connection broke, it waits still, and may hear of this from another task.
+    // If its connection broke, the client still waits, and may hear of this from another task.
     const auto gone = [] { return Error(absl::StatusCode::kUnavailable, "the client waits no longer for the step, or cannot be reached"); };
     if (auto r = weak.lock()) r->Abort(gone(), true);
   });
@@ -80,18 +80,18 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   const int64_t began = clock.Now();
   run->meeting->Hold();
   Go(run);
-  run->meeting->Release();  // it waits for others: they shall have what it has made
+  run->meeting->Release();  // it waits for other tasks: now they need the values that it has made
   run->signature->lent->Used(clock.Now() - began);
 }
 
-// Steps that are over everywhere. Under the lock.
+// Drops steps that have ended everywhere. REQUIRES: mu.
 void Worker::ClientSession::ForgetSteps() {
   aborted.Forget(oldest, &steps_held);
   begun.Forget(oldest, &steps_held);
 }
 
 void Worker::Signature::Ran() {
-  constexpr uint32_t kLookEvery = 64;  // runs; a plan may be made for other shapes
+  constexpr uint32_t kLookEvery = 64;  // runs; the session may since have made a plan for other shapes
   if (runs.fetch_add(1, std::memory_order_relaxed) % kLookEvery != 0) return;
   light.store(callable->IsLight(), std::memory_order_relaxed);
   lent->Renew();
@@ -120,7 +120,7 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
   }
 }
 
-// Values for tasks beside the client stand behind the rest of the body, and how many bytes they are behind the rest of the fields.
+// Appends the values for tasks beside the client to the body, and their length to the fields.
 static Status PutCarriedOf(StepMeeting* meeting, WireWriter* fields, WireWriter* body) {
   const std::vector<CarriedValues> carried = meeting->TakeCarried();
   if (carried.empty()) return Status();
@@ -131,7 +131,8 @@ static Status PutCarriedOf(StepMeeting* meeting, WireWriter* fields, WireWriter*
   return Status();
 }
 
-// The answer's memory is the session's until the answer is on its way: a client that reads no answers is told so by its next steps.
+// The session pays for the answer until it is on its way: a client that reads no answers gets
+// RESOURCE_EXHAUSTED from its next steps.
 Status Worker::PutFetches(const StepRun& run, Meter* paid, WireWriter* body) {
   uint64_t bytes = sizeof(uint32_t);
   for (const Tensor& t : run.fetches) bytes += WireBytes(t);
@@ -155,7 +156,7 @@ void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
   } catch (...) {
     s = Thrown();
   }
-  run->feeds.clear();  // before the client knows: its next step may need the memory
+  run->feeds.clear();  // before the client is answered: its next step may need the memory
   run->fetches.clear();
   {
     std::lock_guard lock(run->session->mu);
@@ -183,8 +184,9 @@ std::vector<std::shared_ptr<Worker::StepRun>> Worker::AllRuns() const {
   return runs;
 }
 
-// Who is waited for and has gone silent would be waited for for ever: nobody else may notice, for the client has connections of its own.
-// Where a membership service tells the client who is alive, there is only the way to be looked at, and transports do that.
+// Without heartbeats, a step would wait for ever for a peer that has gone silent: the client has
+// connections of its own and may not notice. If a membership service tells the client which tasks
+// are alive, only the route needs checks, and transports make them.
 void Worker::Beat() {
   const std::vector<std::shared_ptr<StepRun>> runs = AllRuns();
   Clock& clock = channels_.messenger->clock();

@@ -20,7 +20,8 @@ bool WriteTo(const std::string& file, const std::string& text) {
   return good;
 }
 
-// Where this process stands in the tree of a controller, "/a/b"; of version 2 with an empty name.
+// Returns the path of this process in the tree of a controller, "/a/b". An empty name means version
+// 2.
 std::string OwnGroup(std::string_view controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -59,7 +60,7 @@ void ControlGroup::Take(pid_t pid, uint64_t memory, uint64_t threads) {
   struct stat st;
   if (stat((root + "/cgroup.controllers").c_str(), &st) == 0) {
     TakeOne(root + OwnGroup(""), pid, "memory.max", memory, "pids.max", threads);
-    if (memory_) WriteTo(folders_.back() + "/memory.swap.max", "0");  // not there where the kernel does not count it
+    if (memory_) WriteTo(folders_.back() + "/memory.swap.max", "0");  // the file is missing if the kernel does not count swap
     return;
   }
   if (memory > 0) memory_ = TakeOne(StrCat(root, "/memory", OwnGroup("memory")), pid, "memory.limit_in_bytes", memory, nullptr, 0);

@@ -13,17 +13,18 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kGrace = 2'000'000'000;       // nanoseconds beyond its time in which a step may end by itself
-constexpr int64_t kUnwatched = 35'000'000'000;  // a worker closes sessions that nobody watches after less
+constexpr int64_t kGrace = 2'000'000'000;       // nanoseconds after its limit in which a step may end by itself
+constexpr int64_t kUnwatched = 35'000'000'000;  // longer than a worker takes to close an unwatched session
 
-// A step that takes no longer is waited for where it was handed on, as a worker runs such a step where it comes in: to be woken for its
-// answer takes as long.
+// A step that usually takes no longer than kShort is awaited by the thread that forwarded it, just
+// as a worker runs such a step on the thread that read the request: waking a thread for the answer
+// would take as long.
 constexpr int64_t kShort = 100'000, kPatience = 2 * kShort;  // nanoseconds
-constexpr int64_t kAlone = 10'000'000;                       // after steps of several clients: who waits for one keeps the others waiting
+constexpr int64_t kAlone = 10'000'000;  // after steps of several clients: a thread that waits for one of them keeps the others waiting
 
 Status Unavailable(std::string_view text) { return Error(absl::StatusCode::kUnavailable, text); }
 
-// The session that a request is of: it stands first in the fields of all of them.
+// Returns the session of a request, which comes first in the fields of every request.
 StatusOr<uint64_t> SessionOf(std::string_view fields) {
   WireReader r(fields);
   const auto session = r.Number<uint64_t>();
@@ -38,23 +39,23 @@ struct SandboxHost::Ward {
   std::string key;
   std::mutex mu;
   std::unique_ptr<SandboxProcess> process;
-  std::unique_ptr<Messenger> messenger;  // NULL: it is started still
+  std::unique_ptr<Messenger> messenger;  // NULL while the process starts
   Destination to;
-  std::vector<std::shared_ptr<Incoming>> waiting;  // for its start, then, once it is retired, for the reason
-  std::map<uint64_t, bool> sessions;               // those that are open, and whether they are watched
+  std::vector<std::shared_ptr<Incoming>> waiting;  // waiting for the start; once the ward is retired, for the reason
+  std::map<uint64_t, bool> sessions;               // open sessions, and whether each is watched
   bool retired = false;
-  bool lent = false;                 // a thread is, to the messenger, which stays meanwhile
-  std::condition_variable returned;  // it is not any more
-  std::atomic<int64_t> usual{0};     // nanoseconds that its steps take, about; 0: none was made
-  Status why;                        // it was retired; ok: its process ended by itself
+  bool lent = false;                 // a thread is lent to the messenger, which must not be destroyed meanwhile
+  std::condition_variable returned;  // signalled when `lent` becomes false
+  std::atomic<int64_t> usual{0};     // approximate nanoseconds of its steps; 0 if there was none
+  Status why;                        // why it was retired; ok if its process ended by itself
 };
 
-// The body of an answer, until whoever asked has it.
+// The body of an answer, until the requester has it.
 struct SandboxHost::Body {
-  Meter room;  // of the account of whoever asked
+  Meter room;  // of the requester's account
   std::unique_ptr<char[]> data;
   uint64_t bytes = 0, refused = 0;
-  std::atomic<bool> over{false};  // whoever asked was told
+  std::atomic<bool> over{false};  // the requester was answered
 };
 
 // Work that Close waits for.
@@ -88,7 +89,7 @@ void SandboxHost::Later(std::function<void()> f) {
 void SandboxHost::Later(std::shared_ptr<Job> job, std::function<void()> f) {
   runtime_->pool().Blocking([job = std::move(job), f = std::move(f)]() mutable {
     f();
-    f = nullptr;  // what it holds goes before the host may
+    f = nullptr;  // what it holds is destroyed before the host can be
     job.reset();
   });
 }
@@ -135,7 +136,7 @@ uint64_t SandboxHost::sessions() const {
 
 // ---- Processes ----
 
-// The next one is made when this one is taken, so that a client mostly finds one that is ready.
+// Starts the next process when this one is taken, so that a client mostly finds one that is ready.
 StatusOr<std::unique_ptr<SandboxProcess>> SandboxHost::TakeProcess() {
   std::unique_ptr<SandboxProcess> spare;
   {
@@ -190,9 +191,10 @@ void SandboxHost::Begin(const std::shared_ptr<Ward>& ward) {
   for (auto& request : waiting) Forward(ward, std::move(request));
 }
 
-// No request is sent to it any more; those that were sent are answered with the reason. ok: it has ended by itself.
+// Sends no further requests to the process; requests already sent are answered with `why`. ok: the
+// process has ended by itself.
 void SandboxHost::Retire(const std::shared_ptr<Ward>& ward, Status why) {
-  std::shared_ptr<Job> job;  // from here on: Close no longer finds the ward, and this host stays until its process has ended
+  std::shared_ptr<Job> job;  // from here on Close no longer finds the ward, and the job keeps this host until the process has ended
   {
     std::lock_guard lock(mu_);
     job = std::make_shared<Job>(this);
@@ -224,7 +226,7 @@ void SandboxHost::End(const std::shared_ptr<Ward>& ward) {
                                      "sandbox_memory, if it needs more"));
     }
   }
-  if (messenger) messenger->Close();  // what is under way ends, and comes to `waiting`
+  if (messenger) messenger->Close();  // pending requests fail and are added to `waiting`
   messenger.reset();
   std::vector<std::shared_ptr<Incoming>> waiting;
   std::unique_ptr<SandboxProcess> process;
@@ -341,7 +343,8 @@ void SandboxHost::SessionEnded(const std::shared_ptr<Ward>& ward, uint64_t sessi
   if (last) Retire(ward, Error(absl::StatusCode::kAborted, "the client of the session is gone"));
 }
 
-// The thread that brought a step waits for its answer, where steps are short. Nobody sleeps then who has to be woken for it.
+// If steps are short, the thread that forwarded a step waits for its answer. Then no sleeping
+// thread has to be woken.
 void SandboxHost::Await(const std::shared_ptr<Ward>& ward, const Body& body) {
   Messenger* messenger;
   {
@@ -356,7 +359,7 @@ void SandboxHost::Await(const std::shared_ptr<Ward>& ward, const Body& body) {
   ward->returned.notify_all();
 }
 
-// NULL: it was not handed on.
+// Returns NULL if the request was not forwarded.
 std::shared_ptr<SandboxHost::Body> SandboxHost::Forward(const std::shared_ptr<Ward>& ward, std::shared_ptr<Incoming> request) {
   const auto head = GetRequest(request->head());
   if (!head.ok()) return request->Fail({head.status(), false}), nullptr;
@@ -368,7 +371,7 @@ std::shared_ptr<SandboxHost::Body> SandboxHost::Forward(const std::shared_ptr<Wa
                  ? RunRequest::Get(head->fields)
                  : StatusOr<RunRequest>(Status(absl::StatusCode::kNotFound, ""));
   if (run.ok() && settings_.step_ns > 0) {
-    // So that it ends by itself where its kernels end, and its client's state stays.
+    // The step then ends by itself where its kernels end, and its client's state stays.
     run->time_left = run->time_left ? std::min(run->time_left, settings_.step_ns) : settings_.step_ns;
     run->Put(&call.fields);
   } else {
@@ -380,7 +383,7 @@ std::shared_ptr<SandboxHost::Body> SandboxHost::Forward(const std::shared_ptr<Wa
     body->room = Meter(request->account() ? request->account()->budget() : nullptr);
     if (!body->room.TakeJust(bytes)) {
       body->refused = bytes;
-      throw std::bad_alloc();  // which the messenger takes for a body that is not wanted
+      throw std::bad_alloc();  // the messenger treats it as a body that is not wanted
     }
     body->data = std::make_unique_for_overwrite<char[]>(size_t(bytes));
     body->bytes = bytes;
@@ -440,7 +443,8 @@ void SandboxHost::Overrun(const std::shared_ptr<Ward>& ward) {
                      "and the next step begins in a new one"));
 }
 
-// Its process is gone, or is about to be: the reason is told when it is known. Or nobody waits for the answer any more.
+// The process is gone, or is about to be: the answer follows when the reason is known. Or nobody
+// waits for the answer any more.
 void SandboxHost::Lost(const std::shared_ptr<Ward>& ward, std::shared_ptr<Incoming> request, const Status& how) {
   if (how.code() != absl::StatusCode::kCancelled) Retire(ward, Status());
   Status why;

@@ -1,6 +1,7 @@
-// SandboxHost: the clients of a task whose graphs run in processes of their own. It stands where a Worker would: requests go to the process
-// of their client, answers come back, neither is looked into. Who has proven to be a client has one process for all its sessions; of others
-// nobody can tell which belong together, so each session has its own. The process ends with its last session.
+// SandboxHost: runs the graphs of a task's clients in processes of their own, in place of a Worker.
+// It forwards requests to the process of their client, and answers back, without parsing either. A
+// proven client has one process for all its sessions. Sessions of other peers cannot be attributed,
+// so each has its own process. A process ends with its last session.
 // Threads: any. Serve does not block.
 #pragma once
 #include <condition_variable>
@@ -20,15 +21,15 @@ class SandboxHost {
  public:
   SandboxHost(std::shared_ptr<Runtime> runtime, SandboxSettings settings, uint64_t largest, uint32_t most_sessions, Clock* clock);
   ~SandboxHost();
-  // Makes the first process, which waits for a client: so it is found out now what this machine allows. Blocks. Errors: those of
-  // SandboxProcess::Start.
+  // Starts the first process, which waits for a client: this checks now what the machine allows.
+  // Blocks. Errors: those of SandboxProcess::Start.
   Status Start();
-  // kOpen to kForget, and kReceive and kPush, which are refused.
+  // Serves the methods from kOpen to kForget, and refuses kReceive and kPush.
   void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
-  // Ends all processes; what runs there ends with UNAVAILABLE. Returns when they are gone.
+  // Ends all processes; their steps end with UNAVAILABLE. Returns when the processes are gone.
   void Close();
   uint64_t steps() const;
-  const std::string& in_force() const { return in_force_; }  // for people; REQUIRES: Start was good
+  const std::string& in_force() const { return in_force_; }  // human-readable; REQUIRES: Start succeeded
   uint64_t sessions() const;
 
  private:
@@ -62,8 +63,8 @@ class SandboxHost {
   std::condition_variable idle_;
   bool closing_ = false, making_spare_ = false;
   uint64_t jobs_ = 0, steps_ = 0;
-  const Ward* last_ward_ = nullptr;  // whose step came last; to compare
-  int64_t others_at_ = 0;            // when a step last came of another one than the step before it
+  const Ward* last_ward_ = nullptr;  // the ward of the last step; only compared
+  int64_t others_at_ = 0;            // time of the last step whose ward differed from that of the step before
   std::unique_ptr<SandboxProcess> spare_;
   std::map<std::string, std::shared_ptr<Ward>> wards_;  // by client
 };

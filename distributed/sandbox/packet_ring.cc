@@ -21,7 +21,7 @@ constexpr size_t kPairBytes = 2 * sizeof(PacketRing);
 uint64_t RingWriter::Room() {
   const uint64_t used = at_ - ring_->state.read.load();
   if (used <= kRingBytes) return kRingBytes - used;
-  broken_ = true;  // it has read more than there is, or takes back what it has read
+  broken_ = true;  // the reader claims to have read more than was written, or takes back what it has read
   return 0;
 }
 
@@ -94,7 +94,7 @@ StatusOr<std::unique_ptr<RingPair>> RingPair::Map(int fd) {
   }
   void* data = mmap(nullptr, kPairBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return ResourceExhausted("pipe: its ", kPairBytes, " bytes of memory cannot be mapped");
-  return std::unique_ptr<RingPair>(new RingPair(static_cast<PacketRing*>(data)));  // zeros are a state: nothing was written
+  return std::unique_ptr<RingPair>(new RingPair(static_cast<PacketRing*>(data)));  // zeros are a valid state: nothing was written
 }
 
 RingPair::~RingPair() { munmap(rings_, kPairBytes); }

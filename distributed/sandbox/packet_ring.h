@@ -1,7 +1,8 @@
-// PacketRing: packets that one process writes into shared memory and another process reads, in order. Neither trusts what the other can
-// write: each keeps its own position outside of that memory, and copies a length before it judges it. Who finds nothing to read, or no
-// room, says so there before it sleeps; the other side is then told to ring. Threads: a writer and a reader, each used by one thread at a
-// time, but for `ready`, which any thread may ask.
+// PacketRing: packets that one process writes into shared memory and another process reads, in
+// order. Neither side trusts the memory that the other can write: each keeps its own position
+// outside of it, and copies a length before it checks it. A side that finds no packet, or no room,
+// sets a flag in the memory before it sleeps; the other side is then told to ring. Threads: a
+// writer and a reader, each used by one thread at a time; any thread may call `ready`.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -32,12 +33,12 @@ struct PacketRing {
 class RingWriter {
  public:
   explicit RingWriter(PacketRing* ring) : ring_(ring) {}
-  // A packet of these parts, whole or not at all. False: there is no room now, or what says so makes no sense (broken).
-  // REQUIRES: it is no longer than half a ring.
+  // Writes a packet of these parts, whole or not at all. Returns false if there is no room now, or
+  // if the reader's position is invalid (broken). REQUIRES: the packet is at most half a ring long.
   bool Put(std::initializer_list<std::string_view> parts);
-  // True, once: the reader sleeps and has to be rung for what was put.
+  // Returns true once if the reader sleeps and must be rung for the new packets.
   bool ReaderSleeps() { return Told(&ring_->state.reader_sleeps); }
-  // Before the writer sleeps. False: there is room for any packet already.
+  // Called before the writer sleeps. Returns false if there is already room for any packet.
   bool WaitForRoom();
   bool broken() const { return broken_; }
 
@@ -54,13 +55,14 @@ class RingWriter {
 class RingReader {
  public:
   explicit RingReader(PacketRing* ring) : ring_(ring) {}
-  // Copies the oldest packet there; its length. 0: there is none. What is longer than `most`, empty or makes no sense breaks the ring.
+  // Copies the oldest packet to `to` and returns its length, or 0 if there is none. A length above
+  // `most`, zero or invalid breaks the ring.
   size_t Take(char* to, size_t most);
   bool ready() const { return ring_->state.written.load() != at_.load(std::memory_order_relaxed); }
-  // Before the reader sleeps. False: there is a packet already.
+  // Called before the reader sleeps. Returns false if there is already a packet.
   bool Sleep();
   void Awake() { ring_->state.reader_sleeps.store(0, std::memory_order_relaxed); }
-  // True, once: the writer waits for room and has to be rung for what was taken.
+  // Returns true once if the writer waits for room and must be rung for the packets taken.
   bool WriterWaits() { return RingWriter::Told(&ring_->state.writer_waits); }
   bool broken() const { return broken_; }
 
@@ -71,12 +73,13 @@ class RingReader {
   bool broken_ = false;
 };
 
-// Two rings in memory that a descriptor names, one for each direction. The memory has neither a name nor another size, ever.
+// Two rings, one for each direction, in memory that a descriptor names. The memory has no name, and
+// its size is sealed.
 class RingPair {
  public:
-  // A new descriptor, closed when a program is executed. RESOURCE_EXHAUSTED.
+  // Returns a new close-on-exec descriptor. RESOURCE_EXHAUSTED.
   static StatusOr<int> Make();
-  // The descriptor may be closed afterwards. INVALID_ARGUMENT: it is no such memory.
+  // The caller may close the descriptor afterwards. INVALID_ARGUMENT if it is not such memory.
   static StatusOr<std::unique_ptr<RingPair>> Map(int fd);
   ~RingPair();
   PacketRing* to_server() const { return &rings_[0]; }

@@ -21,20 +21,21 @@ namespace thalweg::distributed {
 namespace {
 
 constexpr size_t kPart = 64 << 10;          // bytes of a body in one packet
-constexpr size_t kMostCalls = 1 << 14;      // under way at once
-constexpr int kTurns = 64;                  // packets, before something else has its turn
-constexpr uint64_t kMostUndone = 64 << 10;  // bytes of answers that wait for the holder to come by
-constexpr int64_t kRest = 1'000'000;        // nanoseconds after a loan in which the own thread leaves the socket alone
+constexpr size_t kMostCalls = 1 << 14;      // pending at once
+constexpr int kTurns = 64;                  // packets, before other work has its turn
+constexpr uint64_t kMostUndone = 64 << 10;  // bytes of answers that wait until the holder next looks
+constexpr int64_t kRest = 1'000'000;        // nanoseconds after a loan in which the own thread does not watch the socket
 
 constexpr size_t kMostPacket = 24 + TW_MESSAGE_HEAD + kPart;
 static_assert(kMostPacket < kRingBytes / 2);
 
-// Nanoseconds that a thread looks at the ring again and again before it sleeps: to be woken takes longer than most steps. A lent thread
-// does so for the answer, the thread of a sandbox for the next request, where the last ones came as soon.
+// Nanoseconds that a thread polls the ring before it sleeps: a wake-up takes longer than most
+// steps. A lent thread polls for the answer; the thread of a sandbox polls for the next request, if
+// the last ones came that quickly.
 constexpr int64_t kSpin = 100'000;
-constexpr int64_t kAlone = 20'000;  // of these it keeps its processor for; then whoever else wants it has turns
+constexpr int64_t kAlone = 20'000;  // of these nanoseconds it keeps its processor; then it yields between polls
 
-// Who looks again and again needs a processor, and so does the one that it waits for.
+// A polling thread needs a processor, and so does the thread that it waits for.
 bool MaySpin() {
   static const bool may = std::thread::hardware_concurrency() > 1;
   return may;
@@ -44,7 +45,7 @@ int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch().count
 
 void Ring(int wake) {
   const uint64_t one = 1;
-  (void)!write(wake, &one, sizeof one);  // fails only where it is rung already
+  (void)!write(wake, &one, sizeof one);  // fails only if it is rung already
 }
 void Silence(int wake) {
   uint64_t n;
@@ -179,7 +180,7 @@ void Pipe::Wake() {
 
 // REQUIRES: mu_.
 void Pipe::WakeHolder() {
-  if (holder_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return;  // looks by itself before it waits
+  if (holder_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return;  // the holder looks by itself before it waits
   if (lent_) return Ring(lent_wake_);
   asked_ = true;
   Ring(own_wake_);
@@ -190,9 +191,9 @@ Pipe::Exchange* Pipe::Find(uint64_t id) const {
   return it == exchanges_.end() ? nullptr : it->second.get();
 }
 
-// ---- What goes out ----
+// ---- Sending ----
 
-// At once, as far as there is room and nobody waits before it.
+// Writes at once, as far as there is room and no message waits before this one.
 void Pipe::Send(Outgoing* o) {
   o->sent = 0;
   o->began = false;
@@ -205,7 +206,7 @@ void Pipe::Send(Outgoing* o) {
   WakeHolder();
 }
 
-// A packet; false: there is no room now, or the other side is lost.
+// Writes a packet. Returns false if there is no room now, or the other side is lost.
 bool Pipe::Write(Outgoing* o) {
   if (lost_ || fd_ < 0) return false;
   const uint64_t n = std::min<uint64_t>(o->m.bytes - o->sent, kPart);
@@ -226,11 +227,11 @@ bool Pipe::Write(Outgoing* o) {
   return true;
 }
 
-// Where there are so many bells that no other has room, nobody has to be woken.
+// If the socket is full of bells, no further wake-up is needed.
 void Pipe::Bell() {
   if (lost_) return;
   iovec byte = {const_cast<char*>(""), 1};
-  msghdr bell = {};  // a sandbox may send so alone
+  msghdr bell = {};  // the only way of sending that a sandbox allows
   bell.msg_iov = &byte;
   bell.msg_iovlen = 1;
   ssize_t sent;
@@ -255,7 +256,8 @@ void Pipe::WriteAll() {
   }
 }
 
-// To its end. The memory of an answer goes when the holder next comes by; it is woken only for what is big.
+// The message is fully written. The memory of an answer is released when the holder next looks;
+// only large answers wake the holder.
 void Pipe::Written(Outgoing* o) {
   if (o->header.kind == kCancel) {
     notes_.erase(o);
@@ -275,7 +277,7 @@ void Pipe::Lose() {
   shutdown(fd_, SHUT_RDWR);
 }
 
-// ---- What comes in: the holder ----
+// ---- Receiving: the holder ----
 
 void Pipe::Read() {
   for (int turn = 0; turn < kTurns && ReadOne(); ++turn) continue;
@@ -288,13 +290,13 @@ void Pipe::ReadWhat(Found found) {
   const bool there = found != kSocket || TakeBells();
   Read();
   if (there) return;
-  // What it had said before it went. So many packets fit in a ring at most.
+  // Reads the packets that the other side wrote before it went. A ring holds at most this many.
   for (size_t turn = 0; turn < kRingBytes / sizeof(Header) && ReadOne(); ++turn) continue;
   std::lock_guard lock(mu_);
   Lose();
 }
 
-// False: the other side is gone.
+// Returns false if the other side is gone.
 bool Pipe::TakeBells() {
   char bell[8];
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -305,7 +307,7 @@ bool Pipe::TakeBells() {
   return true;
 }
 
-// True: there is a packet.
+// Returns true if there is a packet.
 bool Pipe::Spin(int64_t until) {
   const int64_t alone = until - kSpin + kAlone;
   for (int64_t now = Now(); now < until; now = Now()) {
@@ -315,7 +317,7 @@ bool Pipe::Spin(int64_t until) {
   return false;
 }
 
-// False: there is nothing more, or the other side is lost.
+// Returns false if there is nothing more, or the other side is lost.
 bool Pipe::ReadOne() {
   const size_t n = in_->Take(buffer_.get(), kMostPacket);
   if (n == 0 && !in_->broken()) return false;
@@ -327,7 +329,7 @@ bool Pipe::ReadOne() {
     if (h.kind == kPiece) {
       std::unique_lock lock(mu_);
       Exchange* x = Find(h.id);
-      lock.unlock();  // nobody but the holder ends it
+      lock.unlock();  // only the holder ends it
       const bool comes = x && x->placed && !x->served;
       good = !rest.empty() && (!comes || Advance(x, rest));
     } else {
@@ -348,7 +350,7 @@ bool Pipe::TakeAnswer(const Header& h, std::string_view rest) {
     std::lock_guard lock(mu_);
     x = Find(h.id);
     if (!x || x->cancelled) return true;            // it was cancelled
-    if (x->placed || !x->complete()) return false;  // a second one, or one to half a request
+    if (x->placed || !x->complete()) return false;  // a second answer, or one to half a request
   }
   return Begin(x, h, rest);
 }
@@ -372,7 +374,7 @@ bool Pipe::TakeRequest(const Header& h, std::string_view rest) {
   return Begin(x, h, rest);
 }
 
-// Its head is here.
+// The head has arrived.
 bool Pipe::Begin(Exchange* x, const Header& h, std::string_view rest) {
   x->head_in = rest.substr(0, h.head);
   const uint64_t id = mine_ ? h.id : ++count_;
@@ -388,7 +390,7 @@ bool Pipe::Begin(Exchange* x, const Header& h, std::string_view rest) {
   return Advance(x, rest.substr(h.head));
 }
 
-// So much more of its body is here. False: more than was said.
+// Takes a further part of the body. Returns false if it exceeds the announced length.
 bool Pipe::Advance(Exchange* x, std::string_view part) {
   if (part.size() > x->rest) return false;
   if (x->to) {
@@ -421,7 +423,7 @@ void Pipe::TendOne(Exchange* x, std::vector<Ending>* ends, std::vector<uint64_t>
   const bool dead = lost_ || over() || x->cancelled;
   const bool ends_well = !mine_ && x->answered && x->complete();
   if (!dead && !ends_well) return;
-  const bool waits = !mine_ && x->served && !x->answered;  // the host still answers it
+  const bool waits = !mine_ && x->served && !x->answered;  // the host still has to answer it
   if (!mine_ && !x->answered && x->placed && !std::exchange(x->told_gone, true)) gone->push_back(x->in.id);
   if (waits) return;
   Unqueue(x);
@@ -461,12 +463,13 @@ void Pipe::Tend() {
     if (e.exchange->m.done) {
       e.exchange->m.done(e.exchange->m.arg, e.why);
     } else {
-      (void)FromC(e.why);  // a request that was never served: nobody is to be told
+      (void)FromC(e.why);  // a request that was never served: there is nobody to tell
     }
   }
 }
 
-// Until something may be there to do; `socket`: also where the other side has rung. Lets the lock go meanwhile.
+// Waits until there may be work; with `socket`, also until the other side rings. Releases the lock
+// meanwhile.
 Pipe::Found Pipe::Wait(std::unique_lock<std::mutex>* lock, int wake, int64_t ns, bool socket) {
   socket = socket && fd_ >= 0 && !lost_;
   if (socket) {
@@ -485,7 +488,7 @@ Pipe::Found Pipe::Wait(std::unique_lock<std::mutex>* lock, int wake, int64_t ns,
 
 void Pipe::Work() {
   LeaveSignalsToTheProgram();
-  int64_t usual_gap = kSpin;  // from when all was done until the next packet came, about
+  int64_t usual_gap = kSpin;  // approximate time from an idle ring to the next packet
   std::unique_lock lock(mu_);
   for (;;) {
     const int64_t rests = last_lent_ + kRest - Now();
@@ -533,7 +536,7 @@ bool Pipe::Poll(uint64_t ns, uint32_t (*over_for)(void*), void* arg) {
   std::unique_lock lock(mu_);
   if (lent_ || working_ || over()) return false;
   lent_ = true;
-  if (in_) in_->Awake();  // also where the own thread sleeps: who is lent looks
+  if (in_) in_->Awake();  // also if the own thread sleeps: the lent thread looks
   holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   const int64_t began = Now(), until = began + int64_t(std::min<uint64_t>(ns, INT64_MAX / 4));
   const int64_t spins_until = MaySpin() ? began + kSpin : 0;

@@ -1,8 +1,10 @@
-// The transport `pipe`: calls between two processes over a socket and memory that both were given, as a sandbox and the process that made
-// it. Its address names them by descriptors of this process, of which whoever listens or connects there makes copies: `fd3m5` means one of
-// a connected pair of Unix sockets that keep the bounds of packets (SOCK_SEQPACKET), and memory of RingPair::Make. `fd3-4m5`: both ends are
-// in one process, which listens at the first and connects at the second. The end that connects only calls, the end that listens only
-// answers: whatever else comes from the other side ends the connection, since a sandbox may say anything. Threads: any.
+// The transport `pipe`: calls between two processes over a socket and memory that both were given,
+// such as a sandbox and the process that made it. Its address names descriptors of this process;
+// listen and connect duplicate them. `fd3m5`: descriptor 3 is one of a connected pair of Unix
+// sockets that keep packet boundaries (SOCK_SEQPACKET), and 5 is memory of RingPair::Make.
+// `fd3-4m5`: both ends are in one process, which listens at the first and connects at the second.
+// The connecting end only calls, the listening end only answers: anything else from the other side
+// ends the connection, since a sandbox may send anything. Threads: any.
 #pragma once
 #include <memory>
 

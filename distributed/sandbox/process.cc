@@ -28,9 +28,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{10};  // in all, from its start until it serves
 constexpr size_t kMostText = 1 << 20;
-constexpr int kConnection = 3, kConversation = 4, kMemory = 5;  // as the helper knows them
+constexpr int kConnection = 3, kConversation = 4, kMemory = 5;  // fixed numbers that the helper expects
 constexpr uint64_t kDescriptors = 256;
-constexpr uint64_t kOwnMemory = 64 << 20;  // of the group beyond the limit: code, which is shared, and the kernel's
+constexpr uint64_t kOwnMemory = 64 << 20;  // of the group, beyond the limit: code, which is shared, and kernel memory
 
 std::string SystemText(int error) { return std::generic_category().message(error); }
 
@@ -41,7 +41,8 @@ struct Descriptor {
   }
 };
 
-// Nothing of the program's environment but what finds libraries and tells sanitizers what to do: the rest may be secret.
+// Passes on only the variables that locate libraries and configure sanitizers: the others may be
+// secret.
 std::vector<std::string> Environment() {
   std::vector<std::string> all = {"THALWEG_PLUGIN_PATH=only:"};
   for (char** v = environ; *v; ++v) {
@@ -61,8 +62,8 @@ void AddFolders(std::string_view list, std::vector<std::string>* to) {
   }
 }
 
-// Plugins that work on the host: those that this runtime has found to be fine. Other devices are reached by files and calls that a sandbox
-// has not, and a sandbox has one transport.
+// Returns the plugins for the host device that this runtime has accepted. Other devices need files
+// and system calls that a sandbox does not have, and a sandbox has one transport.
 std::vector<std::string> UsablePlugins(Runtime* runtime) {
   const auto host = runtime->host_device();
   std::vector<std::string> files;
@@ -114,7 +115,7 @@ std::string SettingsFor(const SandboxSettings& settings, Runtime* runtime) {
   const RuntimeOptions& o = runtime->options();
   s.Add("option", StrCat("threads=", o.threads));
   s.Add("option", StrCat("plugin_path=", plugins));
-  // The runtime that made the list has looked at their owners and contents.
+  // The runtime that made the list has checked their owners and contents.
   for (const char* fixed : {"plugin_probe=trust", "plugin_cache=off", "trust_plugin_folders=true"}) s.Add("option", fixed);
   for (const auto& [key, value] : o.plugin_settings) s.Add("option", StrCat(key, "=", value));
   return s.text;
@@ -124,7 +125,7 @@ void SendAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;  // it is gone already; what it said tells why
+    if (n <= 0) break;  // the process is gone already; its own message tells why
     text.remove_prefix(size_t(n));
   }
   shutdown(fd, SHUT_WR);
@@ -152,7 +153,7 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(const SandboxSet
   std::unique_ptr<SandboxProcess> p(new SandboxProcess);
   Descriptor conversation;
   RETURN_IF_ERROR(p->Spawn(helper, &conversation.fd));
-  // In its group before it is told anything, so that all that it takes counts.
+  // The process joins its group before it is told anything, so that all its memory counts.
   p->group_.Take(p->pid_, settings.memory + kOwnMemory, settings.threads);
   SendAll(conversation.fd, text);
   RETURN_IF_ERROR(p->Listen(conversation.fd, settings));
@@ -172,7 +173,7 @@ Status SandboxProcess::Spawn(const std::string& helper, int* conversation) {
   }
   Descriptor far_talk{talk_ends[1]};
   *conversation = talk_ends[0];
-  // Out of the way of the numbers that the helper knows, and of each other.
+  // Moves the descriptors away from the numbers that the helper expects, and from each other.
   Descriptor a{fcntl(far.fd, F_DUPFD_CLOEXEC, 10)}, b{fcntl(far_talk.fd, F_DUPFD_CLOEXEC, 10)};
   Descriptor c{fcntl(memory_, F_DUPFD_CLOEXEC, 10)};
   if (a.fd < 0 || b.fd < 0 || c.fd < 0)
@@ -232,7 +233,7 @@ Status SandboxProcess::Listen(int conversation, const SandboxSettings& settings)
   }
 }
 
-// Fails closed: without a filter of calls, or with all files in sight, it is no sandbox.
+// Fails closed: without a system call filter, or with all files visible, it is no sandbox.
 Status SandboxProcess::Judge(const std::map<std::string, bool>& has, const SandboxSettings& settings) {
   const auto in = [&](const char* what) { return has.contains(what); };
   std::string missing;
@@ -277,7 +278,7 @@ void SandboxProcess::Kill() {
 std::string SandboxProcess::Reap() {
   std::lock_guard lock(mu_);
   if (pid_ <= 0) return end_;
-  kill(pid_, SIGKILL);  // one that has ended already is not changed by it
+  kill(pid_, SIGKILL);  // has no effect on a process that has ended
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0) {
     if (errno == EINTR) continue;

@@ -18,26 +18,27 @@
 namespace thalweg::distributed {
 
 struct SandboxSettings {
-  bool strict = false;          // refuse where memory and threads cannot be limited
-  uint64_t memory = 0;          // bytes; 0: a quarter of what this process may have
-  uint64_t threads = 64;        // at most
-  int64_t step_ns = 0;          // that a request may take; 0: any
+  bool strict = false;          // refuse to start if memory and threads cannot be limited
+  uint64_t memory = 0;          // bytes; 0 means a quarter of this process's memory
+  uint64_t threads = 64;        // maximum
+  int64_t step_ns = 0;          // time limit of a request; 0 means none
   uint64_t most_processes = 0;  // at once
-  std::string allow_files;      // a folder that its graphs may read; empty: none
+  std::string allow_files;      // a folder that its graphs may read; empty for none
 };
 
 class SandboxProcess {
  public:
-  // Blocks until it is ready, ten seconds at most; then it is killed. Errors: NOT_FOUND (no helper beside libthalweg.so),
-  // FAILED_PRECONDITION naming what of the confinement this machine does not allow.
+  // Blocks until the process is ready. A process that is not ready after ten seconds is killed.
+  // Errors: NOT_FOUND (no helper beside libthalweg.so), FAILED_PRECONDITION naming the parts of the
+  // confinement that this machine does not allow.
   static StatusOr<std::unique_ptr<SandboxProcess>> Start(const SandboxSettings& settings, Runtime* runtime);
   ~SandboxProcess();
-  // Of this end of its pipe (pipe_transport.h).
+  // The address of this end of its pipe (pipe_transport.h).
   std::string address() const { return StrCat("fd", socket_, "m", memory_); }
-  const std::string& in_force() const { return in_force_; }  // for people
+  const std::string& in_force() const { return in_force_; }  // human-readable
   bool alive();
   void Kill();
-  // Kills it. How it ended, in words.
+  // Kills the process and returns a text on how it ended.
   std::string Reap();
 
  private:
@@ -47,14 +48,14 @@ class SandboxProcess {
   Status Judge(const std::map<std::string, bool>& has, const SandboxSettings& settings);
 
   std::mutex mu_;
-  pid_t pid_ = -1;  // -1: it is reaped
+  pid_t pid_ = -1;  // -1 if it is reaped
   std::string end_;
   int socket_ = -1, memory_ = -1;
-  ControlGroup group_;  // gone after the process
+  ControlGroup group_;  // destroyed after the process has ended
   std::string in_force_;
 };
 
-// What a quarter of this process's memory is, and such: the settings with nothing left to default.
+// Returns the settings with all defaults filled in, such as a quarter of this process's memory.
 SandboxSettings Complete(SandboxSettings settings);
 
 }  // namespace thalweg::distributed

@@ -12,11 +12,11 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kOwnMemory = 256 << 20;  // of its process beyond what the session's steps may hold
+constexpr uint64_t kOwnMemory = 256 << 20;  // of its process, beyond the memory of the session's steps
 
 struct Sandboxed {
   std::unique_ptr<Server> server;
-  std::shared_ptr<ClusterSession> session;  // gone before its server
+  std::shared_ptr<ClusterSession> session;  // destroyed before its server
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A session of this program whose graph runs in a sandbox: a task of its own, here, that has no other client.
+// A session of this program whose graph runs in a sandbox: it starts a task in this process that
+// has no other client.
 // Threads: any.
 #pragma once
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace thalweg::distributed {
 
-// As ClusterSession::Create, for options with `sandbox`. Errors: INVALID_ARGUMENT for a target beside it; those of SandboxProcess::Start.
+// Same as ClusterSession::Create, for options with `sandbox`. Errors: INVALID_ARGUMENT if a target
+// is given too; those of SandboxProcess::Start.
 StatusOr<std::shared_ptr<ClusterSession>> CreateSandboxed(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                           std::vector<std::string> texts);
 
