@@ -1,13 +1,16 @@
-// Checkpoints: tensors by name in files, in TensorFlow's V2 bundle format. `prefix`.index says where each tensor lies in the data files
-// (shards) `prefix`.data-NNNNN-of-MMMMM.
+// Checkpoints: tensors by name in files, in TensorFlow's V2 bundle format. `prefix`.index tells
+// where each tensor lies in the data files (shards) `prefix`.data-NNNNN-of-MMMMM.
 //
-// Saving never harms what is there. All is written under temporary names, synced, then renamed: the data files first, the index last, and
-// the rename of the index is the moment at which the new checkpoint takes the old one's place. So that the old index keeps its data until
-// then, saving over a checkpoint alternates between the names data-00000-of-00001 and data-00001-of-00002, or for n data files between
-// those of n and the second half of those of 2n: a crash at any point leaves the old checkpoint or the new one, never a mix.
+// Saving never harms an existing checkpoint. All files are written under temporary names, synced,
+// then renamed: the data files first, the index last. The rename of the index is the moment at
+// which the new checkpoint replaces the old one. The old index needs its data until then, so saves
+// over a checkpoint alternate between the names data-00000-of-00001 and data-00001-of-00002, or,
+// for n data files, between those of n and the second half of those of 2n. A crash at any point
+// leaves the old checkpoint or the new one, never a mix.
 //
-// Threads: one writer by one thread at a time; several writers may save under one prefix, the last wins. A reader's calls from any
-// thread; it keeps its files open, so a save under the same prefix does not disturb it.
+// Threads: a writer by one thread at a time; several writers may save under one prefix, the last
+// wins. Any thread may call a reader. A reader keeps its files open, so a save under the same
+// prefix does not disturb it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,35 +26,39 @@
 
 namespace thalweg {
 
-constexpr int32_t kMostDataFiles = 1000;  // that a save may have
+constexpr int32_t kMostDataFiles = 1000;  // limit for one save
 
 class CheckpointWriter {
  public:
-  // Starts the data files, `shards` of them, under temporary names beside the final ones; their folder must exist.
+  // Creates `shards` data files under temporary names beside the final ones; their folder must
+  // exist.
   static StatusOr<std::unique_ptr<CheckpointWriter>> Create(std::string_view prefix, FileSystem& files = LocalFiles(), int32_t shards = 1);
   // Removes the temporary files unless Commit succeeded.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Writes the tensor, which is in host memory and dense, into the data file that is smallest so far. In any order; no name twice. After a
-  // failed write nothing can be added or committed. Errors: INVALID_ARGUMENT for an empty name and such, ALREADY_EXISTS, UNIMPLEMENTED
-  // for resources and variants, and the file system's.
+  // Writes the tensor, which is dense and in host memory, to the data file that is smallest so far.
+  // Any order of names; no name twice. After a failed write nothing can be added or committed.
+  // Errors: INVALID_ARGUMENT for an invalid name, such as an empty one; ALREADY_EXISTS;
+  // UNIMPLEMENTED for resources and variants; those of the file system.
   Status Add(std::string_view name, const tw_view& value);
-  // Writes a piece of the tensor of that name and shape `whole`; the others may be in other checkpoints, to be merged. A piece that is
-  // the whole is Add. Errors: as Add, and INVALID_ARGUMENT where piece, value and what was added before do not fit.
+  // Writes a piece of the tensor of that name and shape `whole`; the other pieces may be in other
+  // checkpoints, to be merged. A piece that covers the whole tensor is written as by Add. Errors:
+  // those of Add, and INVALID_ARGUMENT if piece, value and earlier pieces do not fit each other.
   Status AddPiece(std::string_view name, const Shape& whole, const CheckpointPiece& piece, const tw_view& value);
   // Bytes of all data files so far.
   uint64_t bytes() const;
-  // Publishes. On failure the checkpoint that was there is whole, and nothing of this one is left; only where the very last sync of the
-  // folder fails the new one is in place, not certain to survive a power failure. Once.
+  // Publishes the checkpoint. On failure the previous checkpoint is whole, and no file of this one
+  // remains. Only if the very last sync of the folder fails is the new one in place without being
+  // certain to survive a power failure. REQUIRES: called once.
   Status Commit();
 
  private:
   struct Shard {
-    std::string temporary, buffer;  // small tensors are written together
+    std::string temporary, buffer;  // buffer: small tensors are written together
     std::unique_ptr<WritableFile> file;
-    uint64_t written = 0;  // including what is in the buffer
+    uint64_t written = 0;  // including the bytes in the buffer
   };
   CheckpointWriter(std::string prefix, FileSystem& files) : prefix_(std::move(prefix)), files_(files) {}
   Status CheckName(std::string_view name) const;
@@ -63,37 +70,40 @@ class CheckpointWriter {
   FileSystem& files_;
   std::vector<Shard> shards_;
   std::map<std::string, CheckpointEntry, std::less<>> entries_;
-  Status failure_;  // of a write: the files are then of no use
+  Status failure_;  // of a write: the files are then unusable
   bool spent_ = false;
 };
 
-// Makes one checkpoint of several, in their order: their data files become shards of `prefix` and their indexes go away; no bytes are
-// copied, so all must be in one file system. Pieces of one tensor come together. remove_folders: also the folders that held the parts,
-// where that leaves them empty. Errors: NOT_FOUND, DATA_LOSS; INVALID_ARGUMENT for none, for a tensor that two of them have whole, or
-// with different types or shapes; whatever the file system says. The checkpoint that was at `prefix` is then whole.
+// Merges several checkpoints into one, in their order: their data files become shards of `prefix`
+// and their indexes are removed. No bytes are copied, so all must be in one file system. Pieces of
+// one tensor are combined. remove_folders: also removes the folders of the parts if they are then
+// empty. Errors: NOT_FOUND, DATA_LOSS; INVALID_ARGUMENT for no parts, for a tensor that two parts
+// have whole, or with different types or shapes; those of the file system. After an error the
+// previous checkpoint at `prefix` is whole.
 Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string& prefix, bool remove_folders,
                         FileSystem& files = LocalFiles());
 
 class CheckpointReader {
  public:
-  // Reads the index, opens the shards it needs and checks every entry against them; no two entries have a byte in common. NOT_FOUND without
-  // an index; DATA_LOSS and others as ReadCheckpointIndex, naming file and tensor.
+  // Reads the index, opens the shards that it names and checks every entry against them; no two
+  // entries share a byte. Errors: NOT_FOUND without an index; DATA_LOSS and others as
+  // ReadCheckpointIndex, naming file and tensor.
   static StatusOr<std::unique_ptr<CheckpointReader>> Open(std::string_view prefix, FileSystem& files = LocalFiles());
 
   // Tensors by name, without the pieces of partitioned ones.
   std::vector<const CheckpointEntry*> entries() const;
-  const CheckpointEntry* Find(std::string_view name) const;  // NULL: none
-  // That the tensor takes in the files, all its pieces together.
+  const CheckpointEntry* Find(std::string_view name) const;  // NULL if there is none
+  // Bytes of the tensor in the files, all its pieces together.
   uint64_t BytesOf(const CheckpointEntry& entry) const;
-  // The tensor in host memory, checksum verified; a partitioned one is put together. Errors: NOT_FOUND; DATA_LOSS; UNIMPLEMENTED for
-  // types that this runtime cannot hold.
+  // Returns the tensor in host memory, with its checksum verified; a partitioned tensor is
+  // assembled. Errors: NOT_FOUND; DATA_LOSS; UNIMPLEMENTED for types that this runtime cannot hold.
   StatusOr<Tensor> Read(std::string_view name) const;
-  // A part of it, of a partitioned tensor from those pieces alone that it needs. Errors: as Read; INVALID_ARGUMENT for a part that the
-  // tensor's shape has not.
+  // Returns a part of the tensor; of a partitioned tensor it reads only the pieces that it needs.
+  // Errors: those of Read; INVALID_ARGUMENT for a part outside the tensor's shape.
   StatusOr<Tensor> ReadPart(std::string_view name, const CheckpointPiece& part) const;
-  // Reads the tensor's bytes and compares the checksum, in little memory.
+  // Reads the tensor's bytes and compares the checksum, using little memory.
   Status Verify(const CheckpointEntry& entry) const;
-  // All of them, pieces too; the first failure.
+  // Verifies all entries, pieces too; returns the first failure.
   Status VerifyAll() const;
 
  private:
@@ -106,7 +116,7 @@ class CheckpointReader {
   StatusOr<const CheckpointEntry*> FindPiece(const CheckpointEntry& e, const CheckpointPiece& piece) const;
   StatusOr<const CheckpointEntry*> FindReadable(std::string_view name) const;
   StatusOr<Tensor> ReadStrings(const CheckpointEntry& e) const;
-  std::string title(const CheckpointEntry& e) const;  // how messages name a tensor
+  std::string title(const CheckpointEntry& e) const;  // the tensor's name in messages
 
   const std::string prefix_;
   CheckpointIndex index_;

@@ -13,12 +13,12 @@ constexpr std::string_view kIndex = ".index";
 
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// `name` and a step.
+// Returns true for `name` and a step.
 bool IsNumbered(std::string_view prefix, std::string_view name) {
   return StepOfCheckpoint(prefix) >= 0 && (name.empty() || prefix.substr(0, prefix.rfind('-')) == name);
 }
 
-// What a temporary file is to become, such as "m-1.index"; "" for any other file.
+// The final name of a temporary file, such as "m-1.index"; "" for any other file.
 std::string_view TargetOf(std::string_view file) {
   constexpr std::string_view kMark = ".tmp-";
   constexpr size_t kDigits = 16;
@@ -61,14 +61,15 @@ std::string_view PartOfFile(std::string_view file) {
   return {};
 }
 
-// Where a path of the state file leads. Folders are moved: what is not where an absolute path says is looked for here.
+// Returns the checkpoint of a path in the state file. Folders may be moved: if a file is not at its
+// absolute path, it is looked up in this folder.
 std::string Resolve(const std::string& folder, const std::string& path, const std::set<std::string>& names) {
   const std::string here(LastPart(path));
   if (names.count(StrCat(here, kIndex)) || path.empty()) return StrCat(folder, "/", here);
   return IsAbsolute(path) ? path : StrCat(folder, "/", path);
 }
 
-// What other names have in the file: `state` without what is of `name`.
+// Returns the entries of other names: `state` without those of `name`.
 CheckpointState OfOthers(CheckpointState state, const std::string& name) {
   const auto is_ours = [&](std::string_view path) { return IsNumbered(LastPart(path), name); };
   const bool listed = std::any_of(state.all.begin(), state.all.end(), [&](auto& c) { return c.path == state.latest; });
@@ -79,7 +80,8 @@ CheckpointState OfOthers(CheckpointState state, const std::string& name) {
   return state;
 }
 
-// From the oldest on, each list in its own order and what was saved just now last. REQUIRES: ours is not empty.
+// Merges both lists, oldest first, each in its own order, with the one saved just now last.
+// REQUIRES: ours is not empty.
 std::vector<SavedCheckpoint> Together(const std::vector<SavedCheckpoint>& others, const std::vector<SavedCheckpoint>& ours) {
   std::vector<SavedCheckpoint> all;
   auto other = others.begin();
@@ -94,7 +96,7 @@ bool Better(const SavedCheckpoint& a, const SavedCheckpoint& b, bool smaller) {
   return smaller ? *a.metric < *b.metric : *a.metric > *b.metric;
 }
 
-// Those that have a metric, the best first, of equals the newest.
+// Returns the checkpoints that have a metric, best first; among equals the newest first.
 std::vector<const SavedCheckpoint*> ByMetric(const CheckpointState& state, bool smaller) {
   std::vector<const SavedCheckpoint*> ranked;
   for (auto it = state.all.rbegin(); it != state.all.rend(); ++it) {
@@ -129,19 +131,19 @@ StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(const std::st
 
 Status CheckpointFolder::Load() {
   RETURN_IF_ERROR(files_.MakeFolder(folder_));
-  // What another name is writing just now is nothing that a crash has left.
+  // Under the lock: files that another name is writing now were not left by a crash.
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, files_.LockFolderOf(StrCat(folder_, "/checkpoint")));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder_));
   Sweep(names);
   auto state = ReadCheckpointState(folder_, files_);
   if (!state.ok() && !absl::IsNotFound(state.status()) && !absl::IsDataLoss(state.status())) return state.status();
-  // What no file names is not ours to remove: somebody may have put it there.
+  // Unlisted checkpoints are not ours to remove: somebody may have put them there.
   if (!state.ok()) return Status();
   const std::set<std::string> there(names.begin(), names.end());
   const auto preserved = state->preserved.find(name_);
   if (preserved != state->preserved.end()) state_.last_preserved = preserved->second;
   if (state->preserved.empty()) state_.last_preserved = state->last_preserved;
-  // A crash or a failure may have kept them from being removed.
+  // A crash or a failure may have prevented their removal.
   for (const std::string& path : state->removed) {
     if (IsNumbered(path, name_) && path.find('/') == path.npos) condemned_.insert(path);
   }
@@ -152,7 +154,7 @@ Status CheckpointFolder::Load() {
   return Status();
 }
 
-// Temporaries, data that no index leads to, and parts.
+// Removes temporary files, data files without an index, and parts.
 void CheckpointFolder::Sweep(const std::vector<std::string>& names) {
   const std::set<std::string> there(names.begin(), names.end());
   for (const std::string& file : names) {
@@ -177,7 +179,7 @@ std::set<std::string> CheckpointFolder::Best() const {
   return best;
 }
 
-// Takes what the rules do not keep out of the list.
+// Removes the checkpoints that the rules do not keep from the list.
 void CheckpointFolder::Drop(double now) {
   if (keep_.last == 0) return;
   if (keep_.every_seconds > 0 && state_.last_preserved == 0) state_.last_preserved = now;
@@ -194,10 +196,10 @@ void CheckpointFolder::Drop(double now) {
     }
   }
   state_.all = std::move(kept);
-  for (const SavedCheckpoint& c : state_.all) condemned_.erase(c.path);  // a file may say both, or one name twice
+  for (const SavedCheckpoint& c : state_.all) condemned_.erase(c.path);  // a file may list a path as both, or twice
 }
 
-// Several names share the file: from reading to replacing it no other saver may come between.
+// Several names share the file, so the lock is held from reading to replacing it.
 Status CheckpointFolder::Publish() const {
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, files_.LockFolderOf(StrCat(folder_, "/checkpoint")));
   auto there = ReadCheckpointState(folder_, files_);
@@ -211,7 +213,8 @@ Status CheckpointFolder::Publish() const {
   return WriteCheckpointState(shared, folder_, files_);
 }
 
-// The index first: what has none is no checkpoint. What cannot be removed now is tried again with the next save.
+// Removes the index first: without it there is no checkpoint. If a removal fails, the next save
+// tries again.
 void CheckpointFolder::RemoveCondemned() {
   if (condemned_.empty()) return;
   auto names = files_.List(folder_);
@@ -238,7 +241,7 @@ StatusOr<uint64_t> CheckpointFolder::Save(int64_t step, std::optional<double> me
   });
 }
 
-// What a save has left of its parts.
+// Removes the parts that a save left.
 void CheckpointFolder::RemoveParts(const std::string& path) {
   auto names = files_.List(folder_);
   if (!names.ok()) return;
@@ -301,7 +304,7 @@ StatusOr<std::vector<std::string>> FindCheckpoints(const std::string& folder, st
 }
 
 bool IsNoWholeCheckpoint(const Status& s) {
-  // INVALID_ARGUMENT: what bears the name is no file.   UNKNOWN: EIO.
+  // INVALID_ARGUMENT: the name belongs to something that is no file.   UNKNOWN: EIO.
   return absl::IsNotFound(s) || absl::IsDataLoss(s) || absl::IsInvalidArgument(s) || absl::IsUnknown(s);
 }
 

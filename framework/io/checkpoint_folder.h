@@ -1,11 +1,14 @@
-// A folder of checkpoints `name`-`step`: which are kept, which is the latest, and what to fall back to when that is damaged. Several names
-// may share a folder and its file "checkpoint": each keeps and removes its own, and leaves the others' lines as they are.
+// CheckpointFolder: a folder of checkpoints `name`-`step`. It decides which are kept, which is the
+// latest, and which to fall back to when that one is damaged. Several names may share a folder and
+// its file "checkpoint": each keeps and removes its own checkpoints, and leaves the others' lines
+// unchanged.
 //
-// A save writes the checkpoint, then the file "checkpoint" that names it (checkpoint_state.h), then removes what is not kept any more: a
-// crash at any point leaves a folder whose latest checkpoint is whole, the old one or the new one.
+// A save writes the checkpoint, then the file "checkpoint" that names it (checkpoint_state.h), then
+// removes the checkpoints that are no longer kept. A crash at any point leaves a folder whose
+// latest checkpoint is whole, the old one or the new one.
 //
-// Threads: a CheckpointFolder by one thread at a time, one in a folder and name at a time. Looking for checkpoints: any. All block on
-// files.
+// Threads: a CheckpointFolder by one thread at a time, and one per folder and name at a time.
+// Finding checkpoints: any. All calls block on files.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,37 +26,41 @@ namespace thalweg {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// Part k of n of a checkpoint that several processes write: a checkpoint of its own beside it, until they are merged.
+// Part k of n of a checkpoint that several processes write: a checkpoint of its own beside it,
+// until the parts are merged.
 std::string CheckpointPart(std::string_view prefix, size_t k, size_t n);
 
-// What stays when a checkpoint is added; all rules hold at once.
+// The checkpoints that stay when one is added; all rules hold at once.
 struct CheckpointKeep {
-  uint32_t last = 5;               // the newest; 0: all
-  uint32_t best = 0;               // those of the best metric
+  uint32_t last = 5;               // the newest; 0 means all
+  uint32_t best = 0;               // the best by metric
   bool smaller_is_better = false;  // such as a loss
-  double every_seconds = 0;        // one of those that would go, for good, this often; 0: none
+  double every_seconds = 0;        // at most once in so many seconds, keeps a checkpoint for good that would be removed; 0 means never
 };
 
 class CheckpointFolder {
  public:
-  // Makes the folder where it is missing, reads which checkpoints of that name its file names, the only ones that are ever removed, and
-  // removes what crashes have left.
-  // Errors: INVALID_ARGUMENT for a name with a slash; the file system's.
+  // Makes the folder if it is missing, reads the checkpoints of that name that its file lists (only
+  // these are ever removed), and removes files that crashes left.
+  // Errors: INVALID_ARGUMENT for a name with a slash; those of the file system.
   static StatusOr<std::unique_ptr<CheckpointFolder>> Open(const std::string& folder, const std::string& name, const CheckpointKeep& keep,
                                                           FileSystem& files = LocalFiles());
 
-  // Saves `values` as `name`-`step` in that many data files. A step that is there already is replaced. metric: what it is worth, where that
-  // is known. now: seconds since 1970. Answers the bytes written. Errors: as CheckpointWriter; what the folder named as its latest before
-  // is whole. Where the checkpoint itself was written but the folder could not be told, the next save does.
+  // Saves `values` as `name`-`step` in `shards` data files. An existing checkpoint of that step is
+  // replaced. metric: the quality of the checkpoint, if known. now: seconds since 1970. Returns the
+  // bytes written. Errors: those of CheckpointWriter; the checkpoint that the folder named as its
+  // latest before is then whole. If the checkpoint was written but the file "checkpoint" was not
+  // updated, the next save updates it.
   StatusOr<uint64_t> Save(int64_t step, std::optional<double> metric, double now, const NamedTensors& values, int32_t shards = 1);
-  // The same where others write the files: `write` makes a whole checkpoint under the prefix, may put parts (CheckpointPart) beside it
-  // meanwhile, and answers the bytes. Parts that a failure leaves are removed, those that a crash leaves when the folder is opened again.
+  // Saves through `write`, which makes a whole checkpoint under the prefix, may put parts
+  // (CheckpointPart) beside it meanwhile, and returns the bytes. Parts left by a failure are
+  // removed at once, parts left by a crash when the folder is opened again.
   using Writer = std::function<StatusOr<uint64_t>(const std::string& prefix)>;
   StatusOr<uint64_t> SaveBy(int64_t step, std::optional<double> metric, double now, const Writer& write);
 
   const std::string& folder() const { return folder_; }
   const std::string& name() const { return name_; }
-  const CheckpointState& state() const { return state_; }  // what is of this name
+  const CheckpointState& state() const { return state_; }  // the entries of this name
 
  private:
   CheckpointFolder(std::string folder, std::string name, const CheckpointKeep& keep, FileSystem& files)
@@ -71,24 +78,27 @@ class CheckpointFolder {
   const CheckpointKeep keep_;
   FileSystem& files_;
   CheckpointState state_;
-  std::set<std::string> condemned_;  // to be removed once the folder does not name them any more
+  std::set<std::string> condemned_;  // to be removed once the folder no longer names them
 };
 
-// The step of a prefix that ends in -`step`; -1: it does not.
+// Returns the step of a prefix that ends in -`step`; -1 for other prefixes.
 int64_t StepOfCheckpoint(std::string_view prefix);
 
-// Prefixes of the checkpoints of a folder, those to try first in front: what the file "checkpoint" names as the latest, the others that it
-// names from the newest on, then those that only lie there, by step. name: only `name`-`step`, and `name` where the file names that; "":
-// any that end in a step, and all that the file names. notes: gets a line about each thing that was not as it should be. Nothing is known
-// yet about whether they are whole. Errors: where the folder cannot be listed.
+// Returns the prefixes of the checkpoints of a folder, in the order in which to try them: the
+// latest according to the file "checkpoint", the others that the file lists, newest first, then
+// unlisted ones, by step. name: only `name`-`step`, and `name` if the file lists it; "" means all
+// that end in a step, and all that the file lists. notes: receives a line about each irregularity.
+// The checkpoints are not checked for damage. Errors: the folder cannot be listed.
 StatusOr<std::vector<std::string>> FindCheckpoints(const std::string& folder, std::string_view name, FileSystem& files,
                                                    std::vector<std::string>* notes);
 
-// What opening or reading a checkpoint said means that it is missing or damaged, so that another may take its place; not that the
-// machine lacks something, or that it may not be read here.
+// Returns true if an error of opening or reading a checkpoint means that it is missing or damaged,
+// so that another may take its place; false if the machine lacks a resource, or the checkpoint may
+// not be read here.
 bool IsNoWholeCheckpoint(const Status& status);
 
-// The prefix of the best by metric among those `name`-`step` that the folder names. NOT_FOUND where none has one.
+// Returns the prefix of the best checkpoint by metric among those `name`-`step` that the folder
+// lists. NOT_FOUND if none has a metric.
 StatusOr<std::string> BestCheckpoint(const std::string& folder, std::string_view name, bool smaller_is_better, FileSystem& files);
 
 }  // namespace thalweg

@@ -21,9 +21,9 @@
 namespace thalweg {
 namespace {
 
-constexpr int32_t kVersion = 1;         // of the format, as reader and as writer
+constexpr int32_t kVersion = 1;         // of the format, for reader and writer
 constexpr int32_t kMostShards = 99999;  // five digits in the file name
-constexpr uint64_t kFooterBytes = 48;   // two block handles, padding, eight bytes that say "table"
+constexpr uint64_t kFooterBytes = 48;   // two block handles, padding, eight magic bytes of a table
 constexpr uint64_t kBlockTrailer = 5;   // compression, checksum
 constexpr unsigned char kMagic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
 // Neighbouring keys share prefixes in the file, so a small file can claim many long ones.
@@ -31,15 +31,17 @@ constexpr uint64_t kKeyBytesPerFileByte = 8, kFreeKeyBytes = 32u << 20;
 constexpr size_t kMostEntryBytes = 4u << 20;
 // So can a compressed block, by a factor of twenty.
 constexpr uint64_t kUnfoldedPerFileByte = 8, kFreeUnfolded = 32u << 20;
-constexpr char kSnappy = 1;  // the kind of compression that stands behind a block
+constexpr char kSnappy = 1;  // the compression kind in the trailer of a block
 
-// How LevelDB reads. It knows nothing of our statuses, so the first failure is kept here.
-// An honest file has each byte in one block, which is read once; one block under many names would be unfolded again and again.
+// The file as LevelDB reads it. LevelDB does not know our statuses, so the first failure is kept
+// here.
+// An intact file has each byte in one block, which is read once; a block under many names would be
+// decompressed again and again.
 class TableSource final : public leveldb::RandomAccessFile {
  public:
   explicit TableSource(const ReadableFile& file) : file_(file) {}
   leveldb::Status Read(uint64_t offset, size_t n, leveldb::Slice* result, char* scratch) const override {
-    // It goes on to the next block after a failure, and does not have to.
+    // LevelDB continues with the next block after a failure, which is useless here.
     if (!failure_.ok()) return leveldb::Status::IOError("see failure()");
     // Short answers are legal: LevelDB reports the block as truncated.
     const uint64_t size = file_.size();
@@ -56,7 +58,8 @@ class TableSource final : public leveldb::RandomAccessFile {
   const Status& failure() const { return failure_; }
 
  private:
-  // What is read, and what blocks say that they unfold to: LevelDB allocates that before it looks at the rest.
+  // Counts the bytes read, and the claimed sizes of decompressed blocks: LevelDB allocates that
+  // much before it checks the rest.
   Status Count(uint64_t offset, std::string_view block) const {
     read_ += block.size();
     if (read_ > file_.size() + kFooterBytes) return DataLoss("is damaged: it has the same block in more than one place");
@@ -93,7 +96,8 @@ class TableSink final : public leveldb::WritableFile {
   Status failure_;
 };
 
-// The footer has no checksum, and LevelDB allocates what its handles claim before it reads.
+// The footer has no checksum, and LevelDB allocates the sizes that its handles claim before it
+// reads.
 Status CheckFooter(const ReadableFile& file) {
   if (file.size() < kFooterBytes) return DataLoss("is torn or no index: ", file.size(), " bytes are fewer than a table's footer has");
   unsigned char footer[kFooterBytes];
@@ -191,7 +195,7 @@ Status ParseEntry(std::string_view bytes, int32_t shards, CheckpointEntry* e) {
 
 std::string_view AsView(const leveldb::Slice& s) { return {s.data(), s.size()}; }
 
-// Errors as LevelDB words them; ours, if the file itself failed, come first.
+// Errors in LevelDB's words; if the file itself failed, its error takes precedence.
 Status TableError(const TableSource& source, const leveldb::Status& s) {
   if (!source.failure().ok()) return source.failure();
   return DataLoss("is damaged: ", s.ToString());
@@ -223,14 +227,15 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
     if (key_bytes > kKeyBytesPerFileByte * file.size() + kFreeKeyBytes) {
       return DataLoss("is damaged: its names take more than ", key_bytes, " bytes, which no honest file of ", file.size(), " bytes has");
     }
-    // Keys of pieces begin with one; a name that holds one cannot be asked for through C.
+    // Keys of pieces begin with a zero byte; C callers could not ask for a name that contains one.
     if (key.find('\0', 1) != key.npos && key[0] != '\0') return DataLoss("is damaged: the name '", Shown(key), "' holds a zero byte");
-    // The entry, which may stand in a place that has grown to twice as many, its name, and what its pieces become.
+    // Charges the entry, whose vector may have twice the capacity, its name, and its pieces.
     RETURN_IF_ERROR(index->paid->Take(2 * sizeof(CheckpointEntry) + key.size() + 8 * it->value().size()));
     CheckpointEntry e;
     e.name = key;
     Status parsed = ParseEntry(AsView(it->value()), index->shards, &e);
-    // Whatever the helper that found it calls it, a bad entry is damage: nobody can fix an argument here.
+    // Whatever the error code of the parser, a bad entry is damage: the caller has no argument to
+    // fix.
     if (!parsed.ok()) return DataLoss("tensor '", Shown(e.name), "': ", Message(parsed));
     index->entries.push_back(std::move(e));
   }
@@ -260,7 +265,7 @@ StatusOr<CheckpointIndex> ReadCheckpointIndex(const ReadableFile& file, const st
   try {
     s = ReadTable(file, &index);
   } catch (const std::bad_alloc&) {
-    // A block whose checksum is right may still claim any size.
+    // A block with a correct checksum may still claim any size.
     s = ResourceExhausted("a block of the table claims more memory than there is");
   }
   if (!s.ok()) return Prefix(s, StrCat("checkpoint index '", path, "':"));
@@ -270,7 +275,7 @@ StatusOr<CheckpointIndex> ReadCheckpointIndex(const ReadableFile& file, const st
 Status WriteCheckpointIndex(const CheckpointIndex& index, WritableFile* file) {
   TableSink sink(file);
   leveldb::Options options;
-  // As TensorFlow's writer has them: the same tensors then make the same file.
+  // Same options as TensorFlow's writer, so that the same tensors make the same file.
   options.compression = leveldb::kNoCompression;
   options.block_size = 256u << 10;
   leveldb::TableBuilder table(options, &sink);

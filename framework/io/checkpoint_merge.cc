@@ -8,13 +8,13 @@
 namespace thalweg {
 namespace {
 
-// What the merged checkpoint will be.
+// The contents of the merged checkpoint.
 struct Merged {
   std::map<std::string, CheckpointEntry> entries;
   std::vector<std::string> data;  // in the order of the shards
-  std::vector<std::string> rest;  // files of the parts that the new checkpoint has no use for
+  std::vector<std::string> rest;  // files of the parts that the new checkpoint does not use
 
-  // Pieces of one tensor come together; everything else stands once.
+  // Combines pieces of one tensor; every other tensor may occur once.
   Status Add(CheckpointEntry e, const std::string& part) {
     auto [it, is_new] = entries.emplace(e.name, e);
     if (is_new) return Status();
@@ -33,12 +33,12 @@ Status AddPart(const std::string& part, const std::string& prefix, FileSystem& f
   const std::string path = IndexPath(part);
   auto file = files.Open(path);
   if (!file.ok() && part != prefix) return Prefix(file.status(), OfCheckpoint(part));
-  // The index of the whole under another name would be removed as a part's.
+  // If an index of the whole had another name, it would be removed as a part's.
   const StatusOr<bool> same = part == prefix ? true : (*file)->IsAt(IndexPath(prefix));
   if (!same.ok()) return same.status();
   if (*same) return InvalidArgument(OfCheckpoint(prefix), " it is one of the parts itself, '", part, "'; merge them to another prefix");
   ASSIGN_OR_RETURN(CheckpointIndex index, ReadCheckpointIndex(**file, path));
-  std::map<int32_t, int32_t> shards;  // its own numbers to ours
+  std::map<int32_t, int32_t> shards;  // the part's numbers to the merged ones
   for (CheckpointEntry& e : index.entries) {
     if (e.pieces.empty()) {
       auto [it, is_new] = shards.emplace(e.shard, int32_t(merged->data.size()));
@@ -66,7 +66,7 @@ Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string
   for (auto& [name, entry] : merged.entries) index.entries.push_back(entry);
   bool published;
   RETURN_IF_ERROR(Prefix(PublishCheckpoint(prefix, merged.data, std::move(index), files, &published), OfCheckpoint(prefix)));
-  // What is left of the parts is of no use to anybody; a failure to remove it harms nobody.
+  // The remaining files of the parts are useless; a failure to remove them is harmless.
   for (const std::string& path : merged.rest) files.Remove(path).IgnoreError();
   if (!remove_folders) return Status();
   std::set<std::string> folders;

@@ -10,15 +10,16 @@
 namespace thalweg {
 namespace {
 
-// A count: how many bytes, then the bytes, the highest first.
+// Appends a count: the number of bytes, then the bytes, the highest first.
 void PutCount(uint64_t v, std::string* to) {
   const int n = (std::bit_width(v) + 7) / 8;
   to->push_back(char(n));
   for (int i = n - 1; i >= 0; --i) to->push_back(char(v >> (8 * i)));
 }
 
-// A signed number of n bytes in big-endian two's complement, in which the n highest bits but the sign's are flipped to say n: as many as
-// are equal to begin with. Each byte so carries 7 bits.
+// Appends a signed number of n bytes in big-endian two's complement. The n highest bits, which all
+// equal the sign, are flipped to encode n, except for the sign bit itself. So each byte carries 7
+// bits.
 void PutSigned(int64_t v, std::string* to) {
   const uint64_t magnitude = uint64_t(v < 0 ? ~v : v);
   const int n = std::bit_width(magnitude) / 7 + 1;
@@ -31,7 +32,7 @@ void PutSigned(int64_t v, std::string* to) {
   to->append(reinterpret_cast<const char*>(first), size_t(n));
 }
 
-// Text that may hold any byte, and an end that sorts before all text.
+// Appends a text that may contain any byte, and a terminator that sorts before all text.
 void PutText(std::string_view s, std::string* to) {
   for (char c : s) {
     to->push_back(c);
@@ -41,7 +42,7 @@ void PutText(std::string_view s, std::string* to) {
   to->append("\0\1", 2);
 }
 
-// Where a piece ends on axis i.
+// Returns the end of a piece on axis i.
 int64_t End(const CheckpointPiece& p, size_t i, const Shape& whole) {
   return p.sizes[i] < 0 ? whole.dim(int32_t(i)) : p.starts[i] + p.sizes[i];
 }
@@ -51,7 +52,7 @@ StatusOr<int64_t> CountOf(const CheckpointPiece& piece, const Shape& whole) {
   return CountElements(shape.dims().data(), shape.rank());
 }
 
-// The number of the element at `at` of the tensor in a dense tensor that holds `box`.
+// Returns the index of the tensor's element `at` in a dense tensor that holds `box`.
 uint64_t ElementAt(const std::vector<int64_t>& at, const CheckpointPiece& box, const Shape& whole) {
   uint64_t element = 0;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -60,7 +61,7 @@ uint64_t ElementAt(const std::vector<int64_t>& at, const CheckpointPiece& box, c
   return element;
 }
 
-// Moves `at` to the next row of the box; false after the last.
+// Moves `at` to the next row of the box; returns false after the last.
 bool NextRow(const CheckpointPiece& box, std::vector<int64_t>* at) {
   for (size_t i = at->size(); i-- > 1;) {
     int64_t& place = (*at)[i - 1];
@@ -131,7 +132,7 @@ bool Intersect(const CheckpointPiece& a, const CheckpointPiece& b, const Shape& 
 }
 
 Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const CheckpointPiece& part, const Shape& whole) {
-  constexpr size_t kMost = 4096;  // every pair is looked at
+  constexpr size_t kMost = 4096;  // every pair is compared
   if (pieces.size() > kMost) return Unimplemented("it has ", pieces.size(), " pieces; at most ", kMost, " can be put together");
   int64_t sum = 0;
   CheckpointPiece common;
@@ -151,7 +152,7 @@ Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const CheckpointP
 Status CopyCommon(const Tensor& from, const CheckpointPiece& from_box, const CheckpointPiece& to_box, const Shape& whole, Tensor* to) {
   CheckpointPiece common;
   if (!Intersect(from_box, to_box, whole, &common)) return Status();
-  std::vector<int64_t> at = common.starts;  // in the whole tensor; the last axis goes as a run
+  std::vector<int64_t> at = common.starts;  // in the whole tensor; the last axis is copied as a run
   const uint64_t run = at.empty() ? 1 : uint64_t(common.sizes.back());
   do {
     RETURN_IF_ERROR(CopyRun(from, ElementAt(at, from_box, whole), to, ElementAt(at, to_box, whole), run));

@@ -6,16 +6,16 @@
 namespace thalweg {
 namespace {
 
-// For files that nobody refers to: a failure to remove one takes nothing from anybody.
+// Removes an unreferenced file: a failure to remove it is harmless.
 void RemoveQuietly(const std::string& path, FileSystem& files) { files.Remove(path).IgnoreError(); }
 
-// What the checkpoint that is there has, without shards where there is none or a damaged one.
+// Returns the index of the existing checkpoint; without shards if there is none or it is damaged.
 StatusOr<CheckpointIndex> OldIndex(const std::string& path, FileSystem& files) {
   CheckpointIndex none;
   none.shards = 0;
   auto file = files.Open(path);
   if (absl::IsNotFound(file.status())) return none;
-  if (!file.ok()) return file.status();  // there may be a good checkpoint that we cannot see right now
+  if (!file.ok()) return file.status();  // there may be a good checkpoint that cannot be read right now
   auto index = ReadCheckpointIndex(**file, path);
   return absl::IsDataLoss(index.status()) ? none : index;
 }
@@ -29,7 +29,8 @@ Status WriteIndex(const CheckpointIndex& index, const std::string& path, FileSys
   return s;
 }
 
-// The two sets of names that n data files take in turn. An index is never without its data, because the old one's are in the other set.
+// The two sets of names that n data files use alternately. An index is never without its data,
+// because the old index's data are in the other set.
 struct ShardNames {
   std::string prefix;
   int32_t n, first, total;
@@ -41,7 +42,7 @@ struct ShardNames {
   std::string OtherPath(int32_t i) const { return first == 0 ? ShardPath(prefix, n + i, 2 * n) : ShardPath(prefix, i, n); }
 };
 
-// Gives the data files their names; on failure none of them.
+// Renames the data files to their final names; on failure none of them.
 Status RenameData(const std::vector<std::string>& data, const ShardNames& names, FileSystem& files) {
   Status s;
   int32_t done = 0;
@@ -60,7 +61,7 @@ Status PublishCheckpoint(const std::string& prefix, const std::vector<std::strin
                          bool* published) {
   *published = false;
   const std::string path = IndexPath(prefix), temporary = TemporaryName(prefix, "index");
-  // From here to the end no other saver may come between.
+  // No other saver may come between from here to the end.
   ASSIGN_OR_RETURN(std::unique_ptr<FolderLock> lock, files.LockFolderOf(path));
   ASSIGN_OR_RETURN(const CheckpointIndex old, OldIndex(path, files));
   const ShardNames names(prefix, int32_t(data.size()), old.shards);
@@ -78,7 +79,7 @@ Status PublishCheckpoint(const std::string& prefix, const std::vector<std::strin
     return s;
   }
   *published = true;
-  // The old data stays until the new index is certain to survive.
+  // The old data stay until the new index is certain to survive.
   RETURN_IF_ERROR(files.SyncFolderOf(path));
   std::set<std::string> stale;
   for (const CheckpointEntry& e : old.entries) stale.insert(ShardPath(prefix, e.shard, old.shards));

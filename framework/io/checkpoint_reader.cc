@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-// In host memory; whoever reads pays for it.
+// Makes a tensor in host memory, charged to the payer of this thread.
 StatusOr<Tensor> MakePaid(uint32_t dtype, const Shape& shape) {
   return Tensor::Make(dtype, shape.dims().data(), shape.rank(), nullptr, PayerOfThread());
 }
@@ -36,8 +36,8 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_v
   constexpr int kAttempts = 20;
   const std::string index_path = IndexPath(prefix);
   Status s;
-  // A save in between may have taken or replaced the data files of the index that we read. Where the index is still the same once they
-  // are open, they are its own.
+  // A concurrent save may have removed or replaced the data files of the index that was read. If
+  // the index is still the same once the data files are open, they belong to it.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto index_file = files.Open(index_path);
     if (absl::IsNotFound(index_file.status())) {
@@ -79,7 +79,7 @@ Status CheckpointReader::OpenShards(FileSystem& files) {
   return CheckExtents();
 }
 
-// One file under the names of many shards would be read as often.
+// If one file had the names of many shards, it would be read as many times.
 Status CheckpointReader::CheckShards() const {
   std::map<std::string, int32_t> known;
   for (const auto& [i, shard] : shards_) {
@@ -92,7 +92,7 @@ Status CheckpointReader::CheckShards() const {
   return Status();
 }
 
-// What the tensors take is so never more than the files hold.
+// Checks that no two tensors share bytes, so tensors never take more bytes than the files hold.
 Status CheckpointReader::CheckExtents() const {
   std::vector<const CheckpointEntry*> all;
   for (const CheckpointEntry& e : index_.entries) {
@@ -144,7 +144,8 @@ StatusOr<Tensor> CheckpointReader::ReadStrings(const CheckpointEntry& e) const {
 }
 
 StatusOr<Tensor> CheckpointReader::ReadWhole(const CheckpointEntry& e) const {
-  // The index was checked: e.size is what type and shape need, and the shard has that many bytes.
+  // The index was checked: e.size is the size that type and shape need, and the shard has that many
+  // bytes.
   ASSIGN_OR_RETURN(Tensor t, MakePaid(e.dtype, e.shape));
   char* to = static_cast<char*>(t.data());
   uint32_t crc = 0;
@@ -154,7 +155,7 @@ StatusOr<Tensor> CheckpointReader::ReadWhole(const CheckpointEntry& e) const {
     crc = ExtendCrc32c(crc, to + done, n);
   }
   RETURN_IF_ERROR(CheckCrc(e, crc));
-  // A checksum says that the bytes are as they were written, not that they make sense.
+  // A checksum proves that the bytes are as written, not that they are valid elements.
   if (Status s = CheckElements(t); !s.ok()) return DataLoss(Message(s));
   return t;
 }
@@ -229,7 +230,7 @@ Status CheckpointReader::Verify(const CheckpointEntry& e) const {
     }
     return Status();
   }
-  // The checksums of these do not run over the bytes as they lie there.
+  // The checksums of these types do not cover the bytes as stored.
   if (e.dtype == TW_VARIANT) return Unimplemented(title(e), " variants cannot be verified");
   if (e.dtype == TW_STRING) {
     auto t = ReadStrings(e);

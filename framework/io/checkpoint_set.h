@@ -1,4 +1,5 @@
-// The optional set "checkpoint" of the host table: plugin/checkpoint.h over CheckpointWriter and CheckpointReader.
+// The optional set "checkpoint" of the host table: plugin/checkpoint.h, implemented by
+// CheckpointWriter and CheckpointReader.
 #pragma once
 #include "thalweg/plugin/checkpoint.h"
 

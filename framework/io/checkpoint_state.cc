@@ -26,7 +26,7 @@ void PutText(std::string_view field, std::string_view value, std::string* to) {
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool IsWord(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Protocol Buffers' text format, as far as a message of texts and numbers needs it.
+// A parser for Protocol Buffers' text format, restricted to a message of texts and numbers.
 class Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
@@ -66,7 +66,7 @@ class Parser {
   void SkipBlanks() {
     while (!rest_.empty() && IsSpace(rest_[0])) Drop(1);
   }
-  // A metric stands behind the name that it belongs to.
+  // A metric follows the name that it belongs to.
   void Comment(std::string_view comment) {
     double metric;
     std::string path;
@@ -78,7 +78,7 @@ class Parser {
       Preserved(comment.substr(kPreserved.size()));
     }
   }
-  // A time and a name.
+  // Parses a time and a name.
   void Preserved(std::string_view text) {
     const size_t space = text.find(' ');
     double time;
@@ -111,9 +111,9 @@ class Parser {
     if (field == "all_model_checkpoint_paths" && quoted) state_.all.push_back({text, 0, {}});
     if (field == "all_model_checkpoint_timestamps" && !quoted) times->push_back(number);
     if (field == "last_preserved_timestamp" && !quoted) state_.last_preserved = number;
-    return Status();  // a field that a later version has is none of ours
+    return Status();  // fields of later versions are ignored
   }
-  // Texts in a row are one. The comment behind them is left for when they are known.
+  // Adjacent texts form one text. A comment after them is parsed once they are stored.
   Status Text(std::string* out) {
     for (; !rest_.empty() && (rest_[0] == '"' || rest_[0] == '\''); SkipBlanks()) {
       size_t n = 1;

@@ -48,7 +48,7 @@ Status DecodeStrings(const void* bytes, uint64_t size, Tensor* out, uint32_t* ou
   if (stored != MaskCrc(crc)) return DataLoss("the checksum of its string lengths does not match");
   *out_crc = ExtendCrc32c(crc, p, uint64_t(end - p));
   const char* text = p + kCrcBytes;
-  // Lengths are known to be good: go through them again rather than keep them.
+  // The lengths are known to be valid; they are decoded again rather than stored.
   p = begin;
   for (uint64_t i = 0; i < n; ++i) {
     GetVarint(&p, end, &length);

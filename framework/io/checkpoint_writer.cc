@@ -28,7 +28,7 @@ Status CheckValue(const tw_view& v) {
   return Status();
 }
 
-// A data file that is being written, small appends gathered in its buffer.
+// A data file being written; small appends are collected in its buffer.
 class Sink {
  public:
   Sink(WritableFile* file, std::string* buffer, uint64_t* written) : file_(file), buffer_(buffer), written_(written) {}
@@ -47,7 +47,7 @@ class Sink {
     return Status();
   }
   Status AppendStrings(const tw_string* s, uint64_t count, uint32_t* crc) {
-    constexpr uint64_t kLongest = 10;  // of a length
+    constexpr uint64_t kLongest = 10;  // bytes of a length
     uint32_t head_crc, ignored = 0;
     PaidBytes paid;
     RETURN_IF_ERROR(paid.Take(kLongest * count));
@@ -93,13 +93,13 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(std::string
 
 CheckpointWriter::~CheckpointWriter() { RemoveTemporaries(); }
 
-// Nobody refers to them: a failure takes nothing from anybody.
+// Nothing refers to these files: a failure to remove them is harmless.
 void CheckpointWriter::RemoveTemporaries() {
   for (Shard& shard : shards_) {
     shard.file.reset();
     try {
       files_.Remove(shard.temporary).IgnoreError();
-    } catch (...) {  // no memory to say that it was not there
+    } catch (...) {  // no memory for the error that the file does not exist
     }
   }
   shards_.clear();
@@ -118,7 +118,7 @@ Status CheckpointWriter::CheckName(std::string_view name) const {
   return Status();
 }
 
-// Fills in where the bytes are.
+// Writes the value and sets its location in *e.
 Status CheckpointWriter::Write(std::string_view title, const tw_view& value, CheckpointEntry* e) {
   auto smallest = std::min_element(shards_.begin(), shards_.end(), [](auto& a, auto& b) { return a.written < b.written; });
   Sink sink(smallest->file.get(), &smallest->buffer, &smallest->written);

@@ -22,7 +22,8 @@ double Now() {
 
 uint64_t Nanoseconds(double seconds) { return uint64_t(std::llround(std::max(seconds, 0.0) * 1e9)); }
 
-// Whatever a callback or an allocation throws, as a status: a background thread has nobody to throw to.
+// Converts exceptions of callbacks and allocations to a status: a background thread has no caller
+// to throw to.
 template <class F>
 Status Caught(F&& body) {
   try {
@@ -52,7 +53,8 @@ Checkpointer::~Checkpointer() { Join(); }
 void Checkpointer::Join() {
   if (!writing_.joinable()) return;
   if (getpid() == process_) return writing_.join();
-  // In a child of fork there is no such thread, and waiting for it would have no end: what stands for it is left alone.
+  // In a forked child that thread does not exist, and joining it would never end, so its handle is
+  // leaked.
   static_cast<void>(new std::thread(std::move(writing_)));
 }
 
@@ -71,7 +73,7 @@ Status Checkpointer::CheckStep(int64_t step) const {
   return InvalidArgument("checkpoints in '", folder_->folder(), "': step is ", step, "; it must not be negative");
 }
 
-// Whether a save is due, and can be made now. Answers first what the background has to tell.
+// Returns whether a save is due, and can be made now. Returns a failure of the background first.
 StatusOr<bool> Checkpointer::Due(int64_t step) {
   RETURN_IF_ERROR(TakeFailure());
   RETURN_IF_ERROR(CheckStep(step));
@@ -115,7 +117,7 @@ Status Checkpointer::SaveBy(int64_t step, std::optional<double> metric, const Wr
 Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Values& values) {
   RETURN_IF_ERROR(CheckStep(step));
   const double start = clock_.steady();
-  const Status before = Wait();  // told in the end: the values of now are worth saving all the same
+  const Status before = Wait();  // returned at the end: the current values are worth saving all the same
   StartFrom(step);
   CheckpointReport report;
   report.step = step;
@@ -144,7 +146,7 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
       LeaveSignalsToTheProgram();
       const Status s =
           Caught([&] { return Write(&report, [&](double now) { return folder_->Save(step, metric, now, held, options_.shards); }); });
-      held.clear();  // the values may be written to again before anybody hears of it
+      held.clear();  // the values may be modified again before the caller learns of the end
       Caught([&] { return Finish(report, s), Status(); }).IgnoreError();
       std::lock_guard<std::mutex> lock(mu_);
       failure_ = s;

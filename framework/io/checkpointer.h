@@ -1,6 +1,7 @@
-// Saving now and then while something goes on: when a save is due, on whose time it is written, what it cost.
-// A save takes the values at once; writing them happens before the call returns or, in the background, on a thread of its own.
-// Threads: calls by one thread at a time; report() by any. `values` and `log` are called by the caller's thread and the writing one.
+// Checkpointer: saves from time to time during a run. It decides when a save is due and which
+// thread writes it, and measures its cost. A save takes the values at once, and writes them before
+// the call returns or, in the background, on a thread of its own. Threads: one caller at a time;
+// report() by any. `values` and `log` are called by the caller's thread and the writing one.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,20 +24,20 @@ struct CheckpointerOptions {
   int64_t every_steps = 0;   // 0: not by steps
   double every_seconds = 0;  // 0: not by time
   bool background = false;
-  bool skip_if_busy = false;  // in the background: a step that is due while a save is being written goes without one, instead of waiting
+  bool skip_if_busy = false;  // in the background: if a save is due while another is being written, skip it instead of waiting
 };
 
-// Seconds: since 1970, and on a clock that nobody sets.
+// Seconds: wall since 1970; steady on a clock that nobody sets.
 struct CheckpointClock {
   std::function<double()> wall, steady;
 };
 CheckpointClock SystemCheckpointClock();
 
 struct CheckpointReport {
-  int64_t step = -1;                            // of the last save that was written; -1: none yet
-  uint64_t stall_ns = 0;                        // for which that save held its caller: waiting, taking the values and, in front, writing
-  uint64_t write_ns = 0;                        // for which it was written
-  uint64_t bytes = 0;                           // of data
+  int64_t step = -1;      // of the last save that was written; -1 if none yet
+  uint64_t stall_ns = 0;  // time that this save blocked its caller: waiting, taking the values and, in the foreground, writing
+  uint64_t write_ns = 0;  // time that writing took
+  uint64_t bytes = 0;     // of data
   uint64_t saves = 0, skipped = 0, failed = 0;  // since the start
 };
 
@@ -46,27 +47,30 @@ class Checkpointer {
   using Writer = CheckpointFolder::Writer;
   using Log = std::function<void(uint32_t level, std::string_view text)>;
 
-  // Errors: INVALID_ARGUMENT for options below 0; as CheckpointFolder::Open.
+  // Errors: INVALID_ARGUMENT for negative options; those of CheckpointFolder::Open.
   static StatusOr<std::unique_ptr<Checkpointer>> Open(const std::string& folder, const std::string& name,
                                                       const CheckpointerOptions& options, Log log, FileSystem& files = LocalFiles(),
                                                       CheckpointClock clock = SystemCheckpointClock());
-  // Waits; a failure of the background that nobody has been told goes to the log alone.
+  // Waits for the writing thread. A background failure that no call has returned only goes to the
+  // log.
   ~Checkpointer();
 
-  // Saves where one is due: every_steps after the last one or more, or as many seconds. Answers whether it did. A failure in the background
-  // is the answer of the next call, whichever it is; after any failure the next save is due as if it had been none.
+  // Saves if a save is due: at least every_steps, or every_seconds, after the last one. Returns
+  // whether it saved. The next call, whichever it is, returns a failure of the background. A failed
+  // save counts as no save when the next one becomes due.
   StatusOr<bool> Step(int64_t step, std::optional<double> metric, const Values& values);
-  // Saves, due or not, after the save that is being written, if there is one; also where a failure of the background is the answer.
+  // Saves, due or not, after the save that is being written, if any; saves even if the call then
+  // returns a failure of the background.
   Status Save(int64_t step, std::optional<double> metric, const Values& values);
-  // The same where others write the files, always on the caller's time.
+  // The same, but `write` makes the files, always on the caller's thread.
   StatusOr<bool> StepBy(int64_t step, std::optional<double> metric, const Writer& write);
   Status SaveBy(int64_t step, std::optional<double> metric, const Writer& write);
-  // Until nothing is being written.
+  // Waits until no save is being written.
   Status Wait();
-  // Counts the steps to the next save from here on: after restoring.
+  // Counts the steps to the next save from `step` on, for use after restoring.
   void StartFrom(int64_t step);
   CheckpointReport report() const;
-  const CheckpointFolder& folder() const { return *folder_; }  // REQUIRES: nothing is being written
+  const CheckpointFolder& folder() const { return *folder_; }  // REQUIRES: no save is being written
 
  private:
   Checkpointer(std::unique_ptr<CheckpointFolder> folder, const CheckpointerOptions& options, Log log, CheckpointClock clock)
@@ -86,11 +90,11 @@ class Checkpointer {
   int64_t last_step_ = 0;
   double last_time_;
   std::thread writing_;
-  pid_t process_ = 0;  // in which that thread is
+  pid_t process_ = 0;  // the process of that thread
   std::atomic<bool> busy_ = false;
   mutable std::mutex mu_;
   // Guarded by mu_.
-  Status failure_;  // of the background, not yet told
+  Status failure_;  // of the background, not yet returned
   CheckpointReport report_;
 };
 

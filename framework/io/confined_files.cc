@@ -23,14 +23,14 @@ namespace {
 
 using Parts = std::vector<std::string>;
 
-constexpr int kPass = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;  // a folder on the way
+constexpr int kPass = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;  // flags for a folder on the way
 
 int OpenBeneath(int folder, const char* path, int flags) {
   open_how how{};
-  how.flags = uint64_t(flags & ~O_NOFOLLOW);  // a link is then ELOOP at the end of the path, too
+  how.flags = uint64_t(flags & ~O_NOFOLLOW);  // a link at the end of the path then gives ELOOP too
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   int fd = -1;
-  // EAGAIN: something was renamed meanwhile, and the kernel cannot tell where it is.
+  // EAGAIN: a concurrent rename kept the kernel from checking the path.
   for (int left = 64; left > 0; --left) {
     fd = int(::syscall(SYS_openat2, folder, path, &how, sizeof how));
     if (fd >= 0 || errno != EAGAIN) break;
@@ -76,7 +76,8 @@ class ConfinedFileSystem final : public FileSystem {
   StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
     ASSIGN_OR_RETURN(const Place at, FindFile(path));
     struct stat st;
-    // Opening a device can be felt by it, so what is no file is not opened at all; what takes its place meanwhile is found out below.
+    // Opening a device may have an effect on it, so only regular files are opened. The second check
+    // finds an entry that was replaced meanwhile.
     if (::fstatat(at.folder.get(), at.leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0) return SystemError(errno, "open", path);
     RETURN_IF_ERROR(CheckReadable(path, st));
     ASSIGN_OR_RETURN(Descriptor fd, Retry("open", path, [&] {
@@ -159,7 +160,8 @@ class ConfinedFileSystem final : public FileSystem {
     return Status();
   }
 
-  // What is left of an absolute path beneath the folder; false: nothing, it lies elsewhere.
+  // Sets *path to the rest of an absolute path beneath the folder; returns false if the path lies
+  // elsewhere.
   static bool Strip(const std::string& folder, std::string_view* path) {
     if (folder == "/") return true;
     if (path->substr(0, folder.size()) != folder) return false;
@@ -264,7 +266,7 @@ StatusOr<std::unique_ptr<FileSystem>> OpenFilesBeneath(const std::string& folder
   const std::string real = std::filesystem::canonical(folder, error).string();
   if (error) return SystemError(error.value(), "examine folder", folder);
   std::string given = WithoutSlash(std::filesystem::absolute(folder, error).lexically_normal());
-  // `..` behind a link leads elsewhere than it looks.
+  // `..` after a link leads elsewhere than the text suggests.
   if (std::filesystem::canonical(given, error).string() != real) given = real;
   // Kernels before 5.6 do not know the call, and some sandboxes forbid it.
   const Descriptor probe(walk == PathWalk::kBest ? OpenBeneath(root.get(), ".", kPass) : -1);

@@ -1,4 +1,4 @@
-// Confined files of a plugin's file system.
+// The confined file system over a plugin's file system.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-// Paths are texts here: what they lead to is the plugin's affair.
+// Paths are compared as texts here: the plugin decides where they lead.
 class BeneathFolder final : public FileSystem {
  public:
   BeneathFolder(std::string folder, FileSystem* files) : folder_(std::move(folder)), files_(*files) {}
@@ -69,7 +69,7 @@ class BeneathFolder final : public FileSystem {
     const BeneathFolder* const files_;
   };
 
-  // The path from its scheme on, without parts that mean nothing.
+  // Returns the path from its scheme on, without empty parts and `.`.
   StatusOr<std::string> Whole(const std::string& path) const {
     RETURN_IF_ERROR(CheckPath(path));
     std::string_view rest = path;

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are loaded as they lie in memory");
 
-// kTables[k][b]: what byte b does to the checksum when k more bytes follow it in the same word.
+// kTables[k][b]: the effect of byte b on the checksum when k more bytes follow it in the same word.
 constexpr auto kTables = [] {
   std::array<std::array<uint32_t, 256>, 8> t{};
   for (uint32_t b = 0; b < 256; ++b) {

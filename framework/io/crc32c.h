@@ -1,5 +1,6 @@
-// CRC32C (Castagnoli, RFC 3720), which checkpoints and event files carry, in the masked form of LevelDB: a checksum of bytes that
-// hold checksums would otherwise be weak. Uses the SSE4.2 instruction where the CPU has it.
+// CRC32C (Castagnoli, RFC 3720) of checkpoints and event files, in the masked form of LevelDB: an
+// unmasked checksum of bytes that contain checksums would be weak. Uses the SSE4.2 instruction if
+// the CPU has it.
 // Threads: any.
 #pragma once
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace thalweg {
 
-// The checksum of a followed by data, where crc is that of a; 0 to begin with.
+// Returns the checksum of a followed by data; crc is the checksum of a, 0 for an empty a.
 uint32_t ExtendCrc32c(uint32_t crc, const void* data, uint64_t n);
-// The same by tables, on every CPU: what the fast one is tested against.
+// The same by tables, on every CPU; tests compare the fast version with it.
 uint32_t ExtendCrc32cPortable(uint32_t crc, const void* data, uint64_t n);
-// What ExtendCrc32c uses here: "sse4.2" or "tables".
+// The method of ExtendCrc32c on this CPU: "sse4.2" or "tables".
 std::string_view Crc32cMethod();
 
 inline uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }

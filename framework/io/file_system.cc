@@ -20,7 +20,7 @@
 namespace thalweg {
 
 Status SystemError(int error, std::string_view verb, const std::string& path) {
-  const Status system = absl::ErrnoToStatus(error, "");  // the code that fits, and ": text"
+  const Status system = absl::ErrnoToStatus(error, "");  // the matching code, and ": text"
   std::string_view text = Message(system);
   while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.remove_prefix(1);
   return Error(system.code(), "cannot ", verb, " '", path, "': ", text, " (errno ", error, ")");
@@ -53,7 +53,7 @@ class LocalWritable final : public WritableFile {
   Status Append(const void* bytes, uint64_t n) override {
     const char* p = static_cast<const char*>(bytes);
     while (n > 0) {
-      // Linux takes no more than this at once.
+      // Linux accepts no more bytes than this in one call.
       const ssize_t done = ::write(fd_.get(), p, n < 0x7ffff000 ? n : 0x7ffff000);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return SystemError(errno, "write", path_);
@@ -71,7 +71,8 @@ class LocalWritable final : public WritableFile {
   }
   Status Close() override {
     const int fd = fd_.release();
-    // Linux has closed it even where it answers EINTR; a second try could hit somebody else's file.
+    // Linux has closed the descriptor even if it returns EINTR; a second close could hit another
+    // thread's file.
     if (fd >= 0 && ::close(fd) < 0 && errno != EINTR) return SystemError(errno, "close", path_);
     return Status();
   }
@@ -124,7 +125,8 @@ class LocalReadable final : public ReadableFile {
 class LocalLock final : public FolderLock {
  public:
   explicit LocalLock(Descriptor fd) : fd_(std::move(fd)) {}
-  // Closing alone would leave it to a child that was forked meanwhile and has the descriptor, too.
+  // Closing alone would leave the lock to a child that was forked meanwhile and also has the
+  // descriptor.
   ~LocalLock() override { ::flock(fd_.get(), LOCK_UN); }
 
  private:
@@ -171,7 +173,7 @@ class LocalFileSystem final : public FileSystem {
     struct stat st;
     if (::mkdir(folder.c_str(), 0777) == 0) return SyncFolderOf(folder.substr(0, folder.find_last_not_of('/') + 1));
     const int error = errno;
-    // A link to a folder is one, too.
+    // A link to a folder counts as a folder.
     if (error == EEXIST && ::stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return Status();
     return SystemError(error, "make folder", folder);
   }
@@ -212,7 +214,7 @@ Status SyncFolder(const Descriptor& folder, const std::string& path) {
   do {
     r = ::fsync(folder.get());
   } while (r < 0 && errno == EINTR);
-  // Network file systems that cannot do this to a folder answer EINVAL; they order names themselves.
+  // Network file systems that cannot sync a folder return EINVAL; they order names themselves.
   return r < 0 && errno != EINVAL ? SystemError(errno, "sync folder", path) : Status();
 }
 
@@ -221,7 +223,8 @@ StatusOr<std::unique_ptr<FolderLock>> LockFolder(Descriptor folder, const std::s
   constexpr auto kPatience = std::chrono::seconds(30);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (::flock(folder.get(), LOCK_EX | LOCK_NB) < 0) {
-    // Where a file system has no locks, savers of the same prefix must not run at once; all else works.
+    // If the file system has no locks, savers of the same prefix must not run at once; all else
+    // works.
     if (errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) break;
     if (errno != EWOULDBLOCK && errno != EINTR) return SystemError(errno, "lock folder", path);
     if (std::chrono::steady_clock::now() > deadline) {

@@ -1,5 +1,6 @@
-// Files as checkpoints need them, behind an interface so that tests can make any call fail. LocalFiles() is the machine's own.
-// Errors name the path and carry the system's text and number.
+// FileSystem: the file operations that checkpoints need, as an interface, so that tests can make
+// any call fail. LocalFiles() is the machine's own. Errors name the path and carry the system's
+// text and number.
 // Threads: a FileSystem and ReadAt any; writing to one file one at a time. Every call may block.
 #pragma once
 #include <cstdint>
@@ -14,9 +15,10 @@ namespace thalweg {
 
 class WritableFile {
  public:
-  virtual ~WritableFile() = default;  // closes; an error is lost then, so Close first where it matters
+  virtual ~WritableFile() = default;  // closes; drops an error, so call Close first if errors matter
   virtual Status Append(const void* bytes, uint64_t n) = 0;
-  // When it returns, what was appended survives a power failure (the file's name may not: see SyncFolderOf).
+  // When it returns, the appended bytes survive a power failure (the file's name may not: see
+  // SyncFolderOf).
   virtual Status Sync() = 0;
   virtual Status Close() = 0;
 };
@@ -24,17 +26,18 @@ class WritableFile {
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
-  // Bytes it had when it was opened.
+  // Bytes that the file had when it was opened.
   virtual uint64_t size() const = 0;
-  // Exactly n bytes; DATA_LOSS if the file ends before.
+  // Reads exactly n bytes; DATA_LOSS if the file ends before.
   virtual Status ReadAt(uint64_t offset, void* to, uint64_t n) const = 0;
-  // The path still leads to this file: it was not replaced or removed since.
+  // Returns true if the path still leads to this file: it was neither replaced nor removed.
   virtual StatusOr<bool> IsAt(const std::string& path) const = 0;
-  // The same for all that were opened of one file, whatever its names, and for no two files; "": cannot be told.
+  // Equal for all objects opened of one file, under whatever names, and different for two files; ""
+  // if unknown.
   virtual std::string identity() const { return {}; }
 };
 
-// Held as long as it lives.
+// Locks a folder for as long as the object lives.
 class FolderLock {
  public:
   virtual ~FolderLock() = default;
@@ -43,32 +46,35 @@ class FolderLock {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  // A new file; ALREADY_EXISTS if the name is taken, also by a link.
+  // Creates a new file; ALREADY_EXISTS if the name is taken, also by a link.
   virtual StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
-  // INVALID_ARGUMENT for what is no regular file, NOT_FOUND for what is not there.
+  // INVALID_ARGUMENT if it is no regular file; NOT_FOUND if it does not exist.
   virtual StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) = 0;
-  // Replaces `to`, atomically.
+  // Replaces `to` atomically.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
-  // The names in a folder, in no order.
+  // Returns the names in a folder, in no order.
   virtual StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
-  // Fine where the folder is there; the one above it must be, and is synced.
+  // Succeeds if the folder exists; its parent must exist, and is synced.
   virtual Status MakeFolder(const std::string& folder) = 0;
-  // Of a folder that is empty.
+  // Removes an empty folder.
   virtual Status RemoveFolder(const std::string& folder) = 0;
-  // Names made, changed and removed in the folder that holds `path` survive a power failure.
+  // Makes names that were created, changed or removed in the folder of `path` survive a power
+  // failure.
   virtual Status SyncFolderOf(const std::string& path) = 0;
-  // Keeps other savers, in this and other processes, out of the folder that holds `path`. Waits; UNAVAILABLE after half a minute.
+  // Locks out other savers, in this and other processes, from the folder of `path`. Waits;
+  // UNAVAILABLE after half a minute.
   virtual StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string& path) = 0;
 };
 
 FileSystem& LocalFiles();
 
-// "mem" of "mem://x", which is no path of the machine's; "": it is one.
+// "mem" for "mem://x", which is no path of the machine; "" for a path of the machine.
 std::string_view SchemeOf(std::string_view path);
-// Leads to one file wherever it is used: from the root on, or with a scheme.
+// Returns true if the path leads to the same file wherever it is used: it begins at the root, or
+// has a scheme.
 bool IsAbsolute(std::string_view path);
-// The folder that holds `path`: "." where it names none.
+// Returns the folder of `path`; "." if it names none.
 std::string FolderOf(const std::string& path);
 
 }  // namespace thalweg

@@ -16,7 +16,7 @@ namespace {
 using Stream = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 int ReadAll(const Stream& stream, std::vector<std::string>* names, Status* refused) {
-  constexpr uint64_t kPiece = 64 << 10;  // an account is asked rarely
+  constexpr uint64_t kPiece = 64 << 10;  // so that the account is asked rarely
   PaidBytes paid;
   uint64_t room = 0;
   for (;;) {

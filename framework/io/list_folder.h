@@ -1,4 +1,5 @@
-// The names in a folder. std::filesystem's iterator ends the process where it finds no memory.
+// Lists the names in a folder. The iterator of std::filesystem ends the process if it runs out of
+// memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,10 +10,12 @@
 
 namespace thalweg {
 
-// Bytes that a name takes in a list, about.
+// Approximate bytes of a name in a list.
 inline uint64_t BytesOfName(const std::string& name) { return 64 + name.size(); }
-// Appends the name of everything in `folder`, in no order, without "." and "..". Answers the system's error number; 0: none. refused: not
-// NULL: who pays on this thread pays meanwhile for the names; where there are too many, ENOMEM, and *refused says for whom.
+// Appends the names of all entries of `folder`, in no order, without "." and "..". Returns the
+// system's error number; 0 if there is none. refused: if not NULL, the payer of this thread is
+// charged for the names during the call; if it has too little memory, returns ENOMEM, and *refused
+// names the payer.
 int ListFolder(const std::string& folder, std::vector<std::string>* names, Status* refused = nullptr);
 // The same for an open folder.
 int ListFolder(Descriptor folder, std::vector<std::string>* names, Status* refused = nullptr);

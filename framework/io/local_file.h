@@ -1,4 +1,5 @@
-// Files of this machine by their descriptors: what the file systems in here are made of. Threads: as file_system.h.
+// Files of this machine by their descriptors: the parts of the file systems in this folder.
+// Threads: as file_system.h.
 #pragma once
 #include <unistd.h>
 
@@ -33,17 +34,17 @@ class Descriptor {
 
 // "cannot write '/data/x': No space left on device (errno 28)".
 Status SystemError(int error, std::string_view verb, const std::string& path);
-// INVALID_ARGUMENT for one that is empty or has a NUL character in it.
+// INVALID_ARGUMENT for a path that is empty or contains a NUL character.
 Status CheckPath(const std::string& path);
-// PERMISSION_DENIED: "'x' " and why.
+// PERMISSION_DENIED: "'x' " and the reason.
 Status Denied(const std::string& path, std::string_view why);
 
-// path: for messages, and what IsAt compares with.
+// path: for messages, and for IsAt to compare.
 std::unique_ptr<WritableFile> WriteTo(Descriptor fd, std::string path);
-// INVALID_ARGUMENT for what is no regular file.
+// INVALID_ARGUMENT if it is no regular file.
 StatusOr<std::unique_ptr<ReadableFile>> ReadFrom(Descriptor fd, std::string path);
 Status SyncFolder(const Descriptor& folder, const std::string& path);
-// Waits as FileSystem::LockFolderOf says.
+// Waits as FileSystem::LockFolderOf does.
 StatusOr<std::unique_ptr<FolderLock>> LockFolder(Descriptor folder, const std::string& path);
 
 }  // namespace thalweg

@@ -16,7 +16,7 @@ namespace {
 
 using FileRole = std::shared_ptr<const FileSystemRole>;
 
-// Calls the plugin: what it throws is an answer, too, and every failure says where it comes from.
+// Calls the plugin: converts an exception to a status, and adds the origin to every failure.
 template <class F>
 Status Call(const FileSystemRole& role, std::string_view verb, std::string_view path, F&& f) {
   Status s;
@@ -72,7 +72,8 @@ class PluginReadable final : public ReadableFile {
     Status s = Call(*role_, "read", path_, [&] { return role_->def.read(role_->host, file_, offset, to, n); });
     return absl::IsOutOfRange(s) ? DataLoss(Message(s)) : s;
   }
-  // Plugins do not say which file is which: one of the same contents is as good. Only one path leads to a file.
+  // Plugins do not identify files, so a file of the same contents counts as the same one. Only one
+  // path leads to a file.
   StatusOr<bool> IsAt(const std::string& path) const override {
     if (path != path_) return false;
     auto there = PluginFiles(role_, nullptr).Open(path);
@@ -90,7 +91,7 @@ class PluginReadable final : public ReadableFile {
       const uint64_t n = std::min(size_ - at, kChunk);
       RETURN_IF_ERROR(ReadAt(at, a.data(), n));
       Status s = other.ReadAt(at, b.data(), n);
-      if (absl::IsDataLoss(s)) return false;  // it was replaced meanwhile
+      if (absl::IsDataLoss(s)) return false;  // the file was replaced meanwhile
       RETURN_IF_ERROR(s);
       if (std::memcmp(a.data(), b.data(), n) != 0) return false;
     }
@@ -166,7 +167,7 @@ StatusOr<std::unique_ptr<FolderLock>> FolderLocks::Take(const std::string& folde
     bool holds_ = false;
   };
   constexpr auto kPatience = std::chrono::seconds(30);
-  auto taken = std::make_unique<Lock>(held_, folder);  // outside of the mutex, which it takes when it ends
+  auto taken = std::make_unique<Lock>(held_, folder);  // outside the mutex, which the lock's destructor takes
   std::unique_lock lock(held_->mu);
   if (!held_->freed.wait_for(lock, kPatience, [&] { return !held_->folders.count(folder); })) {
     return Error(absl::StatusCode::kUnavailable, "folder '", Shown(folder), "' is locked by another save; try again when that is over");

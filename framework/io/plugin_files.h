@@ -1,4 +1,4 @@
-// The file system that a plugin brings, as a FileSystem.
+// A FileSystem over the file system of a plugin.
 // Errors name the path, the scheme and the plugin.
 // Threads: as file_system.h.
 #pragma once
@@ -18,15 +18,16 @@ class FolderLocks {
  public:
   FolderLocks();
   ~FolderLocks();
-  // Waits as FileSystem::LockFolderOf says.
+  // Waits as FileSystem::LockFolderOf does.
   StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
 
  private:
   struct Held;
-  const std::shared_ptr<Held> held_;  // locks may outlive this
+  const std::shared_ptr<Held> held_;  // shared, since locks may outlive this object
 };
 
-// The file system of one plugin. Files and locks hold the plugin, so that it stays as long as they.
+// The file system of one plugin. Files and locks hold a reference to the plugin, so that it stays
+// as long as they do.
 class PluginFiles final : public FileSystem {
  public:
   // locks: for a plugin that has none of its own; must outlive this.

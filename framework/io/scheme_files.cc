@@ -7,7 +7,7 @@ namespace thalweg {
 
 StatusOr<std::shared_ptr<FileSystem>> SchemeFiles::Of(const std::string& path) {
   const std::string_view scheme = SchemeOf(path);
-  if (scheme.empty()) return std::shared_ptr<FileSystem>(std::shared_ptr<void>(), &LocalFiles());  // nobody's to free
+  if (scheme.empty()) return std::shared_ptr<FileSystem>(std::shared_ptr<void>(), &LocalFiles());  // not owned
   auto roles = registry_->RolesOf<FileSystemRole>(scheme);
   if (!roles.empty()) return std::make_shared<PluginFiles>(std::move(roles[0]), &locks_);
   std::string all;

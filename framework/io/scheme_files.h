@@ -1,4 +1,5 @@
-// Where paths lead: `scheme://...` to the file system of the plugin that has the scheme, everything else to the machine's own files.
+// Dispatches paths: `scheme://...` to the file system of the plugin that has the scheme, all others
+// to the machine's own files.
 // Threads: as file_system.h.
 #pragma once
 #include <memory>
@@ -19,7 +20,7 @@ class SchemeFiles final : public FileSystem {
   explicit SchemeFiles(const Registry* registry) : registry_(registry) {}
   StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
   StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
-  // INVALID_ARGUMENT where the two are in different file systems.
+  // INVALID_ARGUMENT if the two are in different file systems.
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
   StatusOr<std::vector<std::string>> List(const std::string& folder) override;
@@ -29,7 +30,8 @@ class SchemeFiles final : public FileSystem {
   StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string& path) override;
 
  private:
-  // Where the path leads. FAILED_PRECONDITION, with the schemes that there are, for one that no plugin has.
+  // Returns the file system of a path. FAILED_PRECONDITION, listing the known schemes, if no plugin
+  // has its scheme.
   StatusOr<std::shared_ptr<FileSystem>> Of(const std::string& path);
   const Registry* const registry_;
   FolderLocks locks_;

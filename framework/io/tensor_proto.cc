@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "tensor_content is lit
 
 constexpr uint64_t kMostMessageBytes = (uint64_t{1} << 31) - 1;
 
-// The typed fields, so that one in use by the wrong type is noticed.
+// The typed fields, so that a field that does not belong to the type is detected.
 enum class Field {
   kNone,
   kFloat,
@@ -59,7 +59,7 @@ Field FieldOf(uint32_t dtype) {
   }
 }
 
-// Entries of a typed field. Complex numbers are two each.
+// Returns the entries of a typed field. A complex number takes two.
 uint64_t EntriesIn(const proto::TensorProto& p, Field field) {
   switch (field) {
     case Field::kFloat: return uint64_t(p.float_val_size());
@@ -88,7 +88,7 @@ Status CheckOtherFields(const proto::TensorProto& p, Field used, uint32_t dtype)
   return Status();
 }
 
-// Takes the whole field, then repeats the last `group` entries; zeros if there are none.
+// Copies the whole field, then repeats the last `group` entries; zeros if there are none.
 template <class To, class From>
 Status Fill(const From& from, To* to, uint64_t n, uint64_t group) {
   uint64_t i = 0;
@@ -110,12 +110,12 @@ Status Fill(const From& from, To* to, uint64_t n, uint64_t group) {
 
 Status FillStrings(const proto::TensorProto& p, Tensor* t) {
   const int n = p.string_val_size();
-  if (n == 0) return Status();  // they are made empty
+  if (n == 0) return Status();  // new strings are empty
   for (uint64_t i = 0; i < t->count(); ++i) RETURN_IF_ERROR(t->SetString(i, p.string_val(int(std::min<uint64_t>(i, uint64_t(n) - 1)))));
   return Status();
 }
 
-// Strings in tensor_content: all lengths as varints, then all bytes.
+// Reads strings from tensor_content: all lengths as varints, then all bytes.
 Status StringsFromContent(const std::string& content, Tensor* t) {
   const char* p = content.data();
   const char* const end = p + content.size();
@@ -164,7 +164,7 @@ Status FillTyped(const proto::TensorProto& p, Tensor* t) {
   }
 }
 
-// Takes what the message unfolds to, beyond its own bytes, from the budget.
+// Charges the budget for the bytes that the message expands to beyond its own.
 Status Charge(uint64_t extra_elements, uint64_t bytes_each, SplatBudget* budget) {
   uint64_t bytes;
   if (__builtin_mul_overflow(extra_elements, bytes_each, &bytes) || bytes > budget->left) {
@@ -227,7 +227,7 @@ StatusOr<Shape> ShapeFromProto(const proto::TensorShapeProto& p) {
 void ShapeToProto(const Shape& shape, proto::TensorShapeProto* p) {
   p->Clear();
   p->set_unknown_rank(!shape.has_rank());
-  for (int64_t d : shape.dims()) p->add_dim()->set_size(d < 0 ? -1 : d);  // unknowns with names lose them
+  for (int64_t d : shape.dims()) p->add_dim()->set_size(d < 0 ? -1 : d);  // names of unknown dims are lost
 }
 
 StatusOr<Tensor> TensorFromProto(const proto::TensorProto& p, SplatBudget* budget) {
@@ -280,7 +280,7 @@ Status CheckElements(const Tensor& tensor) {
     default: return Status();
   }
   for (uint64_t i = 0; i < tensor.count(); ++i) {
-    const int32_t v = tensor.as<int8_t>()[i];  // beyond 127 it is negative, which is out of range just as well
+    const int32_t v = tensor.as<int8_t>()[i];  // above 127 it is negative, which is out of range just as well
     if (v < low || v > high)
       return InvalidArgument("element ", i, " is ", v, ", but ", DTypeName(tensor.dtype()), " is ", low, " to ", high);
   }

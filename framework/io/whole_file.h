@@ -1,4 +1,4 @@
-// Files that are read and written whole. Threads: any; blocks on files.
+// Reads and writes files as a whole. Threads: any; blocks on files.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace thalweg {
 
-// `prefix`.`what`.tmp-<16 hex digits>, other digits with each call.
+// `prefix`.`what`.tmp-<16 hex digits>; the digits differ in each call.
 std::string TemporaryName(std::string_view prefix, std::string_view what);
 
-// Puts the bytes into a file `temporary` beside `path`, syncs it and renames it to `path`: a crash at any point leaves the old file or the
-// new one. Errors: the file system's; nothing is left of the temporary file then.
+// Writes the bytes to a file `temporary` beside `path`, syncs it and renames it to `path`: a crash
+// at any point leaves the old file or the new one. Errors: those of the file system; the temporary
+// file is then removed.
 Status ReplaceFile(const std::string& path, const std::string& temporary, std::string_view bytes, FileSystem& files);
 
 }  // namespace thalweg

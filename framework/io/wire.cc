@@ -34,7 +34,7 @@ void PutBytesField(uint32_t number, std::string_view bytes, std::string* to) {
 
 namespace {
 
-// Most are of one byte.
+// Most varints have one byte.
 inline bool Varint(const char** p, const char* end, uint64_t* out) {
   if (*p == end || (**p & 128) != 0) return GetVarint(p, end, out);
   *out = uint64_t(*(*p)++);

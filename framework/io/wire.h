@@ -1,5 +1,5 @@
-// Protocol Buffers' wire format, one field at a time: for messages of which parts are to be kept byte for byte, or that would take too
-// much memory as objects. Threads: values, no sharing.
+// Protocol Buffers' wire format, one field at a time: for messages of which parts must be kept byte
+// for byte, or that would take too much memory as objects. Threads: values, no sharing.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,10 +19,11 @@ struct WireField {
 class WireReader {
  public:
   explicit WireReader(std::string_view message) : begin_(message.data()), p_(begin_), end_(begin_ + message.size()) {}
-  // False at the end and where the bytes are no field (groups, which nobody writes any more, count as such): ok() tells which.
+  // Returns false at the end and if the bytes are no field (obsolete groups count as such); ok()
+  // distinguishes the two.
   bool Next(WireField* field);
   bool ok() const { return ok_; }
-  // Of the field that Next looks at, or could not read.
+  // Offset of the field that Next returns next, or could not read.
   uint64_t offset() const { return uint64_t(p_ - begin_); }
 
  private:
@@ -33,7 +34,7 @@ class WireReader {
 };
 
 void PutVarint(uint64_t v, std::string* to);
-// False at the end of the bytes and beyond 64 bits; *p is then of no use.
+// Returns false at the end of the bytes and beyond 64 bits; *p is then meaningless.
 bool GetVarint(const char** p, const char* end, uint64_t* out);
 void PutVarintField(uint32_t number, uint64_t v, std::string* to);
 void PutBytesField(uint32_t number, std::string_view bytes, std::string* to);

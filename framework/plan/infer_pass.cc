@@ -156,8 +156,7 @@ void KnowNothing(WorkNode* n) {
 }
 
 // Repeats until the shapes of loops hold for all their iterations. Each round makes a merge know
-// less. After kMostRounds, merges of loops that still change know nothing, so no graph can ask for
-// many rounds.
+// less. After kMostRounds, all merges of loops know nothing, so no graph can ask for many rounds.
 Status InferLoops(WorkGraph* w) {
   constexpr int kMostRounds = 8;
   bool again = true;
