@@ -1,4 +1,4 @@
-// The If of what Switch and Merge decide.
+// Converts the conditions that Switch and Merge form to If.
 #include <algorithm>
 #include <utility>
 
@@ -56,7 +56,8 @@ class BranchForm {
     return all;
   }
 
-  // What must be over before the condition may run: not what a Merge waits for on the other side.
+  // Returns the nodes that must end before the condition may run, without nodes of the branches and
+  // merges themselves.
   static NodeSet Before(const FormInside* in, const std::vector<const Node*>& merges) {
     NodeSet all = in[0].before;
     all.insert(in[1].before.begin(), in[1].before.end());
@@ -66,7 +67,7 @@ class BranchForm {
     return all;
   }
 
-  // Leaves the merges that share nodes with this one, directly or by way of others.
+  // Reduces *merges to those that share nodes with this one, directly or through others.
   Status Share(const Node& merge, int32_t region, std::vector<const Node*>* merges) {
     std::vector<std::pair<const Node*, NodeSet>> rest;
     for (const Node* m : *merges) {

@@ -1,4 +1,4 @@
-// Gradients of If, Case and calls: one of several functions is called, once.
+// Gradients of If, Case and calls, which call one of several functions, once.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -20,7 +20,7 @@ class BranchGradient {
  public:
   explicit BranchGradient(const CallGradient& c) : c_(c) {}
 
-  // first: inputs before the arguments.
+  // first: number of inputs before the arguments.
   Status Run(const std::vector<std::string>& attrs, int32_t first) {
     std::vector<std::string> names;
     for (const std::string& a : attrs) {
@@ -53,7 +53,7 @@ class BranchGradient {
   }
 
  private:
-  // Every branch gives all captures, those of others as empty values.
+  // Every branch returns all captures; captures of other branches are empty values.
   StatusOr<const Node*> ForwardBranches(const std::vector<std::string>& attrs, const std::vector<Differentiated>& all,
                                         const std::vector<Edge>& captures) {
     std::vector<std::string> names;
@@ -80,7 +80,7 @@ class BranchGradient {
     return c_.Extended({}, std::move(changed));
   }
 
-  // A value of the type without elements; a handle that leads nowhere.
+  // Makes a value of the type without elements; for a handle, one that leads nowhere.
   StatusOr<Edge> Nothing(Graph* g, uint32_t type) const {
     if (type == TW_VARIANT) return AddListLike(g, TW_FLOAT, c_.node());
     const int64_t none = 0;
@@ -123,7 +123,7 @@ class BranchGradient {
         const bool mine = std::find(d.captures().begin(), d.captures().end(), e) != d.captures().end();
         if (mine) {
           RETURN_IF_ERROR(argument(e));
-        } else {  // of the shape that Nothing has
+        } else {  // of the shape of Nothing
           ASSIGN_OR_RETURN(args.emplace_back(), AddPlaceholderLike(body.get(), TypeOf(e), Shape(), "other", c_.node()));
         }
       }

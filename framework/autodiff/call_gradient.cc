@@ -12,7 +12,8 @@
 
 namespace thalweg {
 
-// A node beside one that calls functions is of its task, but runs where it can: the device is for what the functions do.
+// A node beside a node that calls functions keeps its task but may run on any device there: the
+// device is meant for the functions' nodes.
 static std::string DeviceBeside(const OpSchema& op, const Node& like) {
   if (like.device().empty() || CallsFunctions(op) || !CallsFunctions(like.op())) return like.device();
   auto spec = ParseDeviceSpec(like.device());
@@ -125,7 +126,7 @@ StatusOr<const Node*> CallGradient::Extended(std::vector<Edge> more_inputs, std:
   }
   spec.attrs.merge(changed);
   spec.extra_attrs = node_->extra_attrs();
-  std::erase_if(spec.extra_attrs, [](const auto& attr) { return !attr.first.starts_with('_'); });  // they tell of the old functions
+  std::erase_if(spec.extra_attrs, [](const auto& attr) { return !attr.first.starts_with('_'); });  // they describe the old functions
   spec.device = node_->device();
   spec.colocate_with = node_->colocate_with();
   spec.place = node_->place();

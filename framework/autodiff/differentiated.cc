@@ -11,13 +11,13 @@
 namespace thalweg {
 namespace {
 
-// A handle by its name: made again where it is wanted.
+// Returns true for a handle by name, which can be made again anywhere.
 bool IsMadeAnywhere(const Node& n) { return n.op().once && n.inputs().empty(); }
 
-// It gives the same whenever it runs.
+// Returns true if the node gives the same results whenever it runs.
 bool MayRepeat(const Node& n) { return !n.op().stateful && n.op().role != "placeholder" && FlowOf(n) == Flow::kNone; }
 
-// What needs no capture.
+// Copies a value that needs no capture.
 Status CopyKnown(const Edge& e, Graph* to, Copied* copied) {
   if (copied->Find(e)) return Status();
   if (const Tensor& known = e.node->value(e.port)) {
@@ -28,7 +28,7 @@ Status CopyKnown(const Edge& e, Graph* to, Copied* copied) {
   return IsMadeAnywhere(*e.node) ? CopyNode(*e.node, to, copied).status() : Internal("'", Shown(e.text()), "' was not captured");
 }
 
-// The functions that are being differentiated, each within the one before it.
+// The functions under differentiation on this thread, each nested in the one before it.
 class UnderWay {
  public:
   explicit UnderWay(const Function* f) : f_(f), around_(innermost_) {
@@ -95,8 +95,8 @@ Status Differentiated::Build(const Mask& has_dy, const Mask& wants_dx, const Kee
   return Status();
 }
 
-// The forward part: the function's own nodes, those that run in the place of others, and what they read. What is computed again belongs to
-// the backward part as well.
+// Returns the forward part: the function's own nodes, the nodes that run in their place, and the
+// inputs of both. Recomputed nodes belong to the backward part as well.
 std::unordered_set<const Node*> Differentiated::Forward(int32_t n_forward, bool recompute) const {
   std::unordered_set<const Node*> forward;
   std::vector<const Node*> todo;
@@ -159,7 +159,8 @@ Status Differentiated::CopyBackward(Graph* to, Copied* copied) const {
   return Status();
 }
 
-// What comes round in a loop is there only the second time.
+// Repeats until nothing changes, since a value that comes round in a loop is known only in the
+// second pass.
 std::vector<Mask> Dependencies(const Function& f) {
   std::vector<Mask> on(size_t(f.body().size()), Mask(f.args().size()));
   for (size_t i = 0; i < f.args().size(); ++i) on[size_t(f.args()[i].node->id())][i] = 1;

@@ -1,4 +1,5 @@
-// A function that is being differentiated: its body in a graph of its own, with the nodes that compute its gradient. Threads: one.
+// Differentiated: a function under differentiation: its body in a graph of its own, with the nodes
+// that compute its gradient. Threads: one.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,8 +17,10 @@ using Mask = std::vector<uint8_t>;
 
 class Differentiated {
  public:
-  // has_dy: per result, whether something arrives there.   wants_dx: per argument, whether somebody asks for its gradient.
-  // keeping: of recompute, the backward part computes again what it can instead of capturing it.   f: stays alive as long as this.
+  // has_dy: per result, whether a gradient arrives there.   wants_dx: per argument, whether its
+  // gradient is wanted.
+  // keeping: with `recompute`, the backward part computes values again, if possible, instead of
+  // capturing them.   f: kept alive by this object.
   // Errors: UNIMPLEMENTED for a function that calls itself; those of AddGradients in its body.
   static StatusOr<Differentiated> Make(std::shared_ptr<const Function> f, const Mask& has_dy, const Mask& wants_dx, const Keeping& keeping);
 
@@ -27,12 +30,13 @@ class Differentiated {
   const std::vector<Edge>& args() const { return args_; }
   const std::vector<Edge>& results() const { return results_; }
   const std::vector<const Node*>& targets() const { return targets_; }
-  const std::vector<Edge>& dys() const { return dys_; }              // per result; empty: nothing arrives
-  const std::vector<Edge>& dxs() const { return dxs_; }              // per argument; empty: it has none
+  const std::vector<Edge>& dys() const { return dys_; }              // per result; empty if no gradient arrives
+  const std::vector<Edge>& dxs() const { return dxs_; }              // per argument; empty if it has no gradient
   const std::vector<Edge>& captures() const { return captures_; }    // values of the forward part that are neither arguments nor known
   const std::vector<Edge>& used_args() const { return used_args_; }  // arguments that the backward part reads
 
-  // Copies the backward part. REQUIRES: *copied has what stands for arguments, captures and dys.
+  // Copies the backward part. REQUIRES: *copied has replacements of the arguments, captures and
+  // dys.
   Status CopyBackward(Graph* to, Copied* copied) const;
 
  private:
@@ -48,7 +52,7 @@ class Differentiated {
   std::vector<const Node*> targets_, backward_;
 };
 
-// The results of a function that depend on its arguments: a row per result.
+// The arguments that each result of a function depends on: a row per result.
 std::vector<Mask> Dependencies(const Function& f);
 
 }  // namespace thalweg

@@ -35,7 +35,7 @@ Status Differentiator::Run(const std::vector<Edge>& ys, const std::vector<Edge>&
     }
     arriving_[ys[i]].dense.push_back(dy);
   }
-  // Every reader comes before its producer.
+  // Every reader is visited before its producer.
   for (size_t i = order_.size(); i-- > 0;) {
     if (between_.count(order_[i])) RETURN_IF_ERROR(Visit(order_[i]));
   }
@@ -49,7 +49,7 @@ Status Differentiator::Run(const std::vector<Edge>& ys, const std::vector<Edge>&
 
 void Differentiator::Add(Edge x, Gradient g) {
   x = FormOf(*graph_, x);
-  // What nobody asked for is not collected.
+  // Unneeded gradients are not collected.
   if (!useful_.count(x)) return;
   if (!visiting_.ok()) blocked_.emplace(x, visiting_);
   if (g.sparse()) {
@@ -92,7 +92,7 @@ StatusOr<Edge> Differentiator::ConcatRows(std::vector<Edge> parts, const std::st
   uint32_t type = parts[0].node->out_type(parts[0].port);
   for (Edge& p : parts) {
     if (p.node->out_type(p.port) == type) continue;
-    // Rows of int32 and int64 meet: the wider one serves both.
+    // Row indices of int32 and int64 are combined as int64.
     ASSIGN_OR_RETURN(p, AddRole(graph_, "cast", {p}, {{"DstT", AttrValue::Type(TW_INT64)}}, scope));
     if (type != TW_INT64) {
       for (Edge& q : parts) {
@@ -121,7 +121,8 @@ void Differentiator::MarkBetween(const std::vector<Edge>& ys, const std::vector<
     if (!below.insert(n).second) continue;
     for (const Edge& in : n->inputs()) todo.push_back(FormOf(*graph_, in).node);
   }
-  // Ids are a topological order (a node's inputs exist before it), but forms come later than what reads them.
+  // Ids are a topological order (a node's inputs exist before it), except that forms have larger
+  // ids than their readers.
   order_.assign(below.begin(), below.end());
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
   if (graph_->has_replaced()) SortByInputs();

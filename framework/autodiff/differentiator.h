@@ -1,4 +1,5 @@
-// The walk from the ys back to the xs (autodiff.h): what arrives at each value is collected, and passed on by the gradients of the ops.
+// Differentiator: walks from the ys back to the xs (autodiff.h), collects the gradients that arrive
+// at each value, and passes them on through the gradients of the ops.
 // Threads: one at a time per graph.
 #pragma once
 #include <map>
@@ -19,22 +20,23 @@ class Differentiator {
  public:
   Differentiator(Graph* g, std::string scope, const Keeping& keeping) : graph_(g), scope_(std::move(scope)), keeping_(keeping) {}
 
-  // REQUIRES: ys, xs and stop are the forms of values.
+  // REQUIRES: ys, xs and stop were mapped by FormOf.
   Status Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
              std::vector<Gradient>* out);
   Graph* graph() { return graph_; }
-  // Something flows back through e; not where e is stopped, whatever arrived there.
+  // Returns true if a gradient flows back through e; false if e is in `stop`.
   bool Has(Edge e) const {
     auto it = arriving_.find(e);
     return it != arriving_.end() && it->second.any() && !stop_.count(e);
   }
-  // g arrives at x, unless nobody asks for that.
+  // Adds gradient g at x, unless it is not needed there.
   void Add(Edge x, Gradient g);
-  // The sum of what arrived at e; empty values if nothing did. may_be_sparse false: made dense.
+  // Returns the sum of the gradients at e; empty values if there are none. may_be_sparse false:
+  // converts it to dense.
   StatusOr<Gradient> Collect(Edge e, bool may_be_sparse);
 
  private:
-  // All that arrives at one value.
+  // All gradients that arrive at one value.
   struct Arriving {
     std::vector<Edge> dense;
     std::vector<Gradient> sparse;
@@ -46,19 +48,20 @@ class Differentiator {
   };
 
   StatusOr<Edge> ConcatRows(std::vector<Edge> parts, const std::string& scope);
-  // between_: nodes on a path from an x to a y; useful_: the values on such paths.
+  // Sets between_, the nodes on a path from an x to a y, and useful_, the values on such paths.
   void MarkBetween(const std::vector<Edge>& ys, const std::vector<Edge>& xs);
-  // order_: each node behind those that it reads, otherwise as before.
+  // Sorts order_ so that each node comes after its inputs, otherwise unchanged.
   void SortByInputs();
   Status Visit(const Node* n);
-  // op: whose gradient it is.
+  // op: whose gradient builder is used.
   Status VisitOp(const Node* n, const OpSchema& op);
   NodeGradient GradientOf(const Node* n);
   Status VisitCall(const Node* n);
-  // A node that names its gradient: a function of the graph's library, or that of another op.
+  // Visits a node that names its gradient: a function of the graph's library, or another op's
+  // gradient.
   Status VisitNamed(const Node* n, const std::string& name);
-  // Node n cannot be differentiated. That is an error only if an x lies before it with nothing in between that ends the path, so what its
-  // inputs get is a zero that remembers why.
+  // Node n cannot be differentiated. That is an error only if an x lies before it and no node in
+  // between ends the path. So its inputs get a zero gradient that remembers the reason.
   Status Block(const Node* n);
 
   Graph* graph_;
@@ -66,10 +69,10 @@ class Differentiator {
   const Keeping keeping_;
   std::map<Edge, Arriving, EdgeLess> arriving_;
   std::set<Edge, EdgeLess> useful_, stop_;
-  std::map<Edge, Status, EdgeLess> blocked_;  // values whose gradient passed through what cannot be differentiated, and why it cannot
-  Status visiting_;                           // the same of the node that is visited
+  std::map<Edge, Status, EdgeLess> blocked_;  // values whose gradient passed through a node that is not differentiable, with the reason
+  Status visiting_;                           // the same for the visited node
   std::unordered_set<const Node*> between_;
-  std::vector<const Node*> order_;  // nodes that ys need, each behind those that it reads
+  std::vector<const Node*> order_;  // nodes that ys need, each after its inputs
 };
 
 }  // namespace thalweg

@@ -40,7 +40,7 @@ bool FlowStructure::Within(FlowPlace place, const FlowPlace& in) const {
   return true;
 }
 
-// Where the outputs of a node are that is in its place already.
+// Returns the place of the outputs of a node whose own place is known.
 FlowPlace FlowStructure::Output(const Node& n, int32_t port) const {
   const FlowPlace& at = at_[size_t(n.id())];
   switch (FlowOf(n.op())) {
@@ -53,7 +53,7 @@ FlowPlace FlowStructure::Output(const Node& n, int32_t port) const {
   }
 }
 
-// The node is where its inputs are. Of two branches one must lie in the other.
+// The node is where its inputs are. If they are in two branches, one must lie in the other.
 Status FlowStructure::Join(const Node& n, const Node& input, const FlowPlace& of, bool* first, FlowPlace* place) const {
   if (*first || (of.frame == place->frame && Within(of, *place))) {
     *place = of;
@@ -68,7 +68,7 @@ Status FlowStructure::Join(const Node& n, const Node& input, const FlowPlace& of
                        "a graph that is to be differentiated has a Merge where two conditions meet");
 }
 
-// The same for a control input. A ControlTrigger waits for whatever there is.
+// The same for a control input. A ControlTrigger waits for all control inputs, alive or dead.
 Status FlowStructure::Wait(const Node& n, const Node& before, bool* first, FlowPlace* place) const {
   FlowPlace of;
   if (FlowOf(before.op()) == Flow::kSwitch) {
@@ -83,7 +83,7 @@ Status FlowStructure::Wait(const Node& n, const Node& before, bool* first, FlowP
 
 namespace {
 
-// What is handed on as this value.
+// Returns the value that e forwards.
 Edge Decider(Edge e) {
   while (e.node->op().algebra.passes == 0 && e.node->n_in() == 1 && e.node->controls().empty()) e = e.node->inputs()[0];
   return e;
@@ -123,7 +123,7 @@ Status FlowStructure::PlaceEnter(const Node& n, const FlowPlace& at) {
   const auto [known, is_new] = by_name_.emplace(name, int32_t(loops_.size()));
   if (is_new) loops_.push_back({name, at, {}, {}, {}, nullptr});
   FlowLoop& loop = loops_[size_t(known->second)];
-  // All from one frame, so that no frame lies within itself.
+  // All from one frame, so that no frame contains itself.
   if (at.frame != loop.outer.frame || (!Within(at, loop.outer) && !Within(loop.outer, at))) {
     return Unimplemented(n.title(), ": what enters frame '", Shown(name), "' comes from different branches or frames");
   }

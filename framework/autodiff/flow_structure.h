@@ -1,5 +1,6 @@
-// Where the values of a graph are among its branches and loops, where those are made of Switch, Merge, Enter, Exit and NextIteration
-// (graph/flow.h): which condition has to hold for a value to be there, and in which loop it has one for each iteration.
+// FlowStructure: the branches and loops of a graph made of Switch, Merge, Enter, Exit and
+// NextIteration (graph/flow.h). It finds the condition under which a value exists, and the loop in
+// which it has one value per iteration.
 // Threads: one.
 #pragma once
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace thalweg {
 
-// One side of a condition. region -1: no condition.
+// One side of a condition. region -1 means no condition.
 struct FlowBranch {
   int32_t region = -1, side = 0;
   bool operator==(const FlowBranch&) const = default;
@@ -22,42 +23,44 @@ struct FlowBranch {
 
 struct FlowPlace {
   int32_t frame = 0;
-  FlowBranch branch;  // innermost within the frame
+  FlowBranch branch;  // the innermost one in the frame
   bool operator==(const FlowPlace&) const = default;
 };
 
-// All that one value decides in one place.
+// The nodes that one value decides in one place.
 struct FlowRegion {
   FlowPlace outer;
   Edge pred;
-  std::vector<const Node*> merges;  // where its two sides come together
+  std::vector<const Node*> merges;  // where the two sides join
 };
 
-// A frame. The first is the graph itself.
+// A frame. The first one is the graph itself.
 struct FlowLoop {
   std::string name;
   FlowPlace outer;
-  std::vector<const Node*> enters, merges, exits;  // merges: where it comes round
-  const Node* cond = nullptr;                      // its LoopCond
+  std::vector<const Node*> enters, merges, exits;  // merges: where the loop's variables come round
+  const Node* cond = nullptr;                      // the LoopCond of the loop
 };
 
 class FlowStructure {
  public:
   explicit FlowStructure(const Graph& graph);
 
-  int32_t size() const { return int32_t(at_.size()); }  // nodes: those that the graph had
+  int32_t size() const { return int32_t(at_.size()); }  // number of nodes that the graph had
   const std::vector<FlowLoop>& loops() const { return loops_; }
   const std::vector<FlowRegion>& regions() const { return regions_; }
 
-  // Where the value is. Errors: UNIMPLEMENTED for a graph that no program of conditions and loops gives, naming the node where that shows.
+  // Returns the place of a value. Errors: UNIMPLEMENTED for a graph that no program of conditions
+  // and loops produces, naming the node that shows this.
   StatusOr<FlowPlace> Of(const Edge& e) const;
-  // Where the node runs.
+  // Returns the place where the node runs.
   StatusOr<FlowPlace> At(const Node& n) const;
-  // The place is the other, or lies in a branch or loop in it.
+  // Returns true if `place` is `in`, or lies in a branch or loop inside it.
   bool Within(FlowPlace place, const FlowPlace& in) const;
-  // Of a Merge between two values of a condition: the condition; -1: it is none.
+  // For a Merge that joins the two sides of a condition, returns the condition's region; -1 for
+  // other nodes.
   int32_t Closes(const Node& merge) const { return closes_[size_t(merge.id())]; }
-  // A Switch that a loop's LoopCond decides.
+  // A Switch that a loop's LoopCond controls.
   static bool IsOfLoop(const Node& n) { return FlowOf(n.op()) == Flow::kSwitch && FlowOf(n.inputs()[1].node->op()) == Flow::kLoopCond; }
 
  private:
@@ -69,9 +72,9 @@ class FlowStructure {
   FlowPlace Output(const Node& n, int32_t port) const;
 
   std::vector<FlowPlace> at_;                // per node
-  std::vector<Status> bad_;                  // likewise
-  std::vector<int32_t> closes_;              // likewise
-  std::map<const Node*, int32_t> switches_;  // the region that it leads into
+  std::vector<Status> bad_;                  // per node
+  std::vector<int32_t> closes_;              // per node
+  std::map<const Node*, int32_t> switches_;  // the region that each leads into
   std::vector<FlowLoop> loops_;
   std::vector<FlowRegion> regions_;
   std::map<std::string, int32_t> by_name_;

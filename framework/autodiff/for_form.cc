@@ -1,4 +1,5 @@
-// The While of a For: its variables are how many iterations are left, the number, what is added to it, and those of the For.
+// The While of a For. Its variables are: iterations left, the loop number, the number's increment,
+// then the variables of the For.
 #include "framework/autodiff/for_form.h"
 
 #include <utility>
@@ -12,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-constexpr int32_t kBefore = 3;  // variables before those of the For; as many as it has inputs before its own
+constexpr int32_t kBefore = 3;  // variables before those of the For; the For has as many inputs before its own variables
 
 class ForForm {
  public:
@@ -44,7 +45,7 @@ class ForForm {
   }
 
  private:
-  // How many numbers there are, which is an error where the For is.
+  // Returns the number of iterations; invalid bounds fail here as they do in the For.
   StatusOr<Edge> Iterations() const {
     ASSIGN_OR_RETURN(const Node* numbers, AddRoleLike(graph_, "range", {node_.inputs().begin(), node_.inputs().begin() + 3}, {}, node_));
     ASSIGN_OR_RETURN(const Node* shape, AddRoleLike(graph_, "shape", {{numbers, 0}}, {}, node_));

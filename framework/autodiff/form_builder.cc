@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-// It is what a loop's body takes: a variable, or an invariant.
+// Returns true for a node that a loop's body takes as argument: a variable, or an invariant.
 bool IsVariable(const FlowLoop& loop, const Node& n) {
   if (FlowOf(n.op()) == Flow::kMerge) return std::find(loop.merges.begin(), loop.merges.end(), &n) != loop.merges.end();
   return FlowOf(n.op()) == Flow::kEnter && std::find(loop.enters.begin(), loop.enters.end(), &n) != loop.enters.end();
@@ -22,7 +22,7 @@ Status WantVariable(const Edge& e) {
   return e.node->FindAttr("is_constant")->bools()[0] ? Status() : Unstructured(*e.node, "it is used in the first iteration only");
 }
 
-// A Switch of the loop whose body is made: its LoopCond is not there.
+// Returns true for a Switch of the loop whose body is copied: its LoopCond is not in the body.
 bool IsDropped(const Node& n, const FormInside& in) { return in.nodes.count(n.inputs()[1].node) == 0; }
 
 }  // namespace
@@ -132,7 +132,7 @@ Status FormBuilder::Copy(const FormInside& in, FormBody* body) const {
 StatusOr<std::string> FormBuilder::AddFunction(const std::string& name, const FormBody& body, std::vector<Edge> results,
                                                const std::vector<const Node*>& controls) const {
   FunctionSpec spec;
-  spec.name = library_->UniqueName(hidden_ ? StrCat("_hidden/", name) : name);  // which leaves the program the plain names
+  spec.name = library_->UniqueName(hidden_ ? StrCat("_hidden/", name) : name);  // which leaves the plain names to the program
   spec.body = body.graph;
   spec.args = body.args;
   spec.results = std::move(results);

@@ -1,4 +1,5 @@
-// What the functional forms of branches and loops are built with (functional_form.h): which nodes go into a body, and how.
+// FormBuilder: the common part of the functional forms of branches and loops (functional_form.h):
+// selects the nodes of a body and copies them.
 // Threads: one at a time per graph.
 #pragma once
 #include <map>
@@ -22,49 +23,50 @@ struct NodeLess {
 };
 using NodeSet = std::set<const Node*, NodeLess>;
 
-// Nodes that a body is copied of.
+// The nodes that a body is copied from.
 struct FormInside {
   NodeSet nodes;
-  std::vector<std::pair<Edge, Edge>> passed;  // values of the Switches that lead into it, and what they pass on
+  std::vector<std::pair<Edge, Edge>> passed;  // outputs of the Switches that lead into it, and the inputs that they forward
   std::vector<Edge> outside;                  // values that it takes from outside
   NodeSet before;                             // nodes outside that it waits for
   bool stateful() const;
 };
 
-// A function to be: a graph with a placeholder for each value that it takes.
+// A function under construction: a graph with a placeholder for each argument.
 struct FormBody {
   std::shared_ptr<Graph> graph;
   std::vector<Edge> args;
   Copied copied;
 };
 
-// Adds what is not there yet.
+// Adds the edge unless it is there already.
 void AddOnce(const Edge& e, std::vector<Edge>* to);
 
-// The error of a node because of which a graph has no form.
+// The error for a node that keeps a graph from having a form.
 Status Unstructured(const Node& n, std::string_view why);
 
 class FormBuilder {
  public:
-  // hidden: the program is to know nothing of the functions.
+  // hidden: the functions are invisible to the program.
   explicit FormBuilder(Graph* graph, bool hidden = false) : graph_(graph), flow_(*graph), library_(graph->functions()), hidden_(hidden) {}
   Graph* graph() const { return graph_; }
   const FlowStructure& flow() const { return flow_; }
   bool has_library() const { return library_ != nullptr; }
 
-  // All that the values and nodes need within the place. loop: the body or condition of that loop, whose variables and invariants are
-  // bound by whoever asks; NULL: a branch.
+  // Collects the nodes that the values and controls need within the place. loop: the loop whose
+  // body or condition is copied; the caller binds its variables and invariants. NULL for a branch.
   StatusOr<FormInside> Collect(const std::vector<Edge>& values, const std::vector<const Node*>& controls, const FlowPlace& place,
                                const FlowLoop* loop) const;
-  // A placeholder for what is like that value, of the shape.
+  // Adds a placeholder of the value's type, with the given shape.
   StatusOr<Edge> AddArgument(Graph* g, const Edge& like, const Shape& shape) const;
-  // REQUIRES: body->copied has what stands for what the nodes take from outside.
+  // REQUIRES: body->copied has replacements of the values that the nodes take from outside.
   Status Copy(const FormInside& in, FormBody* body) const;
   StatusOr<std::string> AddFunction(const std::string& name, const FormBody& body, std::vector<Edge> results,
                                     const std::vector<const Node*>& controls) const;
   StatusOr<const Node*> AddForm(std::string_view role, bool is_stateful, const Node& like, std::vector<Edge> in, const NodeSet& before,
                                 std::map<std::string, AttrValue> attrs, std::string name) const;
-  // Nothing that a form takes may come of what it replaces: then the two are no single If or While.
+  // Checks that no input of a form depends on the nodes that the form replaces; otherwise they are
+  // not a single If or While.
   Status WantNoCycle(const std::vector<Edge>& in, const NodeSet& before, const std::vector<const Node*>& replaced) const;
 
  private:
@@ -76,9 +78,10 @@ class FormBuilder {
   const bool hidden_;
 };
 
-// The Merge's If: of all that its condition decides, or, where that cannot be one, of what this Merge decides.
+// Makes the If of the Merge: for all merges that its condition decides, or, if these cannot be one
+// If, for this Merge and the merges that share nodes with it.
 Status FormBranches(const FormBuilder& b, const Node& merge);
-// The Exit's While.
+// Makes the While of the Exit.
 Status FormLoop(const FormBuilder& b, const Node& exit);
 
 }  // namespace thalweg

@@ -18,7 +18,7 @@ Status WantOutside(const FormBuilder& b, const Edge& e, std::string_view what) {
                                        place.frame ? "a loop" : "a branch", "; take what leaves it, or enters it"));
 }
 
-// depends: per node, whether it follows from an x.
+// depends: per node, whether it depends on an x.
 Status AddForms(const FormBuilder& b, const std::vector<Edge>& ys, const std::vector<Edge>& xs, const std::vector<uint8_t>& depends) {
   const Graph& graph = *b.graph();
   if (!b.has_library()) return FailedPrecondition("the graph around this one is gone");
@@ -51,7 +51,7 @@ bool HasFlow(const Graph& graph) {
   return false;
 }
 
-// Per node: whether it is one of these or follows from one.
+// Returns per node whether it is one of xs or depends on one.
 std::vector<uint8_t> Following(const Graph& graph, const std::vector<Edge>& xs) {
   std::vector<uint8_t> follows(size_t(graph.size()));
   for (const Edge& x : xs) follows[size_t(x.node->id())] = 1;
@@ -80,7 +80,7 @@ bool HasFor(const Graph& graph) {
   return false;
 }
 
-// Every For on the way from an x to a y gets its While.
+// Adds the While of every For on a path from an x to a y.
 Status AddForForms(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& xs) {
   const std::vector<uint8_t> depends = Following(*graph, xs);
   std::unordered_set<const Node*> seen;
@@ -102,7 +102,7 @@ Status AddFunctionalForms(Graph* graph, const std::vector<Edge>& ys, const std::
   if (HasFor(*graph)) RETURN_IF_ERROR(AddForForms(graph, ys, xs));
   if (!HasFlow(*graph)) return Status();
   const std::vector<uint8_t> depends = Following(*graph, xs);
-  // Nothing is asked of branches and loops that the gradient does not pass.
+  // Branches and loops that the gradient does not pass need no form.
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> todo;
   for (const Edge& y : ys) todo.push_back(y.node);

@@ -1,6 +1,7 @@
-// Branches and loops made of Switch, Merge, Enter, Exit and NextIteration as If and While, so that they can be differentiated
-// (function_gradient.h). Nodes are added beside those that are there, which go on running wherever no gradient is asked for
-// (Graph::Replace). What lies within a branch or loop goes into the body as it is, and gets its form when the body is differentiated.
+// Converts branches and loops made of Switch, Merge, Enter, Exit and NextIteration to If and While,
+// so that they can be differentiated (function_gradient.h). The new nodes are added beside the
+// existing ones, which still run in plans that need no gradient (Graph::Replace). Branches and
+// loops inside a body are copied unchanged, and converted when the body is differentiated.
 // Threads: one at a time per graph.
 #pragma once
 #include <vector>
@@ -10,12 +11,12 @@
 
 namespace thalweg {
 
-// Sees to it that everything that leaves branches and loops on the way to ys has a form. xs: for messages, since what lies inside a branch
-// or loop is nothing to differentiate by. Errors: UNIMPLEMENTED and INVALID_ARGUMENT for what is neither a condition nor a loop, naming a
-// node.
+// Converts all branches and loops on the paths to ys. xs: to report an x inside a branch or loop,
+// which cannot be differentiated by. Errors: UNIMPLEMENTED and INVALID_ARGUMENT, naming a node, for
+// control flow that is neither a condition nor a loop.
 Status AddFunctionalForms(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& xs);
 
-// The value that gradients look at: its form, or itself.
+// Returns the value that gradients are built from: the form of e, or e itself.
 inline Edge FormOf(const Graph& graph, const Edge& e) {
   const Edge by = graph.ReplacedBy(e);
   return by ? by : e;

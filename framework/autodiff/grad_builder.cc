@@ -63,7 +63,7 @@ Status GradBuilder::Describe(tw_edge c, uint32_t* out_dtype, tw_shape* out_shape
   Edge e;
   if (!FromC(c, &e)) return status;
   *out_dtype = BaseType(e.node->out_type(e.port));
-  *out_shape = e.node->shape(e.port).c();  // lives with the graph
+  *out_shape = e.node->shape(e.port).c();  // lives as long as the graph
   return Status();
 }
 

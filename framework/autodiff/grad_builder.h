@@ -1,4 +1,5 @@
-// What the gradient builder of an op builds with: captures of its node's inputs and outputs, what arrives, what goes back.
+// GradBuilder: the interface through which an op's gradient builder adds nodes: it gives access to
+// the node's inputs, outputs and arriving gradients, and takes the gradients of the inputs.
 // Threads: one at a time per graph.
 #pragma once
 #include <string>

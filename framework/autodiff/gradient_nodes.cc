@@ -22,7 +22,7 @@ StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, st
   return Edge{n, 0};
 }
 
-// of: whose shape it is, for a message.
+// of: the value with that shape, for a message.
 static StatusOr<Edge> ShapeConstant(Graph* g, const Shape& s, uint32_t dtype, const Edge& of, const std::string& scope) {
   Tensor t;
   if (dtype == TW_INT64) {
@@ -51,7 +51,8 @@ StatusOr<Edge> Densify(Graph* g, const Gradient& grad, Edge like, const std::str
   Edge shape;
   const Node* n = like.node;
   if (n->out_type(like.port) == TW_RESOURCE) {
-    // The variable's shape: by its handle where it is known, else it would have to be read.
+    // The variable's shape comes from its handle if known; otherwise the variable would have to be
+    // read.
     const Shape& s = n->handle(like.port).shape;
     if (!s.known()) {
       return Unimplemented("a sparse gradient of '", Shown(like.text()),

@@ -14,17 +14,17 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kMostNodes = 100'000;   // that are computed, in all iterations together
-constexpr uint64_t kMostBytes = 1 << 10;  // of a value: what decides how often a loop runs is small
+constexpr int64_t kMostNodes = 100'000;   // evaluated nodes, in all iterations together
+constexpr uint64_t kMostBytes = 1 << 10;  // of a value: values that decide an iteration count are small
 
 using Values = std::unordered_map<const Node*, std::vector<Tensor>>;
 
-// The nodes that some results of a function follow from, to be computed over and over.
+// The nodes that some results of a function depend on, to be evaluated repeatedly.
 class Slice {
  public:
   Slice(const Function& f, std::vector<size_t> results) : f_(f), results_(std::move(results)) {}
 
-  // False: it cannot be computed now.
+  // Returns false if they cannot be evaluated now.
   bool Find() {
     std::set<int32_t> needed;
     std::vector<const Node*> todo;
@@ -42,7 +42,7 @@ class Slice {
 
   int64_t size() const { return int64_t(nodes_.size()) + 1; }
 
-  // The results, each at its number. False: something of it cannot be computed.
+  // Sets the results, each at its index. Returns false if a node cannot be evaluated.
   bool Run(const std::vector<Tensor>& args, std::vector<Tensor>* results) const {
     Values made;
     for (size_t i = 0; i < args.size(); ++i) made[f_.args()[i].node] = {args[i]};
@@ -79,7 +79,7 @@ class Slice {
   std::vector<const Node*> nodes_;
 };
 
-// The variables that decide how often the loop runs.
+// Returns the variables that decide how often the loop runs.
 std::vector<size_t> Deciding(const Function& cond, const Function& body) {
   Mask decides = Dependencies(cond)[0];
   const std::vector<Mask> on = Dependencies(body);
@@ -100,7 +100,7 @@ std::vector<size_t> Deciding(const Function& cond, const Function& body) {
   return all;
 }
 
-// 1, 0; -1: it is no single answer.
+// Returns the truth value 1 or 0; -1 if `t` is no single truth value.
 int32_t Says(const Tensor& t) {
   if (!t || t.rank() != 0) return -1;
   if (t.dtype() == TW_BOOL) return *t.as<uint8_t>() != 0;

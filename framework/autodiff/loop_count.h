@@ -1,4 +1,4 @@
-// How often a loop runs, where the graph tells. Threads: one at a time per graph.
+// The iteration count of a loop, if the graph determines it. Threads: one at a time per graph.
 #pragma once
 #include <cstdint>
 
@@ -7,8 +7,8 @@
 
 namespace thalweg {
 
-// The iterations of a While whose condition follows from constants alone: found by computing it. -1: it does not, or they are too many to
-// count.
+// Returns the iterations of a While whose condition depends only on constants, by evaluating it.
+// Returns -1 if it depends on other values, or if there are too many iterations to count.
 int64_t CountIterations(const Node& loop, const Function& cond, const Function& body);
 
 }  // namespace thalweg

@@ -1,4 +1,4 @@
-// The While of a loop made of Enter, Merge, Switch, NextIteration and Exit.
+// Converts a loop made of Enter, Merge, Switch, NextIteration and Exit to While.
 #include <algorithm>
 #include <utility>
 
@@ -42,13 +42,13 @@ class LoopForm {
   }
 
  private:
-  // Its variables, then what is the same in all iterations.
+  // The loop's variables, then its invariants.
   struct Variables {
-    std::vector<Edge> inner, first, next;  // next: empty for what does not change
+    std::vector<Edge> inner, first, next;  // next: empty for an invariant
     std::vector<Shape> shapes;
   };
 
-  // Which variable leaves its loop here; -1: none.
+  // Returns the number of the variable that leaves the loop at `exit`; -1 if there is none.
   static int32_t NumberOf(const Variables& v, const Node& exit) {
     const Edge& from = exit.inputs()[0];
     if (!FlowStructure::IsOfLoop(*from.node) || from.port != 0) return -1;
@@ -107,9 +107,10 @@ class LoopForm {
     return body;
   }
 
-  // The body, and what it gives. A variable that does not keep its shape gets one that holds in every iteration.
+  // Makes the body and its results. If a variable changes its shape, it gets a shape that holds in
+  // every iteration.
   StatusOr<std::pair<FormBody, std::vector<Edge>>> MakeBody(Variables* v, const FormInside& inside) const {
-    constexpr int kTries = 3;  // then nothing is known of a shape that still changes
+    constexpr int kTries = 3;  // after that, a shape that still changes becomes unknown
     for (int tried = 0;; ++tried) {
       ASSIGN_OR_RETURN(FormBody body, MakeArguments(*v));
       RETURN_IF_ERROR(b_.Copy(inside, &body));
@@ -127,7 +128,7 @@ class LoopForm {
     }
   }
 
-  // Every value of the second shape has the first.
+  // Returns true if every value of shape s satisfies `wide`.
   static bool Holds(const Shape& wide, const Shape& s) {
     if (!wide.has_rank()) return true;
     if (!s.has_rank() || s.rank() != wide.rank()) return false;

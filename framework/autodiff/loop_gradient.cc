@@ -1,4 +1,5 @@
-// The gradient of While: the loop pushes what its gradient reads onto lists, one push an iteration, and another loop pops them.
+// The gradient of While: each iteration pushes the values that the gradient reads onto lists, and
+// another loop pops them.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +15,7 @@
 namespace thalweg {
 namespace {
 
-// k + by, of int32.
+// Returns k + by, of int32.
 StatusOr<Edge> AddTo(Graph* g, Edge k, int32_t by, const Node& like) {
   ASSIGN_OR_RETURN(const Edge constant, AddScalarLike(g, by, like));
   ASSIGN_OR_RETURN(const Node* sum, AddRoleLike(g, "add_n", {k, constant}, {}, like));
@@ -43,15 +44,17 @@ class LoopGradient {
   }
 
  private:
-  // What a loop is, seen from its gradient. `varies`: the variables whose gradient is passed from iteration to iteration.
+  // The parts of the loop that its gradient needs. `varies`: the variables whose gradient is passed
+  // from iteration to iteration.
   struct Loop {
     std::shared_ptr<const Function> cond, body;
     std::vector<uint8_t> varies;
-    std::vector<Edge> stored;       // of the body: pushed onto a list each
-    std::vector<size_t> unchanged;  // arguments that the gradient reads, the same in every iteration
+    std::vector<Edge> stored;       // values of the body, each pushed onto a list
+    std::vector<size_t> unchanged;  // arguments that the gradient reads and that do not change between iterations
   };
 
-  // The body, with what the loop stores, as far as the budget for that allows.
+  // Differentiates the body, and sets the values that the loop stores, as far as their budget
+  // allows.
   StatusOr<Differentiated> Differentiate(const Mask& has_dy, Loop* loop) const {
     const Keeping& keeping = c_.gradient().keeping;
     if (!keeping.budget || keeping.recompute) {
@@ -86,7 +89,8 @@ class LoopGradient {
     }
   }
 
-  // What the lists hold in the end; false: it is not known. iterations -1: nor are they.
+  // Computes the bytes in the lists at the end; returns false if they are unknown. iterations is -1
+  // if unknown.
   static bool BytesStored(const Loop& loop, int64_t iterations, uint64_t* bytes) {
     for (const Edge& e : loop.stored) {
       const Shape& shape = e.node->shape(e.port);
@@ -102,7 +106,8 @@ class LoopGradient {
 
   bool Unchanged(const Function& body, size_t i) const { return body.results()[i] == body.args()[i]; }
 
-  // A variable's gradient matters if it depends on an input whose gradient is wanted, and an output that has one depends on it.
+  // A variable's gradient matters if the variable depends on an input whose gradient is wanted, and
+  // an output with a gradient depends on it.
   Status FindVarying(Loop* loop) const {
     const size_t n = size_t(c_.node().n_in());
     const std::vector<Mask> on = Dependencies(*loop->body);
@@ -132,7 +137,7 @@ class LoopGradient {
     return Status();
   }
 
-  // The loop with a count and a list for each stored value.
+  // Adds the loop with a count and a list for each stored value.
   StatusOr<const Node*> ForwardLoop(const Loop& loop, const Differentiated& d) {
     Graph* g = &d.graph();
     std::vector<Edge> args = d.args(), results = d.results(), more_inputs;
@@ -170,7 +175,7 @@ class LoopGradient {
     return c_.Extended(std::move(more_inputs), std::move(changed));
   }
 
-  // Arguments of the backward loop: the count, the gradients, the lists, what does not change.
+  // Arguments of the backward loop: the count, the gradients, the lists, the unchanged arguments.
   Status BackwardLoop(const Loop& loop, const Differentiated& d, const Node& forward) {
     std::shared_ptr<Graph> body = Graph::Body(*c_.graph());
     Graph* g = body.get();
@@ -232,7 +237,8 @@ class LoopGradient {
     return AddRoleLike(g, "list_pop", {list, element_shape}, {{"element_dtype", AttrValue::Type(TypeOf(like))}}, c_.node());
   }
 
-  // What arrives at variable i when the iteration begins. A variable's own gradient adds up.
+  // Returns the gradient that arrives at loop variable i at the beginning of the iteration. The
+  // gradient of a variable behind a handle adds up over the iterations.
   StatusOr<Edge> NextGradient(Graph* g, const Differentiated& d, size_t i, Edge dy, Copied* copied) const {
     const Edge dx = d.dxs()[i] ? copied->Find(d.dxs()[i]) : Edge();
     if (d.dys()[i]) return dx ? StatusOr<Edge>(dx) : ZerosLike(g, dy, c_.node());

@@ -16,7 +16,7 @@ Status AddStoredGradient(const CallGradient& c, const StoredGradient& gradient) 
   ASSIGN_OR_RETURN(const auto f, c.Find(gradient.function));
   std::vector<Edge> in;
   if (gradient.takes_inputs) in = node.inputs();
-  // A function of the gradients of all outputs, or of the first ones.
+  // The function takes the gradients of all outputs, or of the first ones.
   const size_t n_dys = f->args().size() - std::min(f->args().size(), in.size());
   if (in.size() > f->args().size() || n_dys > size_t(node.n_out()) || f->results().size() != size_t(node.n_in())) {
     return InvalidArgument("its gradient, function ", f->title(), ", does not fit its ", node.n_in(), " inputs and ", node.n_out(),
@@ -46,7 +46,8 @@ StatusOr<std::string> NamedGradient(const Node& node) {
   ASSIGN_OR_RETURN(const AttrValue value, ParseAttr(it->second, spec, &budget, &whole));
   if (value.kind() != TW_ATTR_STRING || value.is_list()) return InvalidArgument("attribute '_gradient_op_type' is not a text");
   const std::string& name = value.strings()[0];
-  // TensorFlow names the gradients of calls that its Python side knows anew in every process: "PartitionedCall-12".
+  // TensorFlow gives gradients of calls that its Python side defines a new name in every process:
+  // "PartitionedCall-12".
   if (name == node.op().name || (CallsFunctions(node.op()) && name.starts_with(node.op().name + "-"))) return std::string();
   return name;
 }

@@ -1,4 +1,5 @@
-// Gradients that a stored graph brings along: GradientDefs of functions, and what its nodes name by `_gradient_op_type`.
+// Gradients that a stored graph contains: GradientDefs of functions, and the gradients that its
+// nodes name by `_gradient_op_type`.
 // Threads: one at a time per graph.
 #pragma once
 #include <optional>
@@ -10,10 +11,12 @@
 
 namespace thalweg {
 
-// Calls the function that gives the gradient. Errors: NOT_FOUND; INVALID_ARGUMENT where it does not fit the node.
+// Adds a call of the function that computes the gradient. Errors: NOT_FOUND; INVALID_ARGUMENT if it
+// does not fit the node.
 Status AddStoredGradient(const CallGradient& c, const StoredGradient& gradient);
 
-// What the node says of its own gradient. Its own op's: empty. Errors: INVALID_ARGUMENT for an attribute that is no text.
+// Returns the gradient that the node names, or empty for that of its own op. Errors:
+// INVALID_ARGUMENT for an attribute that is no text.
 StatusOr<std::string> NamedGradient(const Node& node);
 
 }  // namespace thalweg
