@@ -1,4 +1,4 @@
-// Addresses as people write them and as sockets have them. Threads: any.
+// Conversion between addresses as people write them and socket addresses. Threads: any.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,24 +9,27 @@ namespace thalweg::grpc_transport {
 
 struct HostPort {
   std::string host;  // without brackets
-  int port = -1;     // -1: it makes no sense
+  int port = -1;     // -1: the text is no valid address
 };
 HostPort ParseHostPort(const std::string& address);
-// Whether nobody but this machine reaches it. Asks no name server: of names only localhost counts.
+// Returns true if only this machine can reach the host. Asks no name server: the only name that
+// counts is localhost.
 bool IsLoopback(const std::string& host);
 
-// Of a socket.
+// The address of a socket.
 struct SocketAddress {
   sockaddr_storage bytes = {};
   socklen_t size = 0;
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
 };
-// Where a name or number leads, each address once. Empty: *why says why not; name servers are waited for five seconds at most.
+// Resolves a name or number; lists each address once. Returns empty on failure, with the reason in
+// *why; waits for name servers for at most five seconds.
 std::vector<SocketAddress> AddressesOf(const HostPort& at, std::string* why);
 int PortOf(const SocketAddress& a);
 void SetPort(SocketAddress* a, int port);
-// A number, without brackets; IPv4 as it is, however a socket came by it. Empty: it is of no network.
+// A number without brackets; an IPv4 address stays IPv4, even if an IPv6 socket reports it. Empty
+// if the address has no network family.
 std::string HostOf(const SocketAddress& a);
 // "127.0.0.1:4000", "[::1]:4000".
 std::string TextOf(const SocketAddress& a);

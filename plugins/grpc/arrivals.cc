@@ -12,14 +12,15 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-// 0: it is no socket.
+// Returns 0 if fd is no socket.
 uint64_t CookieOf(int fd) {
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
-// Who counts as one: an address, or of IPv6 the network that one customer has.
+// Returns the host that a connection counts for: an address, or for IPv6 the network of one
+// customer.
 std::string CountedAs(const SocketAddress& from) {
   const std::string host = HostOf(from);
   if (host.find(':') == host.npos) return host;
@@ -31,7 +32,7 @@ std::string CountedAs(const SocketAddress& from) {
 
 }  // namespace
 
-// A quarter of the descriptors is left to files and to what the process does besides.
+// Leaves a quarter of the descriptors to files and to other work of the process.
 Arrivals::Limits Arrivals::LimitsFor(uint64_t descriptors) {
   Limits l;
   l.all = size_t(std::min<uint64_t>(descriptors - descriptors / 4, 16384));
@@ -55,8 +56,8 @@ void Arrivals::StopWaiting(Arrival* a) {
   hosts_[a->host].waiting.erase(a->number);
 }
 
-// The number may be another file's meanwhile, so the end is told to what was found to be this one. Where there is no descriptor for that,
-// the connection ends later.
+// The descriptor number may belong to another file by now, so only a duplicate that has the same
+// cookie is shut down. Without a descriptor for the duplicate, the connection ends later.
 void Arrivals::Cut(const Arrival& a) const {
   const int same = fcntl(a.fd, F_DUPFD_CLOEXEC, 0);
   if (same < 0) return;
@@ -96,7 +97,7 @@ std::string Arrivals::Add(int fd, const SocketAddress& from, Time now) {
     Forget(oldest);
   }
   const std::string text = TextOf(from);
-  if (const auto before = all_.find(text); before != all_.end()) Forget(before);  // the same port again: that one is over
+  if (const auto before = all_.find(text); before != all_.end()) Forget(before);  // the same port again: the earlier connection has ended
   const Arrival a = {fd, CookieOf(fd), host, now, ++numbers_, true, 0};
   Host& h = hosts_[host];
   const auto it = all_.emplace(text, a).first;

@@ -1,6 +1,7 @@
-// Connections by the network from when they are accepted: how many there may be, of whom, and for how long without a word that proves
-// something. Descriptors are gRPC's once it has them, so whether one still is what it was is asked of the kernel.
-// Threads: none of its own; a lock is its user's.
+// Arrivals: tracks network connections from accept on. It limits their number, in total and per
+// host, and the time that an unproven one may stay. gRPC owns the descriptors, so the kernel is
+// asked whether a descriptor is still the same socket.
+// Threads: none of its own; the user locks.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,23 +20,25 @@ class Arrivals {
   struct Limits {
     size_t all = 0;             // connections
     size_t of_one = 0;          // of those, from one address
-    size_t waiting = 0;         // that nobody was let in by yet
+    size_t waiting = 0;         // connections that no peer was admitted through yet
     size_t waiting_of_one = 0;  // of those, from one address
   };
-  // For a process that may have so many descriptors.
+  // Returns limits for a process that may have so many descriptors.
   static Limits LimitsFor(uint64_t descriptors);
-  // Streams that a connection may open in its life; ours opens one.
+  // Streams that a connection may open in its lifetime; ours opens one.
   static constexpr int kStreams = 16;
 
   explicit Arrivals(const Limits& limits) : limits_(limits) {}
-  // Empty: it is taken; else why not. Somebody else may be cut for it, who has not proven anything either, and is of an address with more
-  // of that kind.
+  // Adds a connection. Returns empty if it is accepted, else the reason. To make room, it may cut
+  // another unproven connection, of an address with more of them.
   std::string Add(int fd, const SocketAddress& from, Time now);
-  // By the connection from there ("127.0.0.1:4000") a stream has come. False: it was one too many, and the connection is cut.
+  // Records a stream on the connection from that address ("127.0.0.1:4000"). Returns false if it
+  // was one too many; the connection is then cut.
   bool Stream(const std::string& from);
-  // Who came by that connection was let in.
+  // Records that the peer on that connection was admitted.
   void LetIn(const std::string& from);
-  // Ends those that have waited since before then, and forgets those that are over. Answers how many it has ended.
+  // Ends the connections that have waited since before `then`, and forgets those that are closed.
+  // Returns the number it has ended.
   size_t EndOlder(Time then);
   size_t size() const { return all_.size(); }
   size_t waiting() const { return waiting_; }
@@ -53,7 +56,7 @@ class Arrivals {
   };
   struct Host {
     size_t all = 0;
-    std::map<uint64_t, std::string> waiting;  // by number: where from
+    std::map<uint64_t, std::string> waiting;  // by number: remote address
   };
   using Iterator = std::unordered_map<std::string, Arrival>::iterator;
   void ForgetOver();
@@ -62,7 +65,7 @@ class Arrivals {
   void StopWaiting(Arrival* a);
 
   const Limits limits_;
-  std::unordered_map<std::string, Arrival> all_;  // by where from
+  std::unordered_map<std::string, Arrival> all_;  // by remote address
   std::unordered_map<std::string, Host> hosts_;
   size_t waiting_ = 0;
   uint64_t numbers_ = 0;

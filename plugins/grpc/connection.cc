@@ -9,21 +9,22 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr size_t kBulkLines = 2;  // each a connection to the peer: one alone has in flight what its window lets it
+constexpr size_t kBulkLines = 2;  // each a connection to the peer: a single one may have only its window in flight
 constexpr size_t kLines = 1 + kBulkLines;
-constexpr size_t kCalls = 1 << 14;  // that one peer may have under way
-// Of answers that a peer has not taken, beyond which its connection ends: a refusal is all head, and nobody's account pays for it. As much
-// as so many calls take on average.
+constexpr size_t kCalls = 1 << 14;  // that one peer may have pending
+// Bytes of heads of answers that a peer has not taken, beyond which its connection ends: a refusal
+// consists only of a head, and no account pays for it. This is what kCalls calls take on average.
 constexpr uint64_t kHeads = kCalls << 9;  // 8 MiB
 
-// Bodies up to here go with their heads; by a ring also values of 64 KiB with what is said of them.
+// Bodies of at most this size go with their heads; through a ring also values of 64 KiB with their
+// heads.
 constexpr uint64_t Small(bool by_ring) { return by_ring ? 80 << 10 : 64 << 10; }
 
 }  // namespace
 
 Connection::Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id)
     : endpoint_(endpoint), mine_(mine), local_(local), name_(std::move(name)), id_(std::move(id)), role_(role), held_(mine) {
-  lines_.reserve(kLines);  // so that they stay where they are while others look at them
+  lines_.reserve(kLines);  // so that lines stay in place while other threads use them
 }
 
 Connection::~Connection() {
@@ -71,7 +72,7 @@ bool Connection::AddLine(grpc_call* call) {
   return line != nullptr;
 }
 
-// NULL: it is over, or has as many as it may.
+// Returns NULL if the connection has ended, or has as many lines as it may.
 Line* Connection::Add(grpc_channel* channel, bool connects, grpc_call* call) {
   std::lock_guard lock(mu_);
   if (shut() || lines_.size() >= kLines) return nullptr;
@@ -94,7 +95,7 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
   {
     std::lock_guard lock(mu_);
     begun = lines_[index]->begun();
-    if (index > 0 && !begun) return;  // what is big goes with the small, then
+    if (index > 0 && !begun) return;  // then large messages use the line of the small ones
   }
   HearTheLast();
   if (!mine_) return Shut(End::kLost, "its stream has ended");
@@ -102,7 +103,7 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
   const bool denied = status == GRPC_STATUS_UNAUTHENTICATED || status == GRPC_STATUS_PERMISSION_DENIED;
   const bool somebody = !begun && !denied && details.find("Failed to connect to remote host") == details.npos;
   if (somebody && !own_user_ && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
-  if (somebody && !endpoint_->token().empty()) {  // gRPC does not hear which
+  if (somebody && !endpoint_->token().empty()) {  // gRPC does not report which
     why += "; one side may not accept the other's certificate, for its dates, authority or hosts, or have another time: see the task's log";
   }
   if (!begun) endpoint_->Failed(name_, why);
@@ -119,14 +120,15 @@ Outbox* Connection::WayFor(uint64_t bytes, Exchange* x) {
   x->shared = big && out_state_ == Sharing::kGood;
   if (!big || x->shared) return x->way;
   WantBulkLines();
-  Line* best = nullptr;  // of those, which has least to do
+  Line* best = nullptr;  // the large-message line with the least load
   for (size_t i = 1; i < lines_.size(); ++i) {
     if (lines_[i]->begun() && (!best || lines_[i]->load() < best->load())) best = lines_[i].get();
   }
   return x->way = best ? best : lines_[0].get();
 }
 
-// REQUIRES: mu. The caller opens them, also for answers. What goes out may go through shared memory, once it is there.
+// REQUIRES: mu. The caller opens these lines, also for answers. Once shared memory is there,
+// outgoing bodies may use it.
 void Connection::WantBulkLines() {
   if (local_ && out_state_ == Sharing::kNone) {
     out_state_ = Sharing::kOffered;
@@ -138,7 +140,7 @@ void Connection::WantBulkLines() {
   endpoint_->chores()->Add([weak = weak_from_this()] {
     auto c = weak.lock();
     if (!c) return;
-    const size_t n = c->local() ? 1 : kBulkLines;  // within a machine it is for what memory has no room for
+    const size_t n = c->local() ? 1 : kBulkLines;  // within a machine one line serves bodies that shared memory has no room for
     for (size_t i = 0; i < n; ++i) c->OpenLine();
   });
 }
@@ -227,7 +229,7 @@ void Connection::Release() {
 
 // ---- Ends ----
 
-// REQUIRES: mu. Nothing more is to be done for it but to wait for its memory.
+// REQUIRES: mu. Returns true if the exchange only waits for the release of its memory.
 bool Connection::Finished(const Exchange& x) const {
   if (x.mine) return x.end != End::kNone;
   return x.answered ? x.written || x.end != End::kNone : x.end != End::kNone && !x.served;
@@ -272,7 +274,7 @@ void Connection::Shut(End how, const std::string& why) {
   {
     std::lock_guard lock(mu_);
     if (shut()) return;
-    all.reserve(exchanges_.size());  // what may fail comes first
+    all.reserve(exchanges_.size());  // may throw, so it comes first
     why_ = why;
     shut_ = how;
     for (auto& [id, x] : exchanges_) {
@@ -306,9 +308,9 @@ void Connection::MaybeEnd() {
   endpoint_->Remove(this, id_);
 }
 
-// ---- What comes in ----
+// ---- Incoming frames ----
 
-// REQUIRES: mu. NULL: there is none.
+// REQUIRES: mu. Returns NULL if there is none.
 std::shared_ptr<Exchange> Connection::Find(uint64_t id) const {
   auto it = exchanges_.find(id);
   return it == exchanges_.end() ? nullptr : it->second;
@@ -369,13 +371,14 @@ bool Connection::quiet() const {
   return exchanges_.empty() || (!exchanges_.begin()->second->to && !exchanges_.begin()->second->shared);
 }
 
-// REQUIRES: mu. Whose body goes on; NULL: nobody wants it.
+// REQUIRES: mu. Returns the exchange that receives the body; NULL if its body is not wanted.
 std::shared_ptr<Exchange> Connection::Wanted(uint64_t id) const {
   auto x = Find(id);
   return x && x->to && x->end == End::kNone ? x : nullptr;
 }
 
-// Whose message begins with this frame, busy; NULL: nobody waits for it.
+// Returns the exchange, marked busy, whose message begins with this frame; NULL if nobody waits for
+// it.
 std::shared_ptr<Exchange> Connection::Expect(const Frame& f, bool* out_sense) {
   std::lock_guard lock(mu_);
   auto x = Find(f.id);
@@ -434,7 +437,8 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
   return true;
 }
 
-// So many bytes of the body are there; when it is whole, serves the request, or ends the call. REQUIRES: x is busy, by us.
+// Records that so many bytes of the body have arrived; when it is complete, serves the request, or
+// ends the call. REQUIRES: this thread made x busy.
 void Connection::Filled(const std::shared_ptr<Exchange>& x, uint64_t bytes) {
   bool serve = false;
   {

@@ -1,7 +1,8 @@
-// Connection: all that goes between this endpoint and a peer, for calls of one of the two: a line for what is small and, once something is
-// not, two for what is big, so that the small does not wait behind it. Within a machine memory that both share takes the place of all.
-// Threads: any; callbacks come from the pollers' threads and the chores'. A lock guards what it holds, and is never held in a callback
-// or while gRPC works.
+// Connection: all traffic between this endpoint and a peer, for calls of one of the two. It has one
+// line for small messages and, once a large one is sent, two lines for large messages, so that
+// small ones do not wait behind them. Within a machine, shared memory replaces all lines.
+// Threads: any; callbacks come from the threads of the pollers and chores. The lock guards the
+// members, and is never held in a callback or while gRPC works.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -23,53 +24,58 @@ class Endpoint;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // name: where the peer is, or who it has proven to be. id: what its lines have in common.
-  // local: the peer is on this machine, and shares memory if it wants to.
+  // name: the peer's address, or its proven identity. id: common to its lines.
+  // local: the peer is on this machine, and can use shared memory.
   Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id);
   ~Connection();
   std::mutex& mu() { return mu_; }
-  std::mutex& reading() { return reading_; }         // of one message at a time: two threads may have one of each line. Before mu
+  std::mutex& reading() { return reading_; }  // held to read one message: two threads may each have one. Taken before mu
   bool shut() const { return shut_ != End::kNone; }  // REQUIRES: mu
   bool mine() const { return mine_; }
   bool local() const { return local_; }
   Poller& poller() const;
   const Endpoint& endpoint() const { return *endpoint_; }
-  // REQUIRES: mu. What comes next can be waited for: nothing is called here but what is answered late, and no body is on its way.
+  // REQUIRES: mu. Returns true if the request for the next message may be deferred: this side makes
+  // the calls, at most one is pending, and no body is on its way through shared memory or into place.
   bool quiet() const;
   const std::string& name() const { return name_; }
 
-  // Entries; nothing is called back inside.
+  // Called by the host; they make no callbacks.
   tw_status* Call(uint64_t id, const tw_message* m);
   void Cancel(uint64_t id);
   void Answer(const std::shared_ptr<Exchange>& x, const tw_message* m);
   void Release();  // the host has closed the peer
 
-  // The caller's side. fd: of the first line, where it goes by the Unix socket of a process of the same user: taken; then so go all others.
+  // For the caller's side. fd: the socket of the first line, connected to a Unix socket of a
+  // process of the same user; owned by this call; later lines use such sockets too.
   void OpenLine(int fd = -1);
-  // The other side. False: it is over. call: taken, if true.
+  // For the other side. Returns false if the connection is closed. call: owned by this call if it
+  // returns true.
   bool AddLine(grpc_call* call);
   void OfferRings();
-  // The certificate of who is there, by its serial number; empty: none.
+  // Records the serial number of the peer's certificate; empty for none.
   void ProvenBy(const std::string& serial);
   std::vector<std::string> serials() {
     std::lock_guard lock(mu_);
     return serials_;
   }
 
-  // Once a second. Ends it where the other side has taken nothing of what waits for it for so many seconds.
+  // Called once a second. Ends the connection if the other side has taken nothing of the waiting
+  // data for so many seconds.
   void Look(int seconds);
 
-  // Of the threads that may call back.
+  // For threads that may call back.
   void Settle(const std::shared_ptr<Exchange>& x);
   void Shut(End how, const std::string& why);
-  // Of all threads.
+  // For all threads.
   void SettleLater(std::shared_ptr<Exchange> x);
-  void SettleSoon(std::shared_ptr<Exchange> x);  // the same, where nobody waits for its memory
+  void SettleSoon(std::shared_ptr<Exchange> x);  // the same, for exchanges whose memory nobody waits for
   void ShutLater(const std::string& why);
-  void Counted(bool by_ring);  // something has come
+  void Counted(bool by_ring);  // counts a message that has arrived
   void MaybeEnd();
-  bool Read(Reader* reader);  // false: it makes no sense. REQUIRES: reading
-  // Of an outbox, whose lock this has: the body is to go through shared memory. Now: if that is done in a moment; false: it is not.
+  bool Read(Reader* reader);  // false: the data are malformed. REQUIRES: reading
+  // Called by an outbox that holds the lock: sends the body through shared memory. ShareNow does so
+  // at once if that is quick; false if it is not.
   bool ShareNow(Exchange* x);
   void Share(std::shared_ptr<Exchange> x);
   void LineBegan(size_t index, grpc_call* call);
@@ -78,7 +84,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   bool Begin(const Frame& f, Reader* reader);
   Line* Add(grpc_channel* channel, bool connects, grpc_call* call);
-  // While a frame is read that an exchange is busy with: where something is thrown meanwhile, it is left to the end of the connection.
+  // Marks an exchange as busy while a frame for it is read. If an exception is thrown meanwhile,
+  // the end of the connection cleans it up.
   class Busy {
    public:
     Busy(Connection* connection, Exchange* x) : connection_(connection), x_(x) {}
@@ -92,7 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
    private:
     Connection* const connection_;
-    Exchange* x_;  // NULL: none
+    Exchange* x_;  // NULL if there is none
   };
   std::shared_ptr<Exchange> Expect(const Frame& f, bool* out_sense);
   void Filled(const std::shared_ptr<Exchange>& x, uint64_t bytes);
@@ -122,21 +129,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::string> serials_;  // of certificates that its streams have proven
   std::unordered_map<uint64_t, std::shared_ptr<Exchange>> exchanges_;
   uint64_t heads_ = 0;     // bytes of heads of answers that the other side has not taken
-  bool too_many_ = false;  // of them: it is about to end
+  bool too_many_ = false;  // such heads: the connection is about to end
   End shut_ = End::kNone;
   std::string why_;
   bool held_ = true;  // by the host, or by the peer's first line
   bool opening_ = false, removed_ = false;
   std::atomic<bool> own_user_{false};  // see OpenLine
-  // Shared memory: out_ is written here, and stays once it is there; in_ is read by the thread that reads lines.
+  // Shared memory: this side writes out_, which is never replaced once set; the thread that reads
+  // lines reads in_.
   enum class Sharing { kNone, kOffered, kGood, kRefused } out_state_ = Sharing::kNone;
   std::unique_ptr<Segment> out_, in_;
-  bool in_offered_ = false;  // once, whatever became of it; as in_
-  uint32_t taken_ = 0;       // slots of out_, a bit each
+  bool in_offered_ = false;  // set once, even if the offer was refused; guarded like in_
+  uint32_t taken_ = 0;       // slots of out_, one bit each
   std::deque<std::shared_ptr<Exchange>> sharing_;
-  bool copying_ = false;            // Copy runs, or will
-  std::unique_ptr<RingLine> ring_;  // stays once it is there
-  bool rings_told_ = false;         // once, whatever became of it
+  bool copying_ = false;            // Copy runs, or is scheduled
+  std::unique_ptr<RingLine> ring_;  // never replaced once set
+  bool rings_told_ = false;         // set once, even if the rings were refused
 };
 
 }  // namespace thalweg::grpc_transport

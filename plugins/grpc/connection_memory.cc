@@ -1,4 +1,4 @@
-// What a connection does with memory that its two sides share.
+// The parts of a connection that use memory shared with the peer.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace thalweg::grpc_transport {
 
-// ---- Segments, for what is big ----
+// ---- Segments, for large bodies ----
 
 void Connection::OfferSegment() {
   auto segment = Segment::Make();
@@ -24,7 +24,7 @@ void Connection::OfferSegment() {
   if (line) line->Write();
 }
 
-// REQUIRES: mu. kSlots: there is none.
+// REQUIRES: mu. Returns kSlots if there is none.
 uint32_t Connection::FreeSlot() const {
   uint32_t slot = 0;
   while (slot < kSlots && (taken_ & 1u << slot)) ++slot;
@@ -33,7 +33,7 @@ uint32_t Connection::FreeSlot() const {
 
 // REQUIRES: mu. x's first frame is on its way.
 bool Connection::ShareNow(Exchange* x) {
-  constexpr uint64_t kMoment = 256 << 10;  // bytes: to copy them costs less than to wake the thread that would
+  constexpr uint64_t kMoment = 256 << 10;  // bytes that cost less to copy than a wake-up of the copying thread
   const uint32_t slot = FreeSlot();
   if (x->out.bytes > kMoment || slot == kSlots || !sharing_.empty()) return false;
   std::memcpy(out_->slot(slot), x->out.body, x->out.bytes);
@@ -57,13 +57,14 @@ void Connection::WakeCopies() {
     if (!c) return;
     try {
       c->Copy();
-    } catch (const std::exception&) {  // what is left of the bodies would be waited for
+    } catch (const std::exception&) {  // the peer would wait for the rest of the bodies
       c->Shut(End::kLost, "there is no memory for what happened to it");
     }
   });
 }
 
-// Of the chores: fills free slots, a part of each body in turn, until there are none.
+// Runs on the chores' thread: fills free slots, with a part of each body in turn, until none is
+// free.
 void Connection::Copy() {
   for (;;) {
     std::shared_ptr<Exchange> x;
@@ -102,7 +103,7 @@ void Connection::Copy() {
   }
 }
 
-// A frame about shared memory. False: it makes no sense.
+// Reads a frame about shared memory. Returns false if it is malformed.
 bool Connection::ReadShared(const Frame& f, Reader* reader) {
   Line* line = lines_[0].get();
   if (f.kind == Kind::kSegment) {
@@ -154,9 +155,9 @@ bool Connection::ReadSlot(const Frame& f) {
   return true;
 }
 
-// ---- Rings, for what is small ----
+// ---- Rings, for small messages ----
 
-// Of the chores, at the side that was called, which makes the memory.
+// Runs on the chores' thread of the called side, which makes the memory.
 void Connection::OfferRings() {
   auto poller = endpoint_->rings();
   if (!poller) return;
@@ -166,7 +167,7 @@ void Connection::OfferRings() {
   Line* line;
   {
     std::lock_guard lock(mu_);
-    ring_ = std::move(ring);  // in any case: it may hear already
+    ring_ = std::move(ring);  // in any case: it may be called already
     if (shut()) return;
     line = lines_[0].get();
     line->QueueNote(Kind::kRings, 0, 0, {reinterpret_cast<const char*>(&names), sizeof names});
@@ -174,7 +175,7 @@ void Connection::OfferRings() {
   line->Write();
 }
 
-// A frame about rings. False: it makes no sense.
+// Reads a frame about rings. Returns false if it is malformed.
 bool Connection::ReadRings(const Frame& f, Reader* reader) {
   RingNames theirs, ours;
   const bool named = f.head == sizeof theirs;
@@ -213,7 +214,8 @@ RingLine* Connection::ring() {
   return ring_.get();
 }
 
-// What the peer had written when its stream ended; it may write on, if it is none of ours.
+// Reads what the peer had written when its stream ended. The limit is for a foreign peer, which may
+// keep writing.
 void Connection::HearTheLast() {
   constexpr int kMost = 256;
   RingLine* last = ring();

@@ -26,11 +26,11 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr int kSecurityBits = 112;        // of keys, as RSA of 2048 bits has them
+constexpr int kSecurityBits = 112;        // security bits of keys; RSA of 2048 bits has as many
 constexpr size_t kLargestFile = 1 << 20;  // bytes
 
 std::string ReadFile(const std::string& path, bool secret, std::string* out, std::string* stamp) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for who writes it
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // without O_NONBLOCK, a named pipe would wait for a writer
   struct stat s = {};
   if (fd < 0 || fstat(fd, &s) != 0) {
     const std::string why = std::strerror(errno);
@@ -63,7 +63,8 @@ bool IsToken(const std::string& text) {
   return text.size() >= 32 && text.size() <= 256 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-// What OpenSSL notes of a failure in here stays out of the thread's queue, in which a handshake on the same thread would find it.
+// Keeps errors that OpenSSL records here out of the thread's queue, where a handshake on the same
+// thread would find them.
 struct QuietErrors {
   QuietErrors() { ERR_set_mark(); }
   ~QuietErrors() { ERR_pop_to_mark(); }
@@ -76,7 +77,7 @@ Certificate ReadCertificate(std::string_view pem) {
   return {bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr, X509_free};
 }
 
-// Hexadecimal digits, lower case, none too many; empty: it is no certificate.
+// Returns lower-case hexadecimal digits without leading zeros; empty if `pem` is no certificate.
 std::string SerialOf(std::string_view pem) {
   const QuietErrors quiet;
   const Certificate certificate = ReadCertificate(pem);
@@ -90,7 +91,8 @@ std::string SerialOf(std::string_view pem) {
   return text;
 }
 
-// A serial number a line, and behind it what people want to know. False: it is no such list.
+// Parses a serial number per line, optionally followed by a remark. Returns false if the text is no
+// such list.
 bool ParseRevoked(std::string_view text, std::unordered_set<std::string>* out) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -103,7 +105,7 @@ bool ParseRevoked(std::string_view text, std::unordered_set<std::string>* out) {
   return true;
 }
 
-// 0: it is no certificate.
+// Returns 0 if `pem` is no certificate.
 int SecurityBits(std::string_view pem) {
   const Certificate certificate = ReadCertificate(pem);
   EVP_PKEY* key = certificate ? X509_get0_pubkey(certificate.get()) : nullptr;
@@ -118,7 +120,8 @@ std::string TimeText(const ASN1_TIME* time) {
   return text;
 }
 
-// Empty, or what is wrong. Others hang up on who shows such a certificate, and cannot say why. Of several one has to be good.
+// Returns empty, or the error. Peers reject a certificate outside its dates without a reason. Of
+// several certificates one has to be valid.
 std::string WrongDate(const std::string& path, std::string_view pem, bool several) {
   const QuietErrors quiet;
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
@@ -175,7 +178,7 @@ std::string Credentials::ReadAll(Secrets* out, std::string* stamp) const {
   return "";
 }
 
-// Where there is no list nobody is revoked.
+// Without a list no certificate is revoked.
 std::string Credentials::RefreshRevoked() {
   const std::string path = folder_ + "/revoked";
   std::string text, stamp;
@@ -222,7 +225,7 @@ Secrets Credentials::secrets() const {
 }
 
 bool Credentials::Changed() {
-  (void)Refresh();  // with files that make no sense, the last ones stay
+  (void)Refresh();  // if the files are invalid, the last good ones stay in use
   std::lock_guard lock(mu_);
   return std::exchange(asked_, version_) != version_;
 }

@@ -1,5 +1,6 @@
-// What proves who this endpoint is and who may talk to it: a folder with `ca.pem` (whose certificates count), `cert.pem` and `key.pem` (its
-// own), `token` (a secret that all of the cluster share), and maybe `revoked` (whose certificates count no longer). Threads: any.
+// Credentials: the identity of this endpoint and the identities it accepts: a folder with `ca.pem`
+// (trusted authorities), `cert.pem` and `key.pem` (its own), `token` (a secret that the whole
+// cluster shares), and optionally `revoked` (revoked certificates). Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,22 +16,23 @@ struct Secrets {
   std::string ca, cert, key, token;
 };
 
-// Files that may be changed while they are used: new streams and handshakes take what they hold then.
+// The files may change while they are in use: new streams and handshakes use the current contents.
 class Credentials {
  public:
   explicit Credentials(std::string folder) : folder_(std::move(folder)) {}
-  // Empty: good, else what is wrong; then the last good ones stay. The list of what is revoked is taken whatever is wrong with the others.
+  // Reads the files again. Returns empty, or what is wrong; then the last good ones stay in use.
+  // The list of revoked certificates is updated even if other files are wrong.
   std::string Refresh();
-  // The list alone.
+  // Reads only the list of revoked certificates again.
   std::string RefreshRevoked();
-  // serial: as Identity has it.
+  // serial: in the format of Identity.
   bool Revoked(const std::string& serial) const;
   bool any_revoked() const {
     std::lock_guard lock(mu_);
     return !revoked_.empty();
   }
   Secrets secrets() const;
-  // Refreshes; whether they are others than when this was asked last.
+  // Reads the files again; returns whether they differ from those at the previous call.
   bool Changed();
 
  private:
@@ -39,25 +41,25 @@ class Credentials {
   mutable std::mutex mu_;
   Secrets secrets_;
   std::string stamp_;                        // of the files, as they were read
-  uint64_t version_ = 0, asked_ = 0;         // of secrets_; when Changed was asked
+  uint64_t version_ = 0, asked_ = 0;         // version of secrets_; version at the last call of Changed
   std::unordered_set<std::string> revoked_;  // serial numbers
   std::string revoked_stamp_;
 };
 
-// Whoever shows a certificate that is revoked is hung up on in the handshake.
+// The handshake ends if the peer shows a revoked certificate.
 grpc_channel_credentials* NewChannelCredentials(std::shared_ptr<const Credentials> credentials);
-// credentials must live as long as the server. They are read again when their files change.
+// `credentials` must outlive the server. They are read again when their files change.
 grpc_server_credentials* NewServerCredentials(Credentials* credentials);
 
-// Who the peer of a call has proven to be.
+// The proven identity of a call's peer.
 struct Identity {
   std::string name;  // "task/ps/0", "client/ann"
   uint32_t role = 0;
   std::string serial;  // of its certificate: hexadecimal digits, lower case
-  std::string wrong;   // not empty: it is nobody whom we know, and why
+  std::string wrong;   // why the identity is not accepted; empty if it is
 };
 Identity IdentityOf(grpc_call* call);
-// Takes the same time whatever they hold.
+// Takes the same time for all contents.
 bool SameSecret(const std::string& a, const std::string& b);
 
 }  // namespace thalweg::grpc_transport

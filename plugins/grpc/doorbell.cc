@@ -12,21 +12,21 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-// The kernel's word is an int; futexes that processes share are not private.
+// The kernel's futex word is an int; futexes that processes share are not private.
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Sets the word to 0 and wakes who sleeps there, in one: were they two, whoever is killed between them would leave a sleeper whom nobody
-// wakes any more.
+// Sets the word to 0 and wakes its sleepers in one call. With two calls, a process killed between
+// them would leave a sleeper that nobody wakes any more.
 void WakeAll(std::atomic<uint32_t>* word) {
   constexpr int kNever = FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_LT, 0);
   if (syscall(SYS_futex, word, FUTEX_WAKE_OP, INT_MAX, nullptr, word, kNever) >= 0) return;
-  word->store(0);  // a kernel that cannot
+  word->store(0);  // for a kernel without that operation
   syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace
 
-// Zeros are what both begin with.
+// Zeros are the initial state of both members.
 std::unique_ptr<Doorbell> Doorbell::Of(std::unique_ptr<SharedMemory> memory) {
   return memory ? std::unique_ptr<Doorbell>(new Doorbell(std::move(memory))) : nullptr;
 }
@@ -35,7 +35,7 @@ std::unique_ptr<Doorbell> Doorbell::Open(const MemoryName& name) { return Of(Sha
 
 void Doorbell::Ring(uint32_t who) {
   const uint64_t bit = uint64_t{1} << (who % 64);
-  if (bells().rung[who / 64].fetch_or(bit) & bit) return;  // whoever set it has seen to the rest
+  if (bells().rung[who / 64].fetch_or(bit) & bit) return;  // the thread that set the bit has done the rest
   if (bells().sleeps.load() != 0) WakeAll(&bells().sleeps);
 }
 

@@ -20,11 +20,11 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr size_t kConnections = 4096;                    // that come in, and as many that go out
-constexpr size_t kConnectionsOfOne = 1024;               // that come in with one name
-constexpr int kLargestMessage = 4 << 20;                 // bytes; bodies come in pieces of less
+constexpr size_t kConnections = 4096;                    // incoming ones, and as many outgoing ones
+constexpr size_t kConnectionsOfOne = 1024;               // incoming ones with one name
+constexpr int kLargestMessage = 4 << 20;                 // bytes; bodies come in smaller pieces
 constexpr int kDefaultSpin = 0;                          // microseconds
-constexpr auto kLook = std::chrono::milliseconds(1000);  // between two looks after who is revoked or reads nothing
+constexpr auto kLook = std::chrono::milliseconds(1000);  // between two checks for revoked peers and peers that read nothing
 constexpr auto kFirstBackoff = std::chrono::milliseconds(20), kLastBackoff = std::chrono::milliseconds(1000);
 
 grpc_arg Number(const char* key, int value) {
@@ -35,7 +35,7 @@ grpc_arg Number(const char* key, int value) {
   return a;
 }
 
-// A peer that says nothing, not even to a ping, is lost after ten seconds.
+// A peer that does not answer even a ping is lost after ten seconds.
 std::vector<grpc_arg> CommonArgs() {
   return {Number(GRPC_ARG_KEEPALIVE_TIME_MS, 5000),
           Number(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000),
@@ -92,7 +92,7 @@ std::string PeerOf(grpc_call* call) {
   return peer;
 }
 
-// Of "ipv4:127.0.0.1:4000" or "ipv6:%5B::1%5D:4000": without the scheme.
+// Returns "ipv4:127.0.0.1:4000" or "ipv6:%5B::1%5D:4000" without the scheme and with brackets.
 std::string AddressOf(std::string peer) {
   for (const auto& [code, sign] : {std::pair("%5B", "["), {"%5D", "]"}, {"%25", "%"}}) {
     if (const size_t at = peer.find(code); at != peer.npos) peer.replace(at, 3, sign);
@@ -101,7 +101,7 @@ std::string AddressOf(std::string peer) {
   return scheme == peer.npos ? "" : peer.substr(scheme + 1);
 }
 
-// By a Unix socket, or by an address that nobody reaches from elsewhere.
+// Returns true for a Unix socket, or an address that other machines cannot reach.
 bool IsHere(const std::string& peer) { return peer.starts_with("unix") || IsLoopback(ParseHostPort(AddressOf(peer)).host); }
 
 int Setting(const tw_host* h, const char* key, int otherwise) {
@@ -119,7 +119,7 @@ int Setting(const tw_host* h, const char* key, int otherwise) {
 
 }  // namespace
 
-// The next stream that comes in.
+// Waits for the next incoming stream.
 struct Endpoint::Accept final : Event {
   explicit Accept(Endpoint* e) : endpoint(e) { grpc_metadata_array_init(&metadata); }
   ~Accept() { grpc_metadata_array_destroy(&metadata); }
@@ -218,7 +218,8 @@ tw_status* Endpoint::Forked(const tw_host* h) {
 }
 
 tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
-  // What gRPC waits by is shared with children: what one of them did with it would happen to its parent, too.
+  // gRPC's wake-up descriptors are shared with forked children: their use in a child would affect
+  // the parent.
   static const Origin of_grpc;
   if (!of_grpc.here()) return Forked(h);
   std::unique_ptr<Endpoint> e(new Endpoint(h, instance, c));
@@ -269,7 +270,7 @@ tw_status* Endpoint::OpenServer(const std::string& address, std::string* bound) 
   return nullptr;
 }
 
-// ---- Who comes in ----
+// ---- Incoming peers ----
 
 void Endpoint::Admit(grpc_call* call, const grpc_metadata_array& metadata) {
   const std::string from = AddressOf(PeerOf(call));
@@ -280,17 +281,17 @@ void Endpoint::Admit(grpc_call* call, const grpc_metadata_array& metadata) {
   front_->LetIn(from);
 }
 
-// Empty: it may come in, else why not.
+// Returns empty if the peer may come in, else the reason.
 std::string Endpoint::Know(grpc_call* call, const grpc_metadata_array& metadata, Identity* who) {
   const std::string protocol = Value(metadata, "thalweg-protocol"), id = Value(metadata, "thalweg-connection");
   if (credentials_) {
     *who = IdentityOf(call);
     if (!who->wrong.empty()) return who->wrong;
-    (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
+    (void)credentials_->Refresh();  // if the files are invalid, the last good ones stay in use
     if (credentials_->Revoked(who->serial)) return "the certificate of " + who->name + " is revoked";
     if (!SameSecret(Value(metadata, "thalweg-token"), token())) return "its token is not the cluster's";
   } else {
-    who->name = open_ ? "somebody" : "a process of this user";  // the front takes nobody else
+    who->name = open_ ? "somebody" : "a process of this user";  // the front admits nobody else
   }
   if (protocol != kProtocol) return "it speaks protocol '" + protocol.substr(0, 10) + "' and this task " + kProtocol;
   return id.size() == 32 ? "" : "its connection has no name";
@@ -321,7 +322,8 @@ bool Endpoint::Join(grpc_call* call, const grpc_metadata_array& metadata, const 
   return true;
 }
 
-// REQUIRES: mu. With certificates one name leaves room for others; without, all have the same.
+// REQUIRES: mu. With certificates, one name must leave room for others; without, all peers have the
+// same name.
 bool Endpoint::RoomFor(const std::string& name) const {
   if (callers_.size() >= kConnections) return false;
   const auto same = [&](const auto& caller) { return caller.second->name() == name; };
@@ -364,7 +366,7 @@ void Endpoint::Look() {
   if (credentials_) EndRevoked(all);
 }
 
-// Connections were let in once; a list that has changed since counts for them, too.
+// Connections are admitted once; a list that has changed since applies to them too.
 void Endpoint::EndRevoked(const std::vector<std::shared_ptr<Connection>>& all) {
   if (const std::string wrong = credentials_->RefreshRevoked(); !wrong.empty()) log_->Warn(wrong + "; what was read before stays in use");
   if (!credentials_->any_revoked()) return;
@@ -378,13 +380,13 @@ void Endpoint::EndRevoked(const std::vector<std::shared_ptr<Connection>>& all) {
   }
 }
 
-// ---- Whom it calls ----
+// ---- Outgoing connections ----
 
 grpc_channel* Endpoint::NewChannel(const std::string& address, std::string* why) {
   auto args = ChannelArgs();
   const grpc_channel_args all = {args.size(), args.data()};
   if (credentials_) {
-    (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
+    (void)credentials_->Refresh();  // if the files are invalid, the last good ones stay in use
     grpc_channel_credentials* how = NewChannelCredentials(credentials_);
     if (!how) *why = "its certificates make no sense";
     grpc_channel* channel = how ? grpc_channel_create(address.c_str(), how, &all) : nullptr;
@@ -410,7 +412,7 @@ grpc_channel* Endpoint::NewOwnChannel(const std::string& address, int fd, std::s
   return channel;
 }
 
-// *out_fd: -1: it is reached by the network.
+// *out_fd: -1 if the peer is reached by the network.
 tw_status* Endpoint::Meet(const std::string& address, int* out_fd) {
   const HostPort at = ParseHostPort(address);
   std::string why;
@@ -477,7 +479,7 @@ void Endpoint::Failed(const std::string& address, const std::string& why) {
 // ---- End ----
 
 void Endpoint::Remove(Connection* c, const std::string& id) {
-  std::shared_ptr<Connection> gone;  // ends outside the lock
+  std::shared_ptr<Connection> gone;  // destroyed outside the lock
   std::lock_guard lock(mu_);
   auto it = connections_.find(c);
   if (it == connections_.end()) return;

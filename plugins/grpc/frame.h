@@ -1,5 +1,6 @@
-// What a message of a stream holds: frames, one after another. Behind a frame stand its head and a part of its body. The bytes are little
-// endian, as on every machine that this is built for; peers of other versions are told apart when a stream begins.
+// The contents of a stream's message: frames, one after another. A frame is followed by its head
+// and a part of its body. Bytes are little endian, as on every machine that this is built for;
+// versions of peers are compared when a stream begins.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -11,21 +12,21 @@
 namespace thalweg::grpc_transport {
 
 constexpr const char* kProtocol = "1";
-constexpr const char* kAsksForRings = "thalweg-rings";  // "1": who calls can use them; older ones do not say
+constexpr const char* kAsksForRings = "thalweg-rings";  // "1": the caller can use rings; older callers do not send it
 constexpr const char* kMethod = "/thalweg.Transport/Stream";
 
 enum class Kind : uint8_t {
   kRequest = 1,
   kAnswer = 2,
-  kPiece = 3,    // more of the body of either
+  kPiece = 3,    // more of the body of a request or answer
   kCancel = 4,   // nobody waits for the answer any more
-  kSegment = 5,  // memory that this side would write bodies to; its name is the head
-  kOpened = 6,   // the answer to kSegment: bytes is 1 if it can be read, else 0
-  kSlot = 7,     // more of the body is in a slot of it: bytes is the slot, in the upper half, and how many
-  kRead = 8,     // the slot, bytes, may be written again
-  kRings = 9,    // from who was called: memory with rings, and where this side's doorbell is (RingNames, the head)
-  kBell = 10,    // the answer to kRings: they can be used, and where this side's doorbell is
-  kHere = 11     // by the ring: the other side is to write there, too
+  kSegment = 5,  // memory to which this side offers to write bodies; its name is the head
+  kOpened = 6,   // the answer to kSegment: bytes is 1 if the memory can be read, else 0
+  kSlot = 7,     // more of the body is in a slot: bytes has the slot in the upper half, and the length in the lower
+  kRead = 8,     // the slot `bytes` may be written again
+  kRings = 9,    // from the called side: memory with rings, and its doorbell (RingNames, in the head)
+  kBell = 10,    // the answer to kRings: the rings can be used; the caller's doorbell is in the head
+  kHere = 11     // through the ring: the other side is to write there, too
 };
 
 struct Frame {
@@ -33,12 +34,12 @@ struct Frame {
   uint8_t reserved = 0;
   uint16_t head = 0;   // bytes
   uint32_t here = 0;   // bytes of the body that follow
-  uint64_t id = 0;     // the caller's
+  uint64_t id = 0;     // chosen by the caller
   uint64_t bytes = 0;  // of the whole body
 };
 static_assert(sizeof(Frame) == 24);
 
-// The bytes of a message that came, in order; they are in a buffer of gRPC, or in a ring.
+// Reads the bytes of an incoming message in order, from a buffer of gRPC or from a ring.
 class Reader {
  public:
   explicit Reader(grpc_byte_buffer* message) : of_grpc_(true), rest_(grpc_byte_buffer_length(message)) {
@@ -52,7 +53,7 @@ class Reader {
   Reader(const Reader&) = delete;
   uint64_t rest() const { return rest_; }
   bool by_ring() const { return !of_grpc_; }
-  // Moves on by n bytes, which go to `to`; NULL: nowhere. REQUIRES: n <= rest().
+  // Copies n bytes to `to`, or skips them if it is NULL. REQUIRES: n <= rest().
   void Take(void* to, uint64_t n) {
     rest_ -= n;
     while (n > 0) {

@@ -28,20 +28,20 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr int kBacklog = 4096;
-constexpr int kOwnBacklog = 128;                   // a line that others stand in, too, is short; who finds it full waits
-constexpr int kAtOnce = 64;                        // connections of a socket, before the others have their turn
-constexpr auto kLook = 1000ms;                     // between two looks after all
-constexpr auto kDeadline = 10s;                    // from a connection to the first stream that is let in
-constexpr auto kProbes = 2000ms, kHears = 2000ms;  // when nobody has come for so long it comes to itself, and hears that in so long
-constexpr auto kFreed = 200ms;                     // in which connections that were ended give their descriptors back
-constexpr auto kLongest = 300'000ms;               // between two sockets that are made anew in vain
+constexpr int kOwnBacklog = 128;                   // several processes may queue here, so it is short; a process that finds it full waits
+constexpr int kAtOnce = 64;                        // connections of a socket, before other sockets have their turn
+constexpr auto kLook = 1000ms;                     // between two checks of all sockets
+constexpr auto kDeadline = 10s;                    // from a connection to its first admitted stream
+constexpr auto kProbes = 2000ms, kHears = 2000ms;  // idle time before a probe; time for the probe to arrive
+constexpr auto kFreed = 200ms;                     // time in which ended connections release their descriptors
+constexpr auto kLongest = 300'000ms;               // between two vain replacements of a socket
 constexpr uint64_t kDescriptors = 65536;
 
 int Reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 void Set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
-// Ends it so that nothing of it is left here, not even a state of TCP.
+// Closes the connection so that nothing of it remains here, not even a TCP state.
 void Refuse(int fd) {
   const linger at_once = {1, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -95,11 +95,11 @@ int Front::NewSocket(int family) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || family == AF_UNIX) return fd;
   Set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted has it, too
+  Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit it
   return fd;
 }
 
-// NULL: not there, and why.
+// Returns NULL on failure, with the reason in *fault.
 Front::Door* Front::Open(const SocketAddress& at, Fault* fault) {
   const int fd = NewSocket(at.bytes.ss_family);
   if (fd >= 0 && at.bytes.ss_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !IsWildcard(at));
@@ -125,7 +125,7 @@ void Front::CloseDoors() {
   doors_.clear();
 }
 
-// The socket of the own user comes first: whoever finds the port open finds that one, too.
+// Opens the Unix socket first: a process that finds the port open then finds the Unix socket, too.
 bool Front::ListenOnce(const std::vector<SocketAddress>& all, bool own_user, int* out_port, Fault* fault) {
   *out_port = PortOf(all[0]);
   bool any = false;
@@ -140,7 +140,7 @@ bool Front::ListenOnce(const std::vector<SocketAddress>& all, bool own_user, int
     if (!tcp) {
       *fault = f;
       if (f.taken) return false;
-      continue;  // of a family that this machine has not, as of localhost
+      continue;  // localhost may have a family that this machine does not support
     }
     any = true;
     const bool chosen = std::exchange(*out_port, PortOf(tcp->at)) == 0;
@@ -153,11 +153,11 @@ bool Front::ListenOnce(const std::vector<SocketAddress>& all, bool own_user, int
 }
 
 std::string Front::Listen(const HostPort& at, bool own_user, int* out_port) {
-  constexpr int kTries = 16;  // of a port that is the kernel's choice
+  constexpr int kTries = 16;  // if the kernel chooses the port
   std::string why;
   std::vector<SocketAddress> all = AddressesOf(at, &why);
   if (all.empty()) return why;
-  // Everywhere is everywhere of both kinds, where there are both.
+  // The wildcard address means both families, if both exist.
   if (IsWildcard(all[0])) {
     std::vector<SocketAddress> both = AddressesOf({"::", at.port}, &why);
     Fault fault;
@@ -190,7 +190,7 @@ void Front::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// ---- Who comes ----
+// ---- Incoming connections ----
 
 bool Front::Stream(const std::string& from) {
   std::lock_guard lock(mu_);
@@ -210,7 +210,7 @@ void Front::Run() {
     }
     try {
       Turn();
-    } catch (const std::exception&) {  // no memory for the moment: who came is still in the kernel's line, or was closed
+    } catch (const std::exception&) {  // no memory for now: the connection is still in the kernel's queue, or was closed
       std::this_thread::sleep_for(10ms);
     }
   }
@@ -218,7 +218,7 @@ void Front::Run() {
 
 void Front::Turn() {
   std::vector<pollfd> all = {{wake_, POLLIN, 0}};
-  for (Door& door : doors_) all.push_back({door.fd, POLLIN, 0});  // -1: is not looked at
+  for (Door& door : doors_) all.push_back({door.fd, POLLIN, 0});  // poll ignores -1
   const auto before = steady_clock::now();
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(looked_ + kLook - before);
   poll(all.data(), all.size(), int(std::clamp<int64_t>(left.count() + 1, 0, kLook.count() + 1)));
@@ -233,7 +233,7 @@ void Front::Turn() {
     }
   }
   if (now - looked_ < kLook) return;
-  // Who could say nothing while this process stood still is not late.
+  // If this process was stopped, the peers could not prove themselves, so they are not late.
   const auto stood = now - looked_ > 3 * kLook ? now - looked_ : std::chrono::nanoseconds(0);
   looked_ = now;
   size_t ended = 0;
@@ -270,13 +270,14 @@ void Front::Accept(Door* door) {
       case EINVAL:
       case ENOTSOCK:
       case EOPNOTSUPP: return Reopen(door, "it cannot be listened at: " + std::string(std::strerror(errno)), steady_clock::now());
-      default: break;  // of the connection, which is gone
+      default: break;  // an error of the connection, which is gone
     }
   }
 }
 
-// Who comes when there is no descriptor left stands in the kernel's line for a moment: connections that were ended have theirs until gRPC's
-// threads have noticed. After that it is told so by an end. False: not now.
+// If there is no descriptor left, a new connection waits in the kernel's queue for a moment: ended
+// connections keep theirs until gRPC's threads have noticed. After that it is refused. Returns
+// false if the caller should stop accepting for now.
 bool Front::NoDescriptor(Door* door) {
   const auto now = steady_clock::now();
   if (full_since_ == Time()) full_since_ = now;
@@ -321,7 +322,7 @@ void Front::Welcome(Door* door, int fd, const SocketAddress& from) {
   take_(std::exchange(mine.fd, -1));
 }
 
-// ---- Whether it hears ----
+// ---- Probes ----
 
 void Front::LookAfter(Door* door, Time now) {
   if (door->fd < 0) return Reopen(door, "it was not listened at", now);
@@ -340,7 +341,8 @@ void Front::EndProbe(Door* door) {
   if (door->probe >= 0) close(std::exchange(door->probe, -1));
 }
 
-// Comes to itself as others do. What this machine lacks for that says nothing of the socket.
+// Connects to the front's own socket as other processes do. If a local resource is missing for
+// that, this says nothing of the socket.
 void Front::Probe(Door* door, Time now) {
   SocketAddress to = door->at;
   door->next = now + door->pause;
@@ -377,7 +379,7 @@ void Front::Reopen(Door* door, const std::string& why, Time now) {
     door->fd = fresh->fd;
     doors_.pop_back();
   }
-  // Where it does not help, as behind a filter of packets, it is not done again and again.
+  // If a replacement does not help, as behind a packet filter, it is repeated ever more rarely.
   door->next = now + door->pause;
   door->pause = std::min<std::chrono::milliseconds>(2 * door->pause, kLongest);
   door->heard = false;

@@ -1,7 +1,9 @@
-// Front: accepts connections, for gRPC, whose own listener of 1.51 stays deaf once it has met the end of the descriptors. What comes by the
-// network is counted before it is heard (arrivals.h); what comes by the Unix sockets beside it is asked whose it is (own_user.h). A
-// descriptor is kept in reserve, so that at the end of them those who come are at least told, and where nobody has come for a while the
-// front comes to itself: a socket that has gone deaf is made anew. Threads: any; one of its own.
+// Front: accepts connections for gRPC, whose own listener (1.51) stops for good once the process
+// has run out of descriptors. Network connections are counted before gRPC sees them (arrivals.h).
+// The Unix sockets beside them admit only processes of the same user (own_user.h). One descriptor
+// is held in reserve, so that connections can be refused when there are no others. If no connection
+// has come for a while, the front connects to itself, and replaces a socket that no longer accepts.
+// Threads: any; one of its own.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -20,35 +22,37 @@ namespace thalweg::grpc_transport {
 
 class Front {
  public:
-  enum class Lets { kOwnUser, kAnybody };  // in who comes by the network: by the Unix sockets alone, or anybody
-  // take: closes it, or has it closed. Throws where there is no descriptor or no thread.
+  enum class Lets { kOwnUser, kAnybody };  // which network peers are let in: none (only Unix sockets), or any
+  // take: closes the descriptor, now or later. Throws if there is no descriptor or no thread.
   Front(std::shared_ptr<Log> log, Lets lets, std::function<void(int fd)> take);
   ~Front();
-  // Listens at all that the address stands for, and for processes of the same user beside it. Empty: done, and *out_port says where; else
-  // why not. REQUIRES: once, before Start.
+  // Listens at all addresses that `at` stands for, and, with own_user, at Unix sockets for
+  // processes of the same user. Returns empty and sets *out_port, or returns the reason. REQUIRES:
+  // called once, before Start.
   std::string Listen(const HostPort& at, bool own_user, int* out_port);
   void Start();
-  // Nothing is taken after this.
+  // Accepts nothing after it returns.
   void Stop();
-  // By the connection from there (as gRPC names it, without its scheme) a stream has come. False: one too many; the connection ends.
+  // Records a stream on the connection from that address (in gRPC's notation, without its scheme).
+  // Returns false if it was one too many; the connection then ends.
   bool Stream(const std::string& from);
   void LetIn(const std::string& from);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  // A socket that listens.
+  // A listening socket.
   struct Door {
     SocketAddress at;
     int fd = -1;
-    bool heard = false;  // somebody, since it was looked after
-    int probe = -1;      // that the front comes to itself by
+    bool heard = false;  // a connection came since the last check
+    int probe = -1;      // the front's connection to itself
     SocketAddress probe_at;
-    Time probed, next;                  // when that was; when it is done again
-    std::chrono::milliseconds pause{};  // until then
+    Time probed, next;                  // time of the probe; time of the next one
+    std::chrono::milliseconds pause{};  // between probes
   };
   struct Fault {
     std::string what;
-    bool taken = false;  // the port is somebody's
+    bool taken = false;  // another process uses the port
   };
   bool ListenOnce(const std::vector<SocketAddress>& all, bool own_user, int* out_port, Fault* fault);
   Door* Open(const SocketAddress& at, Fault* fault);
@@ -69,15 +73,16 @@ class Front {
   const std::function<void(int fd)> take_;
   int wake_ = -1, reserve_ = -1;
   std::list<Door> doors_;
-  Time looked_;      // after all
-  Time full_since_;  // since when there is no descriptor left; its default: there is
+  Time looked_;      // at all sockets
+  Time full_since_;  // since when there is no descriptor left; the default means that there is one
   std::mutex mu_;
   Arrivals arrivals_;  // under mu_
   bool stop_ = false;  // under mu_
   std::thread thread_;
 };
 
-// Lets the process have as many descriptors as its hard limit says, but for more than any of this needs. Answers how many it has.
+// Raises the process's descriptor limit to its hard limit, but not beyond what this program can
+// use. Returns the limit.
 uint64_t RaiseDescriptors();
 
 }  // namespace thalweg::grpc_transport

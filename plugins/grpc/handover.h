@@ -1,5 +1,6 @@
-// What one thread gives to gRPC, or to another by way of shared memory, and another gets from it. ThreadSanitizer does not see into gRPC's
-// library, nor that two addresses are of one memory, so here it is told that the first comes before the second.
+// Tells ThreadSanitizer that Give happens before Get: for data that one thread gives to another
+// through gRPC or shared memory. ThreadSanitizer does not see into gRPC's library, nor that two
+// addresses are the same memory.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -18,7 +19,7 @@
 
 namespace thalweg::grpc_transport {
 
-// `what`: the tag of an event, the argument of a callback.
+// `what`: the tag of an event, or the argument of a callback.
 inline void Give([[maybe_unused]] void* what) {
 #ifdef THALWEG_SEES_THREADS
   __tsan_release(what);
@@ -30,7 +31,8 @@ inline void Get([[maybe_unused]] void* what) {
 #endif
 }
 
-// Stands for memory that is at several addresses, as between two endpoints of one process; key: of the memory.
+// Stands for memory with several addresses, such as that between two endpoints of one process; key:
+// identifies the memory.
 inline void* Common(uint64_t key) {
   static char all[1024];
   return &all[key % sizeof all];

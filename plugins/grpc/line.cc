@@ -9,9 +9,9 @@ namespace thalweg::grpc_transport {
 namespace {
 
 constexpr uint64_t kMessage = 1 << 20;  // bytes of frames in a message of the stream
-constexpr uint64_t kCopied = 8 << 10;   // parts of bodies up to here are cheaper to copy than to point to
+constexpr uint64_t kCopied = 8 << 10;   // up to this size, it is cheaper to copy a part of a body than to point to it
 
-// A body's part that gRPC holds.
+// Makes a slice of a body for gRPC; it keeps the exchange alive.
 grpc_slice Borrow(const std::shared_ptr<Exchange>& x, const char* data, uint64_t bytes) {
   x->held.fetch_add(1);
   auto* holding = new std::shared_ptr<Exchange>(x);
@@ -26,7 +26,7 @@ grpc_slice Borrow(const std::shared_ptr<Exchange>& x, const char* data, uint64_t
       holding);
 }
 
-// The slices of a message.
+// Collects the slices of a message.
 class Slices final : public Package {
  public:
   Slices() : Package(kMessage) {}
@@ -41,7 +41,7 @@ class Slices final : public Package {
     slices_.push_back(Borrow(x, bytes, n));
   }
   uint64_t bytes() const { return kMessage - room(); }
-  // NULL: there are none.
+  // Returns NULL if there are none.
   grpc_byte_buffer* Take() {
     Flush();
     if (slices_.empty()) return nullptr;
@@ -91,13 +91,13 @@ void Line::Turn(void (Line::*then)(bool ok), bool ok) {
   auto keep = connection_->shared_from_this();
   try {
     (this->*then)(ok);
-  } catch (const std::exception&) {  // what is lost with it is waited for elsewhere
+  } catch (const std::exception&) {  // lost data would be waited for elsewhere
     connection_->Shut(End::kLost, "there is no memory for what happened to it");
   }
   Over();
 }
 
-// One thing less that it waits for; maybe it is gone afterwards.
+// One pending event less; the line may be destroyed afterwards.
 void Line::Over() {
   auto keep = connection_->shared_from_this();
   {
@@ -114,7 +114,7 @@ void Line::Start(const grpc_op* ops, size_t n, Step* step) {
     ++pending_;
   }
   Give(step);
-  if (grpc_call_start_batch(call_, ops, n, step, nullptr) != GRPC_CALL_OK) step->Happen(false);  // cannot be: we keep its rules
+  if (grpc_call_start_batch(call_, ops, n, step, nullptr) != GRPC_CALL_OK) step->Happen(false);  // never fails: the calls keep the rules
 }
 
 void Line::Begin(const std::vector<std::pair<const char*, std::string>>& greeting) {
@@ -159,9 +159,9 @@ void Line::Receive() {
   Start(&op, 1, &received_);
 }
 
-// ---- Out ----
+// ---- Sending ----
 
-// REQUIRES: the lock. False: there is nothing to send now.
+// REQUIRES: the lock. Returns false if there is nothing to send now.
 bool Line::Gather() {
   if (sending_ > 0 || connection_->shut()) return false;
   Slices message;
@@ -169,11 +169,11 @@ bool Line::Gather() {
   outgoing_ = message.Take();
   if (!outgoing_) return false;
   sending_ = message.bytes();
-  ++pending_;  // from here on, so that it is not idle
+  ++pending_;  // from here on, so that the line is not idle
   return true;
 }
 
-// REQUIRES: Gather was true.
+// REQUIRES: Gather returned true.
 void Line::Send() {
   grpc_op op = {};
   op.op = GRPC_OP_SEND_MESSAGE;
@@ -191,9 +191,10 @@ void Line::Write() {
   ReceiveNow();
 }
 
-// After a message was read: what it made this side say, then the next one. Whoever asks for a message before it sends something tells the
-// other side in a packet of its own that there is room for it; what is sent in between says so by the way. So who has called and is about
-// to call again asks when that has gone out.
+// Runs after a message was read: sends the frames that it caused, then requests the next message. A
+// request for a message that precedes a send goes to the other side in a packet of its own, as a
+// window update; a send in between carries it along. So a caller that is about to call again
+// requests the next message after that call is sent.
 void Line::SendAndReceive() {
   bool sends;
   {
@@ -205,7 +206,7 @@ void Line::SendAndReceive() {
   if (sends || !ReceiveLater()) Receive();
 }
 
-// False: now.
+// Returns false if the next message is to be requested now.
 bool Line::ReceiveLater() {
   if (!connection_->poller().MayDefer()) return false;
   {
@@ -219,7 +220,7 @@ bool Line::ReceiveLater() {
   return true;
 }
 
-// Unless it was done.
+// Requests the next message unless that was done.
 void Line::ReceiveNow() {
   {
     std::lock_guard lock(connection_->mu());
@@ -252,16 +253,16 @@ void Line::Sent(bool ok) {
     for (auto& x : flying) x->written = ok;
   }
   grpc_byte_buffer_destroy(message);
-  if (!ok) return;  // the stream's end is told apart
+  if (!ok) return;  // the end of the stream is reported separately
   Write();
   for (auto& x : flying) connection_->Settle(x);
 }
 
-// ---- In ----
+// ---- Receiving ----
 
 void Line::Received(bool ok) {
   grpc_byte_buffer* message = std::exchange(incoming_, nullptr);
-  if (!message) return;  // the stream's end is told apart
+  if (!message) return;  // the end of the stream is reported separately
   if (ok) {
     {
       std::lock_guard lock(connection_->mu());
@@ -275,7 +276,7 @@ void Line::Received(bool ok) {
     }
     if (!sense) connection_->Shut(End::kLost, "it talks nonsense");
     connection_->Counted(false);
-    SendAndReceive();  // not before: another thread may take what comes next
+    SendAndReceive();  // last: another thread may take the next message
   }
   grpc_byte_buffer_destroy(message);
 }
@@ -284,7 +285,7 @@ void Line::Began(bool ok) {
   if (!ok) return;
   {
     std::lock_guard lock(connection_->mu());
-    if (is_over_) return;  // another thread was faster with its end
+    if (is_over_) return;  // another thread has handled the end first
     begun_ = true;
   }
   connection_->LineBegan(index_, call_);
@@ -299,9 +300,10 @@ void Line::Ended(bool) {
   connection_->LineEnded(index_, status_, channel_ ? Text(details_) : "");
 }
 
-// gRPC 1.51 forgets the socket of a channel that is destroyed after its handshake and before the peer's first frame (the subchannel drops
-// the transport that it is given, without closing it): both sides then have it for as long as this process lives. So a channel that still
-// connects is kept until it has connected or failed, for a second at most.
+// gRPC 1.51 leaks the socket of a channel that is destroyed after its handshake and before the
+// peer's first frame (the subchannel drops the transport that it receives without closing it): both
+// sides then keep it for the life of the process. So a channel that is still connecting is kept
+// until it has connected or failed, for a second at most.
 void Line::AwaitConnected() {
   if (!connects_ || grpc_channel_check_connectivity_state(channel_, 0) != GRPC_CHANNEL_CONNECTING) return;
   {
@@ -313,6 +315,6 @@ void Line::AwaitConnected() {
   grpc_channel_watch_connectivity_state(channel_, GRPC_CHANNEL_CONNECTING, until, connection_->poller().queue(), &connected_);
 }
 
-void Line::Connected(bool) {}  // what waited for it looks again
+void Line::Connected(bool) {}  // ending the wait is enough
 
 }  // namespace thalweg::grpc_transport

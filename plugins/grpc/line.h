@@ -1,6 +1,7 @@
-// Line: a stream of gRPC that carries frames both ways. What has to go out is gathered while a message is on its way, and goes with the
-// next; bodies go as slices that point to them.
-// Threads: the connection's lock guards it; nothing of gRPC is called under it that may call back.
+// Line: a gRPC stream that carries frames both ways. Outgoing frames are collected while a message
+// is on its way, and go with the next one; bodies are sent as slices that point to them.
+// Threads: guarded by the connection's lock; gRPC functions that may call back are not called under
+// it.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -16,23 +17,27 @@ namespace thalweg::grpc_transport {
 
 class Line final : public Outbox, private Poller::Chore {
  public:
-  // channel: taken; NULL at the side that was called. connects: it has yet to reach the peer. call: taken.
+  // channel: owned; NULL on the called side. connects: the channel is still connecting. call:
+  // owned.
   Line(Connection* connection, size_t index, grpc_channel* channel, bool connects, grpc_call* call);
   ~Line() override;
   Line(const Line&) = delete;
-  // The caller's side: what the other side needs to know before it lets the stream in.
+  // For the caller's side. greeting: metadata that the other side needs before it admits the
+  // stream.
   void Begin(const std::vector<std::pair<const char*, std::string>>& greeting);
   void Accept();
-  bool begun() const { return begun_; }        // the other side has let it in
-  bool idle() const { return pending_ == 0; }  // nothing more happens to it
+  bool begun() const { return begun_; }        // the other side has admitted it
+  bool idle() const { return pending_ == 0; }  // no event is pending
   uint64_t load() const { return waiting() + sending_; }
-  // What is under way ends soon.
+  // Ends pending operations soon.
   void Cancel() {
     if (call_) grpc_call_cancel(call_, nullptr);
   }
-  // The call, once it is idle; NULL before, and again. gRPC keeps slices for as long as there is one that knows it.
+  // Returns the call once it is idle; NULL before, and after the first time. gRPC keeps slices for
+  // as long as a reference to the call exists.
   grpc_call* TakeCall() { return idle() ? std::exchange(call_, nullptr) : nullptr; }
-  // Unless a message is on its way, or this thread reads one of this line: then it goes when that is read.
+  // Sends, unless a message is on its way, or this thread is reading a message of this line: then
+  // the frames go after that.
   void Write() override;
 
  private:
@@ -63,11 +68,12 @@ class Line final : public Outbox, private Poller::Chore {
   const bool connects_;
   grpc_call* call_;
   Step sent_, received_, began_, ended_, connected_;
-  int pending_ = 1;  // events that are to come, and what begins it
+  int pending_ = 1;  // pending events, plus one for the start
   bool begun_ = false, is_over_ = false;
-  uint64_t sending_ = 0;    // bytes of the message that is on its way; 0: none
-  std::thread::id reader_;  // who reads a message; none: nobody
-  // The next message is not asked for yet: `later_` since then, `listed_` with the poller.
+  uint64_t sending_ = 0;    // bytes of the message on its way; 0 for none
+  std::thread::id reader_;  // the thread that reads a message; default if none
+  // The next message is not requested yet: `later_`, since `since_`; `listed_`: the poller knows of
+  // it.
   bool later_ = false, listed_ = false;
   std::chrono::steady_clock::time_point since_;
   std::vector<std::shared_ptr<Exchange>> flying_;  // answers whose last byte is on its way

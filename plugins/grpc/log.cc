@@ -9,7 +9,7 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-// gRPC has one log for the process.
+// gRPC has one log per process.
 struct Listeners {
   std::mutex mu;
   std::vector<std::weak_ptr<Log>> all;

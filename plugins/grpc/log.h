@@ -1,5 +1,5 @@
-// What this transport has to say to whoever runs the program: a line now and then, however often it happens. gRPC's own words go here, too,
-// as far as they are of handshakes that failed; no secret is in them. Threads: any.
+// Log: warnings of this transport for the operator of the program, at most one in a while. gRPC's
+// own messages about failed handshakes go here, too. It never logs secrets. Threads: any.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -13,23 +13,25 @@ namespace thalweg::grpc_transport {
 class Log {
  public:
   explicit Log(const tw_host* h) : h_(h) {}
-  // A warning. Within five seconds of the last one it is only counted.
+  // Logs a warning. Within five seconds of the last one, it only counts it.
   void Warn(const std::string& text);
-  // The host may go: nothing is said any more.
+  // The host may be destroyed: logs nothing any more.
   void Close();
 
  private:
   std::mutex host_mu_;
-  const tw_host* h_;  // under host_mu_; NULL: closed
-  std::mutex mu_;     // the rest
+  const tw_host* h_;  // guarded by host_mu_; NULL: closed
+  std::mutex mu_;     // guards the rest
   std::chrono::steady_clock::time_point last_;
   bool any_ = false;
   uint64_t left_out_ = 0;
 };
 
-// Servers of this process are told of handshakes that fail: gRPC says no more than that one did.
+// Reports failed handshakes to `log`, for servers of this process: gRPC gives no other notice of
+// them.
 void TellOfHandshakes(const std::shared_ptr<Log>& log);
-// Keeps gRPC's words from the program's output, unless GRPC_VERBOSITY asks for them. Again: no effect.
+// Keeps gRPC's messages out of the program's output, unless GRPC_VERBOSITY asks for them. A second
+// call has no effect.
 void QuietGrpc();
 
 }  // namespace thalweg::grpc_transport

@@ -1,5 +1,5 @@
-// Origin: the process in which something was made. A child that is forked has a copy of it, but neither the threads nor the shared memory
-// that it lives by. Threads: any.
+// Origin: the process in which an object was made. A forked child has a copy of the object, but
+// neither the threads nor the shared memory that it needs. Threads: any.
 #pragma once
 #include <pthread.h>
 
@@ -10,15 +10,15 @@ namespace thalweg::grpc_transport {
 
 class Origin {
  public:
-  // False: this process is a child of that one.
+  // Returns false if this process is a forked child of the original one.
   bool here() const { return forks_ == Forks().load(std::memory_order_relaxed); }
 
  private:
-  // How often it was forked on the way to this process.
+  // The number of forks on the way to this process.
   static std::atomic<uint32_t>& Forks() {
     static std::atomic<uint32_t> forks{0};
     static const int asked = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-    (void)asked;  // fails where there is no memory: then a child is not told apart
+    (void)asked;  // fails without memory: then a child is not recognized
     return forks;
   }
   const uint32_t forks_ = Forks().load(std::memory_order_relaxed);

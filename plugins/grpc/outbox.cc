@@ -9,7 +9,7 @@
 namespace thalweg::grpc_transport {
 
 void Outbox::PackNotes(Package* package) {
-  uint64_t whole = 0;  // bytes of frames that fit
+  uint64_t whole = 0;  // bytes of the whole frames that fit
   while (whole < notes_.size()) {
     Frame f;
     std::memcpy(&f, notes_.data() + whole, sizeof f);
@@ -22,7 +22,7 @@ void Outbox::PackNotes(Package* package) {
 }
 
 void Outbox::Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_answers) {
-  constexpr uint64_t kLeast = sizeof(Frame) + TW_MESSAGE_HEAD + 1;  // something of any message fits there
+  constexpr uint64_t kLeast = sizeof(Frame) + TW_MESSAGE_HEAD + 1;  // a part of any message fits there
   ++packed_;
   PackNotes(package);
   while (notes_.empty() && !ready_.empty() && package->room() >= kLeast) {

@@ -1,5 +1,6 @@
-// Outbox: what is to go out one way, and how it becomes frames. Messages take turns with their bodies; what is said of them goes before.
-// Threads: the connection's lock guards it; Write takes it.
+// Outbox: a queue of outgoing messages, which it packs into frames. The bodies of messages
+// alternate; frames without a body go first.
+// Threads: guarded by the connection's lock; Write takes it.
 #pragma once
 #include <deque>
 #include <memory>
@@ -13,12 +14,12 @@
 
 namespace thalweg::grpc_transport {
 
-// Where frames go, together.
+// A destination of frames that are sent together.
 class Package {
  public:
   // REQUIRES: n <= room().
   virtual void Copy(const void* bytes, uint64_t n) = 0;
-  // A part of x's body. REQUIRES: as Copy.
+  // Adds a part of x's body. REQUIRES: as for Copy.
   virtual void Body(const std::shared_ptr<Exchange>& x, const char* bytes, uint64_t n) = 0;
   uint64_t room() const { return room_; }
 
@@ -39,22 +40,23 @@ class Outbox {
     if (!x->shared) waiting_ += x->out.bytes;
     ready_.push_back(std::move(x));
   }
-  // A frame without a body, which goes before what is queued.
+  // Adds a frame without a body, which is sent before the queued messages.
   void QueueNote(Kind kind, uint64_t id, uint64_t bytes = 0, std::string_view head = {}) {
     const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
     notes_.append(reinterpret_cast<const char*>(&f), sizeof f).append(head);
   }
-  // Asked from time to time, the lock held. True: something has waited since that many looks ago, and nothing went out.
+  // Called periodically with the lock held. Returns true if data have waited for `looks` calls and
+  // nothing was sent.
   bool Stuck(int looks) {
     if (empty() || std::exchange(seen_, packed_) != packed_) return still_ = 0, false;
     return ++still_ >= looks;
   }
-  // No lock held. Sends what is queued, now or as soon as it can.
+  // Sends what is queued, now or as soon as possible. REQUIRES: the lock is not held.
   virtual void Write() = 0;
 
  protected:
   explicit Outbox(Connection* connection) : connection_(connection) {}
-  // REQUIRES: the lock. What fits; answers whose last byte that is are added to out_answers.
+  // Packs what fits; adds answers whose last byte is packed to out_answers. REQUIRES: the lock.
   void Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_answers);
   bool empty() const { return notes_.empty() && ready_.empty(); }
   uint64_t waiting() const { return waiting_; }  // bytes of bodies that are queued, and not packed
@@ -65,8 +67,8 @@ class Outbox {
   std::string notes_;  // frames
   std::deque<std::shared_ptr<Exchange>> ready_;
   uint64_t waiting_ = 0;
-  uint64_t packed_ = 0, seen_ = 0;  // how often something was; that at the last look
-  int still_ = 0;                   // looks since
+  uint64_t packed_ = 0, seen_ = 0;  // number of Pack calls; that number at the last look
+  int still_ = 0;                   // looks without progress
 };
 
 }  // namespace thalweg::grpc_transport

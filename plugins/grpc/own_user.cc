@@ -21,7 +21,8 @@ SocketAddress Named(const std::string& name) {
   return a;
 }
 
-// What listens everywhere is reached here, too.
+// Returns the Unix sockets of that address and of the wildcard addresses, whose listeners can be
+// reached here, too.
 std::vector<SocketAddress> PlacesOf(const HostPort& at, std::string* why) {
   std::vector<SocketAddress> all;
   const std::string port = ":" + std::to_string(at.port);
@@ -51,7 +52,7 @@ Met MeetOwnUser(const HostPort& at, int* out_fd, std::string* why) {
       *why = std::strerror(errno);
       return Met::kFailed;
     }
-    // Where many others come at once there is a line to stand in.
+    // If many processes connect at once, the queue may be full.
     const timeval patience = {2, 0};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     int made;

@@ -1,4 +1,5 @@
-// The transport `grpc`: an endpoint is a gRPC server and channels, a connection one to three streams of frames.
+// The transport `grpc`: an endpoint is a gRPC server and channels; a connection is one to three
+// streams of frames.
 #include "connection.h"
 #include "endpoint.h"
 
@@ -9,8 +10,9 @@ using thalweg::grpc_transport::Instance;
 
 namespace {
 
-// Nothing is thrown across: what C++ throws here is out of memory. In a child that was forked there is nobody to do what is asked for, and
-// a lock may be held by a thread that is not there: what can be refused is, and the rest is left as it is.
+// No exception crosses the C interface: those thrown here mean that memory has run out. In a forked
+// child the threads are missing, and a missing thread may hold a lock: so operations that can fail
+// are refused, and others do nothing.
 template <typename F>
 tw_status* Guarded(const tw_host* h, F f) {
   try {
@@ -58,7 +60,7 @@ void ClosePeer(const tw_host*, void* peer) {
 
 void Close(const tw_host*, void* endpoint) {
   auto* e = static_cast<Endpoint*>(endpoint);
-  if (!e->here()) return;  // its threads are not there to end with it
+  if (!e->here()) return;  // its threads do not exist in this process
   e->Close();
   delete e;
 }
@@ -68,7 +70,7 @@ uint32_t Poll(const tw_host*, void* endpoint, uint64_t ns, uint32_t (*over)(void
   if (!e->here()) return 0;
   try {
     return e->Lend(ns, over, arg);
-  } catch (const std::exception&) {  // out of memory: who waits does so without
+  } catch (const std::exception&) {  // out of memory: the caller waits without it
     return 0;
   }
 }

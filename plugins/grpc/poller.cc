@@ -6,7 +6,8 @@
 
 namespace thalweg::grpc_transport {
 
-// gRPC has no event that a program may send itself, but a call says at once when nothing is to be done for it, even one that goes nowhere.
+// gRPC has no event that a program may send itself. But an empty batch on a call completes at once,
+// even on a call that leads nowhere.
 Poller::Poller(int spin_us) : spin_us_(spin_us), queue_(grpc_completion_queue_create_for_next(nullptr)) {
   bell_.poller = this;
   bell_.channel = grpc_lame_client_channel_create("", GRPC_STATUS_UNAVAILABLE, "");

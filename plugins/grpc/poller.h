@@ -1,4 +1,4 @@
-// Poller: the watch over a completion queue of gRPC.
+// Poller: the Watch over a gRPC completion queue.
 #pragma once
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
@@ -7,7 +7,7 @@
 
 namespace thalweg::grpc_transport {
 
-// What a completion queue brings back.
+// The tag of an operation on a completion queue.
 class Event {
  public:
   virtual void Happen(bool ok) = 0;
@@ -18,14 +18,14 @@ class Event {
 
 class Poller final : public Watch {
  public:
-  // spin_us: microseconds that it looks again and again after something has happened, before it sleeps.
+  // spin_us: microseconds that it polls after an event, before it sleeps.
   explicit Poller(int spin_us);
-  // Returns when all events have happened. REQUIRES: no new ones come.
+  // Returns when all pending events have been handled. REQUIRES: no new ones are added.
   ~Poller();
   grpc_completion_queue* queue() const { return queue_; }
 
  private:
-  // An event without a cause, for who looks at the queue.
+  // An event without a cause, which wakes the thread at the queue.
   struct Bell final : Event {
     void Happen(bool) override {
       std::lock_guard lock(poller->mu_);

@@ -5,10 +5,11 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-// Before each record stands its length in bytes, or kLap: go on at the start. Both take a word.
+// Each record is preceded by its length in bytes, or by kLap: continue at the start. Both take one
+// word.
 constexpr uint64_t kWord = 8;
 constexpr uint64_t kLap = ~uint64_t{0};
-constexpr uint64_t kNear = 4 << 10;  // an empty ring begins at the start again once it has come this far
+constexpr uint64_t kNear = 4 << 10;  // an empty ring starts over once it has come this far
 static_assert(kRingBytes >= 4 * (kWord + kRecord));
 
 uint64_t Place(uint64_t at) { return at % kRingBytes; }
@@ -17,18 +18,19 @@ uint64_t Padded(uint64_t n) { return (n + kWord - 1) / kWord * kWord; }
 
 }  // namespace
 
-// What the reader has left, in bytes.
+// Returns the bytes that the reader has freed.
 uint64_t RingWriter::Room() {
   uint64_t read = state_->read.load(std::memory_order_seq_cst);
-  if (read == skipped_at_) read = skipped_to_;  // it had read all before, and is not told yet that there is nothing in between
+  if (read == skipped_at_) read = skipped_to_;  // it had read everything, and does not know yet of the skipped part
   const uint64_t used = at_ - read;
   if (used > kRingBytes) broken_ = true;
   return broken_ ? 0 : kRingBytes - used;
 }
 
-// To the next lap. Behind records that are still to be read a word among them says so, and what is skipped is not free before they are. In
-// an empty ring all is free: it is said beside the records, of which there can be one at a time. The reader hears of either with the next
-// record.
+// Skips to the next lap. Behind unread records, a word among the records says so, and the skipped
+// bytes are not free before these are read. In an empty ring everything is free: skipped_at says
+// so, beside the records; there can be one such skip at a time. The reader learns of either kind
+// with the next record.
 void RingWriter::Skip(bool is_empty) {
   if (is_empty) {
     skipped_at_ = at_;
@@ -62,7 +64,7 @@ void RingWriter::End(uint64_t n) {
 
 bool RingWriter::Wait() {
   state_->waits.store(1, std::memory_order_seq_cst);
-  return Room() < 2 * (kWord + kRecord);  // also where the end of a lap is in the way
+  return Room() < 2 * (kWord + kRecord);  // also if the end of a lap is in the way
 }
 
 bool RingReader::Broken() {
@@ -79,7 +81,7 @@ bool RingReader::Front(const char** out_record, uint64_t* out_bytes) {
   std::memcpy(&bytes, data_ + Place(at_), kWord);
   if (bytes == kLap) {
     at_ = NextLap(at_);
-    if (written - at_ > kRingBytes || written == at_) return Broken();  // it is told with a record
+    if (written - at_ > kRingBytes || written == at_) return Broken();  // a lap mark is always followed by a record
     std::memcpy(&bytes, data_, kWord);
   }
   if (bytes == 0 || bytes > kRecord) return Broken();
@@ -96,7 +98,7 @@ void RingReader::Pop() {
 }
 
 bool RingReader::WriterWaits() {
-  state_->read.store(at_, std::memory_order_seq_cst);  // before the look: the writer says that it waits, then looks at this
+  state_->read.store(at_, std::memory_order_seq_cst);  // before the check: the writer sets `waits`, then reads this
   return state_->waits.load(std::memory_order_seq_cst) != 0 && state_->waits.exchange(0, std::memory_order_seq_cst) != 0;
 }
 

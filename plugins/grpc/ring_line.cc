@@ -10,9 +10,9 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr uint64_t kRingsAt = 4096;  // behind both states
+constexpr uint64_t kRingsAt = 4096;  // after both states
 constexpr uint64_t kBytes = kRingsAt + 2 * kRingBytes;
-constexpr int kRecords = 64;  // that are read at once, before others have their turn
+constexpr int kRecords = 64;  // read at once, before other peers have their turn
 static_assert(2 * sizeof(RingState) <= kRingsAt);
 
 RingState* StateOf(const SharedMemory& m, bool of_maker) { return reinterpret_cast<RingState*>(m.data()) + (of_maker ? 0 : 1); }
@@ -83,7 +83,7 @@ bool RingLine::Meet(const RingNames* theirs) {
   return true;
 }
 
-// ---- Out ----
+// ---- Sending ----
 
 void RingLine::Write() { Flush(true); }
 
@@ -95,8 +95,9 @@ void RingLine::Flush(bool from_entry) {
   }
 }
 
-// There is no memory for what was to be done. A part of a message may be lost with it, so nothing comes after it: the connection ends, and
-// if that has to wait for memory, too, when there is next something to say or to hear.
+// Handles a lack of memory. A part of a message may be lost, so nothing may follow it: the
+// connection ends; if even that needs memory that is missing, it ends at the next attempt to send
+// or read.
 void RingLine::GiveUp() {
   {
     std::lock_guard lock(connection_->mu());
@@ -109,7 +110,7 @@ void RingLine::GiveUp() {
   }
 }
 
-// from_entry: the host waits for its end, and nothing may be called back.
+// from_entry: called by the host, so nothing may be called back.
 void RingLine::Send(bool from_entry) {
   std::vector<std::shared_ptr<Exchange>> answers;
   bool rings = false, broken = false;
@@ -136,7 +137,7 @@ void RingLine::Send(bool from_entry) {
   for (auto& x : answers) from_entry ? connection_->SettleSoon(x) : connection_->Settle(x);
 }
 
-// ---- In ----
+// ---- Receiving ----
 
 bool RingLine::Hear() {
   bool more = false;
@@ -151,7 +152,8 @@ bool RingLine::Hear() {
   return more;
 }
 
-// What it makes this side say goes out together, when it has been read. True: there may be more.
+// Frames that the records cause are sent together, after reading. Returns true if there may be
+// more.
 bool RingLine::Read() {
   {
     std::lock_guard lock(connection_->mu());

@@ -16,7 +16,7 @@ std::shared_ptr<RingPoller> RingPoller::Make(int spin_us) {
   std::shared_ptr<RingPoller> poller(new RingPoller(spin_us, std::move(bell)));
   try {
     poller->Begin();
-  } catch (const std::system_error&) {  // there is no thread to be had: messages go by streams
+  } catch (const std::system_error&) {  // no thread can be started: messages use streams
     return nullptr;
   }
   return poller;
@@ -50,7 +50,7 @@ void RingPoller::Remove(uint32_t who) {
   listeners_n_.fetch_sub(1);
 }
 
-// Lets all hear whose peers have rung. False: none has.
+// Calls the listeners whose peers have rung. Returns false if none has.
 bool RingPoller::Look() {
   bool any = false;
   const uint32_t words = words_.load();
@@ -69,7 +69,7 @@ bool RingPoller::Look() {
       any = true;
       try {
         if (keep && listener && listener->Hear()) Tell(who);
-      } catch (const std::exception&) {  // its own loss: the others of this word are heard all the same
+      } catch (const std::exception&) {  // its own loss: the other listeners of this word are called all the same
       }
     }
   }
@@ -91,13 +91,13 @@ bool RingPoller::Turn(Time until) {
     ++waiters_;
     bell_->Settle();
   }
-  // A peer may write to the doorbell what it should not: a sleep that nobody ends is over by itself.
+  // A malicious peer may overwrite the doorbell, so every sleep has a limit.
   constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(1);
   const auto left = until == Time::max() ? kLongest : std::min<std::chrono::nanoseconds>(kLongest, until - steady_clock::now());
   if (left.count() > 0 && !bell_->rung(words_.load())) bell_->Sleep(left);
   {
     std::lock_guard lock(mu_);
-    rung_ = false;  // whoever slept when it was set is awake now
+    rung_ = false;  // threads that slept when it was set are awake now
     if (--waiters_ == 0) bell_->Stay();
     if (stop_) return false;
   }

@@ -1,5 +1,6 @@
-// Segment: shared memory in slots, through which bodies go that are too big for the loopback interface. One side makes it and writes, the
-// other one opens it and reads. Threads: any; who may use which slot is its users' business.
+// Segment: shared memory in slots, for bodies that are too large for the loopback interface. One
+// side makes it and writes, the other side opens it and reads. Threads: any; its users decide which
+// slot each may use.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -8,7 +8,8 @@
 
 namespace thalweg::grpc_transport {
 
-// Where gRPC's C++ side adds a port, which it does before the server starts, this one learns of the server.
+// gRPC's C++ side adds a port before the server starts; this class uses that call to obtain the
+// core server.
 class Server::Credentials final : public grpc::ServerCredentials {
  public:
   Credentials(Server* server, grpc_completion_queue* queue, grpc_server_credentials* how, const char* method)
@@ -22,7 +23,7 @@ class Server::Credentials final : public grpc::ServerCredentials {
     grpc_server_register_completion_queue(server, queue_, nullptr);
     server_->method_ = grpc_server_register_method(server, method_, nullptr, GRPC_SRM_PAYLOAD_NONE, 0);
     server_->server_ = server;
-    return grpc_server_add_http2_port(server, address.c_str(), how_);  // there is no port: 0, also where all is well
+    return grpc_server_add_http2_port(server, address.c_str(), how_);  // there is no port, so 0 also means success
   }
   Server* const server_;
   grpc_completion_queue* const queue_;

@@ -1,6 +1,7 @@
-// gRPC's server, of connections that are accepted elsewhere: each is handed over as a descriptor, and its handshake and all that follows
-// are gRPC's. The core takes descriptors over with TLS by its C++ interface alone (AddExternalConnectionAcceptor); everything else here
-// goes by the core's. Threads: any.
+// Server: a gRPC server for connections that are accepted elsewhere: it receives each as a
+// descriptor, and gRPC does the handshake and all that follows. gRPC takes over descriptors with
+// TLS only through its C++ interface (AddExternalConnectionAcceptor); everything else here uses the
+// core interface. Threads: any.
 #pragma once
 #include <memory>
 #include <vector>
@@ -14,12 +15,13 @@ namespace thalweg::grpc_transport {
 
 class Server {
  public:
-  // queue: where what happens to it goes. how: taken. Starts it. method: its only one. Throws where it cannot be had.
+  // queue: receives its events. how: owned by this call. method: the only one. Starts the server.
+  // Throws on failure.
   Server(const std::vector<grpc_arg>& args, grpc_completion_queue* queue, grpc_server_credentials* how, const char* method);
   ~Server();
   grpc_server* get() const { return server_; }
   void* method() const { return method_; }
-  // fd: taken, connected, and does not block.
+  // fd: owned by this call; connected and non-blocking.
   void Take(int fd);
 
  private:
@@ -27,7 +29,7 @@ class Server {
   grpc_server* server_ = nullptr;
   void* method_ = nullptr;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  // gRPC's C++ side insists on a queue and a service of its own kind. Nothing comes there.
+  // gRPC's C++ interface requires a queue and a service of its own. Nothing arrives there.
   std::unique_ptr<grpc::ServerCompletionQueue> no_queue_;
   grpc::AsyncGenericService no_service_;
   std::unique_ptr<grpc::Server> whole_;

@@ -24,9 +24,10 @@ char* Map(int descriptor, uint64_t bytes, int how) {
   return static_cast<char*>(memory);
 }
 
-// Memory without a name, of this user alone; -1: it is something else. In another container the process's number may be one of ours, this
-// one's even: what is there is looked at without being opened, since to close a file is to lose all locks that the process has on it, and
-// to open a device may be more than that.
+// Opens unnamed memory of this user; -1 if the path is anything else. A process id from another
+// container may be that of another process here, even of this one. So the path is examined without
+// being opened: closing a file would drop all locks of the process on it, and opening a device may
+// have effects.
 int OpenMemory(const std::string& path) {
   const int found = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (found < 0) return -1;
@@ -67,7 +68,7 @@ std::unique_ptr<SharedMemory> SharedMemory::Open(const MemoryName& name, uint64_
   const int descriptor = OpenMemory(path);
   if (descriptor < 0) return nullptr;
   struct stat s;
-  const int seals = fcntl(descriptor, F_GET_SEALS);  // before its size, which stays from then on
+  const int seals = fcntl(descriptor, F_GET_SEALS);  // before the size, which is fixed from then on
   const bool sound = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &s) == 0 && uint64_t(s.st_size) == all;
   char* memory = sound ? Map(descriptor, all, writable ? PROT_READ | PROT_WRITE : PROT_READ) : nullptr;
   close(descriptor);
@@ -83,7 +84,7 @@ void SharedMemory::Hide() {
 }
 
 SharedMemory::~SharedMemory() {
-  if (origin_.here()) munmap(memory_, all_);  // else something else may be there
+  if (origin_.here()) munmap(memory_, all_);  // else the address may hold something else
   Hide();
 }
 

@@ -1,6 +1,7 @@
-// SharedMemory: memory that two processes of one user on one machine share. It has no name in the file system, so whoever dies leaves
-// nothing behind; nobody but the user can open it, and nobody can make it shorter. A child that is forked has none of it.
-// Threads: any; what is in it is its users' business.
+// SharedMemory: memory that two processes of one user on one machine share. It has no name in the
+// file system, so a process that dies leaves nothing behind; only the user can open it, and nobody
+// can shrink it. A forked child does not inherit it.
+// Threads: any; its users synchronize access to the contents.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,8 @@
 
 namespace thalweg::grpc_transport {
 
-// How the other side finds it, as it goes over a line. The secret shows that what was found is what was meant.
+// The location of the memory, as sent over a line. The secret proves that the right memory was
+// opened.
 struct MemoryName {
   int32_t process = 0, descriptor = 0;
   uint64_t secret[2] = {};
@@ -17,16 +19,17 @@ struct MemoryName {
 
 class SharedMemory {
  public:
-  // Of zeros. NULL: there is no such memory here.
+  // Makes zeroed memory. Returns NULL if shared memory is not available.
   static std::unique_ptr<SharedMemory> Make(uint64_t bytes);
-  // NULL: it cannot be reached, as from another user, container or machine, or is not what it should be.
+  // Returns NULL if the memory cannot be reached (another user, container or machine), or fails the
+  // checks.
   static std::unique_ptr<SharedMemory> Open(const MemoryName& name, uint64_t bytes, bool writable);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   const MemoryName& name() const { return name_; }
-  // Page by page; what its users have begins with the second one.
+  // Page aligned; the contents begin at the second page.
   char* data() const { return memory_ + kHeader; }
-  // Nobody else is to open it any more.
+  // Prevents further processes from opening the memory.
   void Hide();
 
  private:

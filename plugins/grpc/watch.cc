@@ -12,10 +12,10 @@ namespace {
 using std::chrono::steady_clock;
 constexpr auto kRest = std::chrono::microseconds(400);
 constexpr auto kBusy = std::chrono::milliseconds(10);  // several threads wait at once: the own one wakes them
-constexpr uint64_t kLongest = 1'000'000'000;           // nanoseconds of a loan
+constexpr uint64_t kLongest = 1'000'000'000;           // most nanoseconds of a loan
 constexpr auto kSoon = std::chrono::milliseconds(1);
 
-// A thread that no signal comes to.
+// Starts a thread that receives no signals.
 std::thread QuietThread(std::function<void()> f) {
   const NoSignals quiet;
   return common::StartThread(std::move(f));
@@ -44,7 +44,7 @@ void Watch::Run() {
 
 void Watch::StepAside() {
   std::unique_lock lock(mu_);
-  if (lent_ && asked_) Ring();  // this thread may have heard what was for the other
+  if (lent_ && asked_) Ring();  // this thread may have taken an event that was for the other
   aside_ = true;
   for (uint64_t seen = 0;;) {
     if (!lent_ && (refused_ || steady_clock::now() - left_ >= kRest)) break;
@@ -62,7 +62,7 @@ void Watch::StepAside() {
   Expire(&lock, true);
 }
 
-// The lock is let go meanwhile.
+// Releases the lock meanwhile.
 void Watch::Expire(std::unique_lock<std::mutex>* lock, bool now) {
   if (deferred_.empty()) return;
   auto all = std::exchange(deferred_, {});
@@ -99,7 +99,7 @@ bool Watch::Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
   lent_ = true;
   lent_id_ = std::this_thread::get_id();
   ++lends_;
-  // Also where what happens throws: else nobody would see to what comes next.
+  // Also if a handler throws: else no thread would handle the next events.
   struct Back {
     Watch& w;
     std::unique_lock<std::mutex>& lock;
@@ -171,7 +171,7 @@ void Chores::Run() {
     std::function<void()> f;
     const auto now = steady_clock::now();
     if (now >= soon_at_ || (stop_ && !soon_.empty())) {
-      // While some come it looks every millisecond, so that nobody has to wake it.
+      // While work keeps coming, it looks every millisecond, so that nobody has to wake it.
       soon_at_ = soon_.empty() ? steady_clock::time_point::max() : now + kSoon;
       for (auto& one : soon_) todo_.push_back(std::move(one));
       soon_.clear();
@@ -196,7 +196,7 @@ void Chores::Run() {
     lock.unlock();
     try {
       f();
-    } catch (const std::exception&) {  // what is lost with it is waited for elsewhere
+    } catch (const std::exception&) {  // lost work would be waited for elsewhere
     }
     f = nullptr;
     lock.lock();

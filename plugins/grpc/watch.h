@@ -1,5 +1,6 @@
-// Watch: a thread that waits for what happens and does what follows, and others that take its place while they have to wait anyway. Chores:
-// a thread for what must not happen where it is noticed.
+// Watch: a thread that waits for events and handles them, and other threads that take its place
+// while they have to wait anyway. Chores: a thread for work that must not be done in an event's
+// handler.
 #pragma once
 #include <signal.h>
 
@@ -16,55 +17,57 @@
 
 namespace thalweg::grpc_transport {
 
-// Its own thread steps aside while another one is lent, and for a moment afterwards, since who waits for a step soon waits for the next:
-// what happens would wake it for nothing. The moment is a sleep, and so is what follows while the same thread is lent for long.
+// The own thread steps aside while another one is lent, and for a moment afterwards: a caller that
+// waits for a step soon waits for the next one, and events would wake the own thread for nothing.
+// It sleeps for that moment, and also while the same thread is lent for long.
 class Watch {
  public:
   using Time = std::chrono::steady_clock::time_point;
   // See tw_transport_def.poll and wake.
   bool Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg);
   void Wake();
-  // Something that can wait until this thread, which is lent, has gone on and maybe seen to it itself; else it is done after a millisecond
-  // or two. False: there is nobody to do it.
+  // Work that can wait until the lent thread has returned and perhaps done it itself; otherwise it
+  // is done after a millisecond or two.
+  // MayDefer returns false if no thread would do the work.
   class Chore {
    public:
-    virtual bool Expire(bool now) = 0;  // false: its time has not come, it is to be asked again
+    virtual bool Expire(bool now) = 0;  // false: it is not due yet, and is to be asked again
 
    protected:
     ~Chore() = default;
   };
   bool MayDefer();
-  // keep: what the chore lives in. REQUIRES: MayDefer, on this thread.
+  // keep: owns the chore. REQUIRES: MayDefer, on this thread.
   void Defer(std::shared_ptr<void> keep, Chore* chore);
 
  protected:
   Watch() = default;
   ~Watch() = default;
-  // Of those that are whole, and before they are not.
-  void Begin();  // throws where there is no thread to be had
+  // For derived classes: Begin at the end of construction, Join before destruction.
+  void Begin();  // throws if no thread can be started
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
-  // Waits, until then, for something to happen, and does what follows. False: nothing more will come.
+  // Waits until `until` for an event and handles it. Returns false if no more will come.
   virtual bool Turn(Time until) = 0;
-  // Ends a wait of each thread that waits now. REQUIRES: mu_.
+  // Ends the current wait of every waiting thread. REQUIRES: mu_.
   virtual void Ring() = 0;
-  std::mutex mu_;  // what follows
+  std::mutex mu_;  // guards the members that follow
 
  private:
   void Run();
   void StepAside();
   void Expire(std::unique_lock<std::mutex>* lock, bool now);
   std::condition_variable changed_;
-  bool lent_ = false;     // a thread is
-  bool asked_ = false;    // by Wake, and it has not looked since
-  bool refused_ = false;  // another one was, while it was
-  bool aside_ = false;    // the own thread is
-  bool sleeps_ = false;   // until it is told of the end
+  bool lent_ = false;     // a thread is lent
+  bool asked_ = false;    // Wake was called, and the lent thread has not looked since
+  bool refused_ = false;  // a second thread was refused while one was lent
+  bool aside_ = false;    // the own thread has stepped aside
+  bool sleeps_ = false;   // the own thread waits to be told of the end of a loan
   std::thread::id lent_id_;
   std::vector<std::pair<std::shared_ptr<void>, Chore*>> deferred_;
-  uint64_t lends_ = 0;      // how often one was
-  Time left_, refused_at_;  // when last
+  uint64_t lends_ = 0;      // number of loans
+  Time left_, refused_at_;  // time of the last one
   std::thread thread_;
 };
 
@@ -72,13 +75,14 @@ class Chores {
  public:
   Chores();
   ~Chores() { Stop(); }
-  // What f throws is its own loss.
+  // An exception thrown by f is dropped.
   void Add(std::function<void()> f);
-  // The same a millisecond later or so: for what comes with every call, and must not wake a thread for each.
+  // Runs f about a millisecond later: for work that comes with every call and must not wake a
+  // thread each time.
   void AddSoon(std::function<void()> f);
-  // f, again and again, that far apart. REQUIRES: once.
+  // Runs f repeatedly at that interval. REQUIRES: called once.
   void Every(std::chrono::milliseconds apart, std::function<void()> f);
-  // Returns when all are done.
+  // Returns when all work is done.
   void Stop();
 
  private:
@@ -88,13 +92,13 @@ class Chores {
   std::deque<std::function<void()>> todo_, soon_;
   std::chrono::steady_clock::time_point soon_at_ = std::chrono::steady_clock::time_point::max();  // when the thread looks at soon_
   std::chrono::milliseconds apart_{};
-  std::function<void()> again_;  // none: nothing is
+  std::function<void()> again_;  // empty for none
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::time_point::max();
   bool stop_ = false;
   std::thread thread_;
 };
 
-// While it lives, threads that this one makes get no signals.
+// While it exists, threads that this thread starts receive no signals.
 class NoSignals {
  public:
   NoSignals();
