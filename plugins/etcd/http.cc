@@ -24,7 +24,7 @@ namespace thalweg::etcd {
 namespace {
 
 constexpr uint64_t kMostBody = uint64_t{1} << 30;
-constexpr int64_t kLookup = 5'000'000'000;  // nanoseconds, of a name, where nothing else has a deadline
+constexpr int64_t kLookup = 5'000'000'000;  // nanoseconds for a name, if there is no other deadline
 
 uint64_t Number(const std::string& text, int base) {
   char* end = nullptr;
@@ -86,7 +86,7 @@ void Exchange::Connect() {
   throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be reached: " + std::strerror(why));
 }
 
-// Whoever follows something waits without a deadline: a machine that is gone says nothing.
+// A watch waits without a deadline, and a machine that has gone sends nothing.
 void Exchange::KeepAlive() {
   for (const auto& [level, option, value] : {std::tuple(SOL_SOCKET, int(SO_KEEPALIVE), 1),
                                              {IPPROTO_TCP, int(TCP_KEEPIDLE), 5},
@@ -157,7 +157,8 @@ void Exchange::Write(const std::string& bytes) {
   }
 }
 
-// Who takes no client without a certificate says so behind the handshake, and hangs up: throws what has come of it.
+// A server that requires a client certificate says so after the handshake, and hangs up: reads the
+// pending bytes and throws that error.
 void Exchange::HearWhy() {
   char bytes[4096];
   for (ssize_t n; tls_ && (n = recv(fd_, bytes, sizeof bytes, 0)) > 0;) {
@@ -166,7 +167,7 @@ void Exchange::HearWhy() {
   }
 }
 
-// What has come over the connection; false: it has ended.
+// Reads bytes from the connection; returns false if it has ended.
 bool Exchange::Read(std::string* bytes) {
   bytes->resize(16384);
   for (;;) {
@@ -177,7 +178,7 @@ bool Exchange::Read(std::string* bytes) {
   }
 }
 
-// More of what the other side says; false: it has hung up.
+// Reads more text of the other side; returns false if it has hung up.
 bool Exchange::Fill() {
   const size_t before = raw_.size();
   for (std::string bytes; raw_.size() == before;) {
@@ -203,7 +204,7 @@ std::string Exchange::HeadLine() {
   return line;
 }
 
-// More of the body; false: that was all.
+// Reads more of the body; returns false at its end.
 bool Exchange::Body() {
   if (over_) return false;
   if (chunked_ && left_ == 0) {

@@ -1,4 +1,5 @@
-// Questions to etcd's JSON gateway by HTTP/1.1, with TLS or without: one connection each. Threads: values, no sharing, but Hang from any.
+// Exchange: requests to etcd's JSON gateway by HTTP/1.1, with or without TLS, on one connection
+// each. Threads: values, no sharing, except that any thread may call Hang.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -9,41 +10,43 @@
 
 namespace thalweg::etcd {
 
-// What goes wrong: a TW_* code, and a text for people.
+// An error: a TW_* code, and a human-readable text.
 struct Failed : std::runtime_error {
   Failed(uint32_t why, const std::string& text) : std::runtime_error(text), code(why) {}
   const uint32_t code;
 };
 
-// Nanoseconds of the host's clock; 0: any.
+// Nanoseconds of the host's clock. A deadline of 0 means none.
 using Now = std::function<int64_t()>;
 
 class Tls;
 
-// Where etcd is.
+// The address of etcd.
 struct Address {
-  // text: "host:port", "http://host:port" or, with TLS, "https://host:port"; a host may be in brackets. Throws INVALID_ARGUMENT.
+  // text: "host:port", "http://host:port" or, with TLS, "https://host:port"; a host may be in
+  // brackets. Throws INVALID_ARGUMENT.
   static Address Parse(const std::string& text);
   std::string host, port;
   bool tls = false;
   std::string text() const { return host + ":" + port; }
 };
 
-// A question whose answer may come in pieces.
+// A request whose answer may come in pieces.
 class Exchange {
  public:
-  // folder: for TLS (tls.h). Throws Failed, as all here: UNAVAILABLE where nobody answers, DEADLINE_EXCEEDED, and what TLS throws.
+  // folder: for TLS (tls.h). Throws Failed, as all methods here: UNAVAILABLE if nobody answers,
+  // DEADLINE_EXCEEDED, and the errors of TLS.
   Exchange(const Address& address, const std::string& folder, Now now, int64_t deadline);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   void Ask(const std::string& path, const std::string& token, const std::string& json);
-  // The next line of the answer, without its end; false: there is none.
+  // Reads the next line of the answer, without its end. Returns false if there is none.
   bool NextLine(std::string* line);
-  // All that is left.
+  // Returns the rest of the answer.
   std::string Rest();
   int status() const { return status_; }
   void set_deadline(int64_t deadline) { deadline_ = deadline; }
-  // Another thread that reads finds the connection closed.
+  // Shuts the connection down, so that another thread that reads it returns.
   void Hang();
 
  private:
@@ -63,11 +66,11 @@ class Exchange {
   const Now now_;
   int64_t deadline_;
   int fd_ = -1;
-  std::unique_ptr<Tls> tls_;  // NULL: without
+  std::unique_ptr<Tls> tls_;  // NULL without TLS
   int status_ = 0;
   bool chunked_ = false, over_ = false;
-  uint64_t left_ = 0;       // of the body, or of its chunk
-  std::string raw_, text_;  // read and not looked at; of the body
+  uint64_t left_ = 0;       // bytes left of the body, or of its chunk
+  std::string raw_, text_;  // received, not parsed; of the body
 };
 
 }  // namespace thalweg::etcd

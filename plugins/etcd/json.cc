@@ -50,7 +50,7 @@ class JsonReader {
         case 'n': out += '\n'; break;
         case 't': out += '\t'; break;
         case 'r': out += '\r'; break;
-        case 'u': at_ += 4, out += '?'; break;  // only messages have these
+        case 'u': at_ += 4, out += '?'; break;  // only messages contain these
         default: out += text_[at_];
       }
     }

@@ -1,4 +1,4 @@
-// JSON as etcd's gateway writes it, and bytes as base64. Values, no sharing.
+// JSON as etcd's gateway writes it, and base64. Threads: values, no sharing.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,15 +10,16 @@ namespace thalweg::etcd {
 
 class Value {
  public:
-  // Throws Failed (UNAVAILABLE) for what is no JSON.
+  // Throws Failed (UNAVAILABLE) if the text is no JSON.
   static Value Parse(std::string_view text);
-  // The member of that name; an empty value where there is none: members that are 0, false or empty are left out.
+  // Returns the member of that name, or an empty value if there is none: etcd omits members that
+  // are 0, false or empty.
   const Value& operator[](std::string_view key) const;
   const std::vector<Value>& items() const { return items_; }
   const std::string& text() const { return text_; }  // of texts and numbers; "true"
-  uint64_t number() const;                           // 64-bit numbers are texts
+  uint64_t number() const;                           // 64-bit numbers are written as texts
   bool is() const { return text_ == "true"; }
-  std::string bytes() const;  // of base64
+  std::string bytes() const;  // decoded from base64
   bool there() const { return there_; }
 
  private:

@@ -15,8 +15,8 @@ namespace thalweg::etcd {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kPatience = 5 * kSecond;  // of questions that nobody gave a deadline
-constexpr int64_t kLeave = 2 * kSecond;     // of the last one: without an answer the lease ends by itself
+constexpr int64_t kPatience = 5 * kSecond;  // for requests without a deadline
+constexpr int64_t kLeave = 2 * kSecond;     // for the last request: without an answer the lease ends by itself
 
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
@@ -28,7 +28,7 @@ std::string Quoted(std::string_view text) {
 }
 std::string Bytes(std::string_view key, std::string_view bytes) { return Quoted(key) + ": " + Quoted(Base64(bytes)); }
 
-// The first key that does not begin so; with "\0": there is none.
+// Returns the first key after all keys with the prefix; "\0" means that there is none.
 std::string EndOf(std::string prefix) {
   while (!prefix.empty() && uint8_t(prefix.back()) == 255) prefix.pop_back();
   if (prefix.empty()) return std::string(1, '\0');
@@ -70,11 +70,12 @@ Member::~Member() {
   watches_.clear();
   try {
     Ask("/v3/lease/revoke", "{\"ID\": " + Quoted(lease_) + "}", now() + kLeave);
-  } catch (const std::exception&) {  // it ends by itself
+  } catch (const std::exception&) {  // the lease ends by itself
   }
 }
 
-// A folder: where there is a folder `etcd` in it, that. Otherwise it is the user's name and password. Answers those, or nothing.
+// Interprets the credential. For a folder, uses its subfolder `etcd` if that exists. Otherwise the
+// credential is the user's name and password. Returns these, or nothing.
 std::string Member::TakeCredential(std::string_view credential) {
   if (credential.empty() || credential[0] != '/') return std::string(credential);
   folder_ = std::string(credential);
@@ -126,19 +127,19 @@ Value Member::Good(Answer answer) const {
                "'" + address_ + "' answers: " + (text.empty() ? std::to_string(answer.status) : text));
 }
 
-// Tokens end after some minutes without use, and with the etcd that has given them.
+// Tokens end after some minutes without use, and with the etcd that issued them.
 Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) {
   if (!deadline) deadline = now() + kPatience;
   const std::string used = token();
   Answer answer = AskOnce(path, used, json, deadline);
   if (answer.status == 401 && !who_.empty()) {
-    if (token() == used) Authenticate(deadline);  // nobody else has meanwhile
+    if (token() == used) Authenticate(deadline);  // unless another thread has done so meanwhile
     answer = AskOnce(path, token(), json, deadline);
   }
   return Good(std::move(answer));
 }
 
-// request: "\"request_put\": {...}", to be done where the key has the revision.
+// request: "\"request_put\": {...}", executed only if the key has the expected revision.
 uint64_t Member::Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline) {
   std::string json = "{\"success\": [{" + request + "}]";
   if (expected != UINT64_MAX) {
@@ -170,7 +171,8 @@ void Member::Remove(std::string_view key, uint64_t expected, int64_t deadline) {
   Change("\"request_delete_range\": {" + Bytes("key", stored) + "}", stored, expected, deadline);
 }
 
-// A third of the lease is time enough for two more tries. The thread goes on whatever is thrown: without memory it tries again.
+// A third of the lease leaves time for two more tries. The thread survives exceptions: without
+// memory it tries again.
 void Member::Keep() {
   int64_t renewed = now();
   std::unique_lock lock(mu_);
@@ -186,7 +188,7 @@ void Member::Keep() {
   }
 }
 
-// True: there is no lease any more, and that has been told.
+// Returns true if the lease is lost and that has been reported.
 bool Member::Renew(int64_t* renewed) {
   std::string why;
   try {
@@ -204,7 +206,7 @@ bool Member::Renew(int64_t* renewed) {
 
 void Member::Lost(const std::string& why) {
   if (!lost_) return;
-  const std::string text = "etcd membership: " + why;  // may throw: then it is told when this is tried again
+  const std::string text = "etcd membership: " + why;  // may throw: then the next attempt reports it
   if (told_lost_.exchange(true)) return;
   tw_status* status = host_->status->make(host_, TW_UNAVAILABLE, text.data(), text.size(), nullptr);
   lost_(arg_, status);
@@ -220,7 +222,7 @@ Watch* Member::AddWatch(std::string_view prefix, void (*change)(void* arg, const
 }
 
 void Member::EndWatch(Watch* watch) {
-  std::unique_ptr<Watch> ended;  // waits for its thread, outside of the lock
+  std::unique_ptr<Watch> ended;  // joins its thread outside the lock
   std::lock_guard lock(mu_);
   const auto it = std::find_if(watches_.begin(), watches_.end(), [&](const auto& w) { return w.get() == watch; });
   if (it != watches_.end()) ended = std::move(watches_.extract(it).value());
@@ -241,13 +243,14 @@ Watch::~Watch() {
   thread_.join();
 }
 
-// True: it is to end.
+// Returns true if the watch is to end.
 bool Watch::Rest(int64_t ns) {
   std::unique_lock lock(mu_);
   return stopping_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stop_; });
 }
 
-// The thread goes on whatever is thrown: what it could not tell for want of memory is told when it asks again.
+// The thread survives exceptions: a change that it could not report for lack of memory is reported
+// after the next request.
 void Watch::Work() {
   int64_t heard = member_->now();
   for (int64_t pause = kSecond / 100;; pause = std::min(2 * pause, kSecond)) {
@@ -259,8 +262,9 @@ void Watch::Work() {
   }
 }
 
-// True: all was told, and what followed until something broke. A lease is renewed without a token, so a member that may read no longer
-// would be counted on and hear of nobody.
+// Returns true if everything was reported, including changes until the connection broke. A lease is
+// renewed without a token; so a member that may no longer read would keep its lease and learn of no
+// changes.
 bool Watch::Hear(int64_t* heard) {
   bool all = false;
   std::string why;
@@ -268,7 +272,7 @@ bool Watch::Hear(int64_t* heard) {
     TellAll();
     all = true;
     Follow();
-  } catch (const std::exception& e) {  // the store is away, or memory is: it is asked again
+  } catch (const std::exception& e) {  // the store is away, or memory is short: it is asked again
     why = e.what();
   }
   const int64_t now = member_->now();
@@ -277,7 +281,7 @@ bool Watch::Hear(int64_t* heard) {
   return all;
 }
 
-// What there is, and what has gone since it was told.
+// Reports all existing keys, and those that have gone since the last report.
 void Watch::TellAll() {
   const Value all = member_->Ask(
       "/v3/kv/range",
@@ -321,7 +325,7 @@ void Watch::Follow() {
     if (line.empty()) continue;
     const Value message = Value::Parse(line);
     const Value& result = message["result"];
-    if (!result.there() || result["canceled"].is()) return;  // such as of revisions that are gone: all is read again
+    if (!result.there() || result["canceled"].is()) return;  // for example for compacted revisions: everything is read again
     for (const Value& e : result["events"].items()) {
       const std::string key = e["kv"]["key"].bytes(), value = e["kv"]["value"].bytes();
       const uint64_t at = e["kv"]["mod_revision"].number();
@@ -336,7 +340,7 @@ void Watch::Tell(const std::string& key, const std::string* value, uint64_t revi
     std::lock_guard lock(mu_);
     if (stop_) return;
   }
-  const std::string own = member_->Own(key);  // what may fail comes before anything counts as told
+  const std::string own = member_->Own(key);  // operations that may throw come before the change counts as reported
   if (value) {
     told_[key] = revision;
   } else if (told_.erase(key) == 0) {

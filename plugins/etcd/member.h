@@ -1,4 +1,5 @@
-// A member of a cluster whose keys etcd keeps: a lease that a thread of its own renews, and watches with a thread each. Threads: any.
+// Member: a member of a cluster whose keys are in etcd. One thread renews its lease; each watch has
+// a thread of its own. Threads: any.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -22,7 +23,7 @@ class Member;
 class Watch {
  public:
   Watch(Member* member, std::string prefix, void (*change)(void* arg, const tw_change* c), void* arg);
-  // After this nothing is told.
+  // Nothing is reported after it returns.
   ~Watch();
   Member* member() const { return member_; }
 
@@ -38,21 +39,21 @@ class Watch {
   const std::string prefix_;
   void (*const change_)(void* arg, const tw_change* c);
   void* const arg_;
-  std::map<std::string, uint64_t> told_;  // revisions of keys that are there
-  uint64_t seen_ = 0;                     // everything up to this revision was told
+  std::map<std::string, uint64_t> told_;  // revisions of existing keys
+  uint64_t seen_ = 0;                     // everything up to this revision was reported
   std::mutex mu_;
   std::condition_variable stopping_;
   bool stop_ = false;
-  Exchange* reads_ = nullptr;  // that the thread waits at
+  Exchange* reads_ = nullptr;  // the exchange that the thread waits at
   std::thread thread_;
 };
 
 class Member {
  public:
-  // All throw Failed.
+  // All methods throw Failed.
   Member(const tw_host* host, const tw_member_config& config, int64_t deadline);
   ~Member();
-  // mine: the key ends with the lease. expected: see plugin/membership.h. Answers the revision.
+  // mine: the key ends with the lease. expected: see plugin/membership.h. Returns the revision.
   uint64_t Put(std::string_view key, std::string_view value, bool mine, uint64_t expected, int64_t deadline);
   std::string Get(std::string_view key, int64_t deadline, uint64_t* out_revision);
   void Remove(std::string_view key, uint64_t expected, int64_t deadline);
@@ -63,19 +64,20 @@ class Member {
   Now clock() const {
     return [this] { return now(); };
   }
-  // A connection to the store.
+  // Opens a connection to the store.
   Exchange Connect(int64_t deadline) const { return Exchange(at_, folder_, clock(), deadline); }
   int64_t lease() const { return lease_ns_; }
   std::string token() const {
     std::lock_guard lock(token_mu_);
     return token_;
   }
-  // Of the store: the cluster's keys have its name before them.
+  // Converts between keys and stored keys, which are prefixed with the cluster's name.
   std::string Stored(std::string_view key) const { return cluster_ + "/" + std::string(key); }
   std::string Own(std::string_view stored) const { return std::string(stored.substr(cluster_.size() + 1)); }
-  // The answer to a question. Failures of the store are told with its words. Where the token counts no longer, another one is fetched.
+  // Sends a request and returns the answer. Errors of the store carry its text. If the token is no
+  // longer valid, fetches another one.
   Value Ask(const std::string& path, const std::string& json, int64_t deadline);
-  // The store does not count on this member any more, or what it says does not come; told once.
+  // Reports, once, that the lease is lost or that events no longer arrive.
   void Lost(const std::string& why);
 
  private:
@@ -99,7 +101,7 @@ class Member {
   const int64_t lease_ns_;
   void* const arg_;
   void (*const lost_)(void* arg, const tw_status* why);
-  std::string who_;  // user:password; empty: etcd knows no users
+  std::string who_;  // user:password; empty if etcd has no users
   mutable std::mutex token_mu_;
   std::string token_;
   std::string lease_;

@@ -7,7 +7,7 @@ using thalweg::etcd::Watch;
 
 namespace {
 
-// What is thrown becomes a status.
+// Converts exceptions to a status.
 template <typename F>
 tw_status* Guarded(const tw_host* h, F f) {
   uint32_t code = TW_RESOURCE_EXHAUSTED;

@@ -27,7 +27,7 @@ void MustBeSecret(const std::string& path, const struct stat& s) {
 }
 
 std::string ReadSecretLine(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for who writes it
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // without O_NONBLOCK, a named pipe would wait for a writer
   if (fd < 0 && errno == ENOENT) return "";
   struct Closes {
     int fd;

@@ -1,4 +1,4 @@
-// Files that hold what proves who somebody is. Threads: any.
+// Files that hold secrets. Threads: any.
 #pragma once
 #include <string>
 
@@ -6,9 +6,11 @@ struct stat;
 
 namespace thalweg::etcd {
 
-// Throws INVALID_ARGUMENT unless it is a file that belongs to this process's user or to root, and that nobody else may read or write.
+// Throws INVALID_ARGUMENT unless the path is a file that belongs to this process's user or to root,
+// and that no other user may read or write.
 void MustBeSecret(const std::string& path, const struct stat& s);
-// The first line; empty: there is no such file. Throws as above, also where it cannot be read.
+// Returns the first line; empty if there is no such file. Throws as above, also if the file cannot
+// be read.
 std::string ReadSecretLine(const std::string& path);
 
 }  // namespace thalweg::etcd

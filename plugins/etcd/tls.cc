@@ -16,14 +16,14 @@
 namespace thalweg::etcd {
 namespace {
 
-// What only cannot be looked at is not taken for absent: who has put it there counts on it.
+// A file that cannot be examined does not count as absent: its owner relies on it.
 bool IsThere(const std::string& path) {
   if (access(path.c_str(), F_OK) == 0) return true;
   if (errno == ENOENT) return false;
   throw Failed(TW_INVALID_ARGUMENT, "'" + path + "' cannot be read: " + strerror(errno));
 }
 
-// The oldest thing that went wrong in this thread, which is the cause of the others.
+// Returns the text of the oldest error in this thread, which is the cause of the others.
 std::string Reason(unsigned long error) {
   const char* text = ERR_reason_error_string(error);
   return text ? text : "no reason is known";
@@ -49,7 +49,7 @@ void UseFiles(SSL_CTX* c, const std::string& folder) {
   Need(SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(c) == 1, key);
 }
 
-// A key with a password would ask for it at the terminal.
+// A key with a password would prompt for it at the terminal.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 }  // namespace
@@ -72,7 +72,8 @@ Tls::Tls(const std::string& host, const std::string& folder)
     throw Failed(TW_RESOURCE_EXHAUSTED, "there is no memory for TLS");
   }
   SSL_set_bio(ssl_.get(), in_, out_);
-  // A number stands elsewhere in a certificate than a name, and is no name of a server that is asked for.
+  // In certificates, numbers are stored apart from names, and a number is no valid server name to
+  // request.
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) != 1) {
     ERR_clear_error();
     if (SSL_set1_host(ssl_.get(), host.c_str()) != 1 || SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) != 1)
@@ -92,7 +93,7 @@ std::string Tls::Give() {
   return bytes;
 }
 
-// False: more has to come over the connection first.
+// Returns false if more bytes have to come over the connection first.
 bool Tls::Done(int result, const char* doing) {
   const int error = SSL_get_error(ssl_.get(), result);
   if (result > 0) return true;
@@ -105,7 +106,7 @@ bool Tls::Done(int result, const char* doing) {
     throw Failed(TW_PERMISSION_DENIED, "'" + host_ + "' has not proven who it is: " + X509_verify_cert_error_string(verified) +
                                            "; ca.pem must be whose certificates it has");
   }
-  const bool refused = ERR_GET_LIB(cause) == ERR_LIB_SSL && ERR_GET_REASON(cause) > SSL_AD_REASON_OFFSET;  // what the other side has told
+  const bool refused = ERR_GET_LIB(cause) == ERR_LIB_SSL && ERR_GET_REASON(cause) > SSL_AD_REASON_OFFSET;  // an alert of the other side
   throw Failed(refused ? TW_PERMISSION_DENIED : TW_UNAVAILABLE, "TLS with '" + host_ + "' fails at " + doing + ": " + Reason(cause));
 }
 
@@ -116,7 +117,7 @@ bool Tls::Shake() {
 
 void Tls::Send(std::string_view text) {
   ERR_clear_error();
-  // What it becomes goes to memory, so nothing has to wait.
+  // The result goes to memory, so nothing has to wait.
   if (!text.empty() && !Done(SSL_write(ssl_.get(), text.data(), int(text.size())), "sending"))
     throw Failed(TW_UNAVAILABLE, "'" + host_ + "' hangs up");
 }

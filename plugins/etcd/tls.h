@@ -1,5 +1,6 @@
-// TLS as a client speaks it: what is sent becomes what goes over a connection, and what comes over it what was received. It knows no
-// socket, so that whoever has one keeps to deadlines, and no signal comes of a write to a closed one. Threads: values, no sharing.
+// Tls: the client side of TLS: converts sent text to bytes for a connection, and bytes from it to
+// received text. It uses no socket, so the owner of the socket can keep deadlines, and a write to a
+// closed socket raises no signal. Threads: values, no sharing.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,21 +12,22 @@ namespace thalweg::etcd {
 
 class Tls {
  public:
-  // host: a name or a number, for which the other side must have a certificate. folder: holds ca.pem, whose certificates count (without it
-  // the machine's do), and maybe cert.pem and key.pem, which prove who this side is. Read here, so a connection takes what they hold when
-  // it begins. Throws Failed, as all here: INVALID_ARGUMENT for what the folder holds; PERMISSION_DENIED where one side does not trust the
-  // other.
+  // host: a name or a number, for which the other side must have a certificate. folder: holds
+  // ca.pem, the trusted authorities (without it the machine's are trusted), and optionally cert.pem
+  // and key.pem, the identity of this side. The files are read here, so a connection uses their
+  // contents at its beginning. Throws Failed, as all methods here: INVALID_ARGUMENT for invalid
+  // files; PERMISSION_DENIED if one side does not trust the other.
   Tls(const std::string& host, const std::string& folder);
-  // What came over the connection.
+  // Takes bytes that came over the connection.
   void Take(std::string_view bytes);
-  // What is to go over it now.
+  // Returns the bytes to send over it now.
   std::string Give();
-  // True: both sides know each other, and what is said from now on is encrypted.
+  // Returns true once the handshake is complete; everything sent from then on is encrypted.
   bool Shake();
   void Send(std::string_view text);
-  // What was received since, maybe nothing.
+  // Returns the text received since the last call, possibly none.
   std::string Receive();
-  // The other side has said that it is done.
+  // The other side has closed the TLS session.
   bool over() const { return over_; }
 
  private:
@@ -34,7 +36,7 @@ class Tls {
   const std::string host_;
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
-  BIO *in_ = nullptr, *out_ = nullptr;  // the connection's
+  BIO *in_ = nullptr, *out_ = nullptr;  // towards the connection
   bool over_ = false;
 };
 
