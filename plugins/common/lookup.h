@@ -1,5 +1,6 @@
-// Addresses of a host by its name, until a deadline. getaddrinfo alone waits for name servers that say nothing for as long as resolv.conf
-// lets it. The waiting is left to glibc (getaddrinfo_a), whose code stays when a plugin goes. Threads: any.
+// Resolves the name of a host, with a deadline. getaddrinfo alone waits for silent name servers for
+// as long as resolv.conf allows. glibc does the waiting (getaddrinfo_a), and its code stays when a
+// plugin is unloaded. Threads: any.
 #ifndef THALWEG_PLUGINS_COMMON_LOOKUP_H_
 #define THALWEG_PLUGINS_COMMON_LOOKUP_H_
 
@@ -22,7 +23,8 @@ using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 namespace lookup {
 
-// What glibc reads and writes while it looks; it has to stay until that is over, whoever has gone.
+// The data that glibc reads and writes during a lookup; they must exist until it ends, even if the
+// caller has given up.
 struct Request {
   Request(std::string host_, std::string port_, int flags) : host(std::move(host_)), port(std::move(port_)) {
     hints.ai_socktype = SOCK_STREAM;
@@ -40,7 +42,8 @@ struct Request {
   gaicb block = {};
 };
 
-// Keeps what is still looked for, and lets go of what was found since: at most that much is left behind by whoever did not wait.
+// Keeps a lookup that is still running, and frees those that have ended since: callers that did not
+// wait leave at most this behind.
 inline void Abandon(std::unique_ptr<Request> request) {
   static auto* mu = new std::mutex;
   static auto* all = new std::vector<std::unique_ptr<Request>>;
@@ -51,8 +54,10 @@ inline void Abandon(std::unique_ptr<Request> request) {
 
 }  // namespace lookup
 
-// NULL: none, and *out_error says why as gai_strerror knows it; EAI_AGAIN where the time is over.
-// host: empty: any, for who listens. patience: at most; <= 0: what needs no looking up.
+// Returns NULL on failure; *out_error is then the code for gai_strerror, or EAI_AGAIN if the time
+// is over.
+// host: empty means any address, for a listener. patience: the longest wait; <= 0: only hosts that
+// need no lookup.
 inline AddressList Lookup(const std::string& host, const std::string& port, int flags, std::chrono::nanoseconds patience, int* out_error) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -63,7 +68,7 @@ inline AddressList Lookup(const std::string& host, const std::string& port, int 
   if (patience.count() <= 0) return {nullptr, freeaddrinfo};
   auto request = std::make_unique<lookup::Request>(host, port, flags);
   gaicb* list[] = {&request->block};
-  // The thread that looks is nobody's to be interrupted.
+  // The lookup thread inherits a mask that blocks all signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,8 +1,10 @@
-// How far a queue of an asynchronous device got, as its stream's timeline is told: marks in the queue, a thread that waits for one after
-// the other, and the gates that others have yet to open. Streams own one; what a mark is, and how it is waited for, is the device's.
+// Marks: the progress of an asynchronous device's queue, as its stream's timeline reports it: marks
+// in the queue, a thread that waits for one after the other, and the gates that others have yet to
+// open. A stream owns one; the device defines what a mark is, and how to wait for it.
 //
-// Why a thread, and not a driver's call-back: drivers do not call back behind work that failed, and then the host would wait for ever; and
-// whatever a timeline sets off would run on a driver's thread, where calls to the driver are not allowed.
+// A thread is used rather than a driver's callback: drivers make no callbacks after work that
+// failed, and the host would then wait for ever; and code triggered by a timeline would run on a
+// driver's thread, where driver calls are not allowed.
 #ifndef THALWEG_PLUGINS_COMMON_MARKS_H_
 #define THALWEG_PLUGINS_COMMON_MARKS_H_
 
@@ -19,7 +21,8 @@
 
 namespace thalweg::common {
 
-// Mark: what stands in the queue where the timeline reaches its member `value`. Threads: all methods from any but Start and Finish.
+// Mark: an entry in the queue; its member `value` is the timeline value that it stands for.
+// Threads: all methods from any but Start and Finish.
 template <class Mark>
 class Marks {
  public:
@@ -32,14 +35,15 @@ class Marks {
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
 
-  // The thread from here on. settle(mark) returns when all before the mark is over, and fails the timeline if some of it did; then
-  // passed(mark), while nobody can find the mark; then the value is signalled. Neither may throw.
+  // Starts the thread. settle(mark) returns when all work before the mark has ended, and fails the
+  // timeline if some of it failed. Then passed(mark) is called, while nobody can find the mark;
+  // then the value is signalled. Neither may throw.
   void Start(std::function<void(Mark&)> settle, std::function<void(Mark&)> passed) {
     settle_ = std::move(settle);
     passed_ = std::move(passed);
     thread_ = common::StartThread([this] { Tell(); });
   }
-  // Waits until every gate is open and every mark told.
+  // Waits until every gate is open and every mark has been signalled.
   void Finish() {
     {
       std::unique_lock lock(mutex_);
@@ -55,18 +59,19 @@ class Marks {
     marks_.push_back(std::move(mark));
     changed_.notify_all();
   }
-  // Every mark is told.
+  // Returns true if every mark has been signalled.
   bool told() {
     std::lock_guard lock(mutex_);
     return marks_.empty() && !telling_;
   }
-  // Likewise, and every gate open.
+  // Returns true if, in addition, every gate is open.
   bool idle() {
     std::lock_guard lock(mutex_);
     return marks_.empty() && !telling_ && gates_ == 0;
   }
-  // use(mark) for the first mark that covers the value, which stays meanwhile. true, too, where all before the value is over; false: it has
-  // no mark yet.
+  // Calls use(mark) for the first mark that covers the value; the mark exists meanwhile. Also
+  // returns true if all work before the value has ended; returns false if the value has no mark
+  // yet.
   template <class Use>
   bool Find(uint64_t value, Use&& use) {
     std::lock_guard lock(mutex_);
@@ -79,7 +84,8 @@ class Marks {
     return false;
   }
 
-  // The value of work that is over without a mark. REQUIRES: told(), and no Add meanwhile.
+  // Signals the value of work that has ended without a mark. REQUIRES: told(), and no Add
+  // meanwhile.
   void Signal(uint64_t value) {
     {
       std::lock_guard lock(mutex_);
@@ -87,15 +93,15 @@ class Marks {
     }
     host_->timeline->signal(line_, value);
   }
-  void Fail(tw_status* why) { host_->timeline->fail(line_, why); }  // takes why
-  // The stream waits for a timeline that failed, if it did.
+  void Fail(tw_status* why) { host_->timeline->fail(line_, why); }  // takes ownership of why
+  // Fails this timeline if the timeline that the stream waits for has failed.
   void FailLike(const tw_status* other) {
     if (!other) return;
     if (tw_status* why = tw::guard(
             host_, [&] { throw tw::Error{host_->status->code(other), "the stream that '" + uid_ + "' waits for failed: " + Text(other)}; }))
       Fail(why);
   }
-  // From here until Opened, from any thread, somebody else will touch the stream.
+  // From AddGate until Opened, from any thread, somebody else will use the stream.
   void AddGate() {
     std::lock_guard lock(mutex_);
     ++gates_;
@@ -117,7 +123,7 @@ class Marks {
     return text;
   }
 
-  // A mark stays in the list until it is over: other streams may ask for it.
+  // A mark stays in the list until its work has ended: other streams may look it up.
   void Tell() {
     for (;;) {
       Mark* mark = nullptr;
@@ -126,7 +132,7 @@ class Marks {
         telling_ = false;
         changed_.wait(lock, [&] { return closing_ || !marks_.empty(); });
         if (marks_.empty()) return;
-        mark = &marks_.front();  // stays where it is: a deque that only grows at its other end
+        mark = &marks_.front();  // stays in place: the deque grows only at its other end
       }
       settle_(*mark);
       const uint64_t value = mark->value;
@@ -146,12 +152,12 @@ class Marks {
   const std::string uid_;
   std::function<void(Mark&)> settle_, passed_;
 
-  std::mutex mutex_;  // for what follows
+  std::mutex mutex_;  // guards the members that follow
   std::condition_variable changed_;
   std::deque<Mark> marks_;
-  bool telling_ = false;  // of a mark that is no longer there
+  bool telling_ = false;  // signals a mark that is no longer in the list
   uint64_t passed_value_ = 0;
-  uint64_t gates_ = 0;  // opened by others, and not yet
+  uint64_t gates_ = 0;  // gates that are not open yet
   bool closing_ = false;
 
   std::thread thread_;

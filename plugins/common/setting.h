@@ -9,7 +9,7 @@
 
 namespace thalweg::common {
 
-// Empty where it is not set.
+// Returns the value of a setting; empty if it is not set.
 inline std::string Setting(const tw_host* host, std::string_view key) {
   std::string value;
   tw_sink sink{TW_SIZED(tw_sink), &value, [](tw_sink* s, const void* bytes, uint64_t n) -> tw_status* {

@@ -1,6 +1,7 @@
-// Threads of a plugin that can throw, also where memory runs out later. What the C++ runtime keeps of exceptions is thread-local memory.
-// Where a program loads it by dlopen, it is allocated at a thread's first throw, and glibc ends the process if that fails. So the first
-// throw comes when the thread begins. Threads: any.
+// Threads of a plugin that can throw, even if memory runs out later. The C++ runtime keeps the
+// state of exceptions in thread-local memory. In a program that loads the runtime by dlopen, that
+// memory is allocated at a thread's first throw, and glibc ends the process if the allocation
+// fails. So a new thread throws once at its start. Threads: any.
 #ifndef THALWEG_PLUGINS_COMMON_THREAD_H_
 #define THALWEG_PLUGINS_COMMON_THREAD_H_
 
@@ -9,7 +10,7 @@
 
 namespace thalweg::common {
 
-// A thread that runs f. Throws std::system_error where there is no thread left.
+// Starts a thread that runs f. Throws std::system_error if no thread can be started.
 template <class F>
 std::thread StartThread(F f) {
   return std::thread([f = std::move(f)]() mutable {

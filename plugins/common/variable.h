@@ -1,4 +1,4 @@
-// Kernels of variables that only speak with the host, so they are the same on every device.
+// Kernels of variables that only call the host, so that they are the same on every device.
 #ifndef THALWEG_PLUGINS_COMMON_VARIABLE_H_
 #define THALWEG_PLUGINS_COMMON_VARIABLE_H_
 
@@ -9,7 +9,7 @@
 
 namespace thalweg::common {
 
-// What the variable holds is what the op promised, or the op is refused.
+// Checks that the variable has the type that the op's attribute says.
 inline void CheckType(const tw_view* variable, uint32_t wanted) {
   if (variable->dtype != wanted)
     throw tw::Error{TW_INVALID_ARGUMENT,
@@ -37,7 +37,7 @@ inline void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any
   tw::check(f.f->host->tensor->forward(f.f, 0, value.o, nullptr, 0));
 }
 
-// The variable holds the value's own memory, or a copy where others may still write to it.
+// Stores the value's own memory in the variable, or a copy if others may still write to it.
 class AssignVariable {
  public:
   explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
@@ -60,7 +60,7 @@ class AssignVariable {
   bool validate_shape_;
 };
 
-// The answer lives in host memory: nothing has to be waited for.
+// The output is in host memory, so nothing has to be waited for.
 inline void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
   is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
 }

@@ -1,5 +1,6 @@
-/* Attention over rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed; U: that of
- * the logarithms that are given out. Row r of a piece is row first + r of all, and the scores of query (first + r) % queries. */
+/* Attention over rows of scores. T: the element type of tensors; W: the type of the scores, in
+ * which everything is computed; U: the type of the returned logarithms. Row r of a piece is row
+ * first + r of all rows, and holds the scores of query (first + r) % queries. */
 
 KERNEL(widen)(IN(T, x), OUT(W, y), Size n) {
   BEGIN(x), BEGIN(y);
@@ -11,14 +12,14 @@ KERNEL(narrow)(IN(W, x), OUT(T, y), Size n) {
   FOR_EACH(i, n) { PUT(T, y, i, GET(W, x, i)); }
 }
 
-/* How many keys the query sees. */
+/* Returns the number of keys that the query sees. */
 FUNCTION Size seen_by(Size row, Size queries, Size keys, Size causal) {
   const Size query = row % queries;
   return causal && query + 1 < keys ? query + 1 : keys;
 }
 
-/* most and sum take in the scores s scale + bias of the keys begin, begin + step, ... before end: the largest so far, and sum(exp(score -
- * most)). */
+/* Adds the scores s scale + bias of the keys begin, begin + step, ... before end to *most, the
+ * largest score so far, and *sum, the sum of exp(score - *most). */
 FUNCTION void take_in(GLOBAL const STORED(W) * s, GLOBAL const STORED(T) * bias, Size begin, Size end, Size step, COMPUTED(W) scale,
                       Size biased, Size column, COMPUTED(W) * most, COMPUTED(W) * sum) {
   for (Size k = begin; k < end; k += step) {
@@ -33,9 +34,10 @@ FUNCTION void take_in(GLOBAL const STORED(W) * s, GLOBAL const STORED(T) * bias,
   }
 }
 
-/* Of each row of scores, s scale + bias, whose bias lies where the steps tell, neighbours `column` apart: sums = log(sum(exp(score))), and
- * parts what shares are made from without that sum's digits lost beside large scores: the largest of all rows, then 1 / sum(exp(score -
- * largest)) of all. A row that sees nothing has -infinity, and 0. */
+/* Computes for each row of scores, s scale + bias (the steps locate a row's bias, whose neighbours
+ * are `column` apart): sums = log(sum(exp(score))), and parts, from which shares are computed
+ * without losing the sum's digits beside large scores: the largest score of all rows, then 1 /
+ * sum(exp(score - largest)) of all rows. A row that sees no key has -infinity and 0. */
 KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(U, sums), OUT(W, parts), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale,
                    Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
   BEGIN(s), BEGIN(bias), BEGIN(sums), BEGIN(parts);
@@ -49,8 +51,9 @@ KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(U, sums), OUT(W, parts), Size firs
   }
 }
 
-/* The same for long rows: first of each of `pieces` of a row the largest score and the sum, one behind the other, then what these come to.
- * A piece has `length` keys `step` apart; the next one's begin behind it, or in between. */
+/* The same for long rows: first the largest score and the sum of each of the `pieces` of a row, one
+ * after the other, then their combination. A piece has `length` keys, `step` apart; the keys of the
+ * next piece begin after it, or in between. */
 KERNEL(piece_sums)(IN(W, s), IN(T, bias), OUT(W, found), Size pieces, Size length, Size step, Size first, Size rows, Size queries,
                    Size keys, COMPUTED(W) scale, Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
   BEGIN(s), BEGIN(bias), BEGIN(found);
@@ -84,7 +87,8 @@ KERNEL(join_pieces)(IN(W, found), OUT(U, sums), OUT(W, parts), Size pieces, Size
   }
 }
 
-/* s = exp(s scale + bias - shift), times the factor behind the shifts of all rows, if there is one; 0 what is not seen. */
+/* s = exp(s scale + bias - shift), times the row's factor, if there are factors (stored after the
+ * shifts of all rows); 0 for keys that are not seen. */
 KERNEL(shares)(OUT(W, s), IN(T, bias), IN(W, shifts), Size factors, Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale,
                Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
   BEGIN(s), BEGIN(bias), BEGIN(shifts);
@@ -99,7 +103,7 @@ KERNEL(shares)(OUT(W, s), IN(T, bias), IN(W, shifts), Size factors, Size first, 
   }
 }
 
-/* y = 0 in rows that see nothing, whatever the values are: those of the factor 0. */
+/* y = 0 in rows that see no key (those with factor 0), whatever the values are. */
 KERNEL(clear_unseen)(IN(W, factors), OUT(W, y), Size rows, Size n) {
   BEGIN(factors), BEGIN(y);
   FOR_EACH(row, rows) {

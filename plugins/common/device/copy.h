@@ -1,6 +1,7 @@
-/* Elements moved as they are. T: a type of their size. */
+/* Moves elements unchanged. T: a type of their size. */
 
-/* y[...] = x[...]: rows of `inner` elements, whose places in both axes and steps tell; neighbours are x_by and y_by apart. */
+/* y[...] = x[...]: rows of `inner` elements, located by the steps in both tensors; neighbours are
+ * x_by and y_by apart. */
 KERNEL(copy)(IN(T, x), OUT(T, y), Size n, Size inner, Size x_by, Size y_by, struct Axes axes, struct Steps x_steps, struct Steps y_steps) {
   BEGIN(x), BEGIN(y);
   FOR_RUNS(begin, end, n) {
@@ -19,7 +20,8 @@ KERNEL(copy)(IN(T, x), OUT(T, y), Size n, Size inner, Size x_by, Size y_by, stru
   }
 }
 
-/* y[outer][k][inner] = x[outer][rows[k]][inner]; x has `n` rows. Where the rows differ from batch to batch there are `batches` lists. */
+/* y[outer][k][inner] = x[outer][rows[k]][inner]; x has `n` rows. If the rows differ between
+ * batches, there are `batches` lists. */
 KERNEL(gather)(IN(T, x), IN(int64, rows), OUT(T, y), Size batches, Size outer, Size n, Size picked, Size inner) {
   BEGIN(x), BEGIN(rows), BEGIN(y);
   FOR_EACH(i, batches * outer * picked) {
@@ -40,8 +42,8 @@ KERNEL(one_hot)(IN(int64, x), IN(T, on), IN(T, off), OUT(T, y), Size outer, Size
   }
 }
 
-/* y[i...] = x[i...] mirrored at its borders: along an axis, place p of y is x's p - before, turned round where it lies outside; `border` is
- * 1 where the outermost element is told twice. */
+/* y[i...] = x[i...] mirrored at its borders: along an axis, place p of y shows place p - before of
+ * x, mirrored if that lies outside; `border` is 1 if the outermost element is repeated. */
 KERNEL(mirror)(IN(T, x), OUT(T, y), Size n, struct Axes axes, struct Steps x_sizes, struct Steps before, Size border) {
   BEGIN(x), BEGIN(y);
   FOR_EACH(i, n) {

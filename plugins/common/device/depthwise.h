@@ -1,5 +1,5 @@
-/* Convolution of each channel with `per` filters of its own: filter [fh, fw, channels, per], y [n, oh, ow, channels * per]. After window.h.
- */
+/* Convolution of each channel with `per` filters of its own: filter [fh, fw, channels, per], y [n,
+ * oh, ow, channels * per]. Requires window.h before it. */
 
 KERNEL(depthwise)(IN(T, x), IN(T, filter), OUT(T, y), struct Window w, Size per) {
   BEGIN(x), BEGIN(filter), BEGIN(y);

@@ -76,7 +76,7 @@ std::string ElementwiseText(std::string_view name, const std::vector<std::string
     puts += "        PUT(" + type + ", r" + Text(k) + ", k - at, y" + Text(k) + ");\n";
     streams += "        STREAM_OUT(" + type + ", " + q + " + at, r" + Text(k) + ");\n";
   }
-  // Types that no variable may have are never streamed.
+  // Programs for types that no variable may have never stream results.
   const bool can_stream = std::find(out.begin(), out.end(), "half") == out.end();
   const std::string rest = results + "        " + statements + "\n";
   const std::string streamed = "#ifdef STREAM\n      for (; streamed && at + STREAM <= count; at += STREAM) {\n" + rooms +
@@ -85,7 +85,7 @@ std::string ElementwiseText(std::string_view name, const std::vector<std::string
   const auto loop = [&](const std::string& body) {
     return "      INDEPENDENT\n      for (Size k = at; k < count; ++k) {\n" + body + rest + stores + "      }\n";
   };
-  // Where no input repeats an element the loop has no choice to make: compilers turn only that one into vectors.
+  // If no input repeats an element, the loop has no branch: compilers vectorize only that loop.
   return "KERNEL(" + std::string(name) + ")(" + parameters + "Size n, Size inner, struct Axes axes, Size streamed) {\n" + begin +
          "  FOR_RUNS(begin, end, n) {\n    for (Size i = begin; i < end;) {\n"
          "      const Size row = i / inner, first = i - row * inner, left = inner - first, count = left < end - i ? left : end - i;\n"

@@ -1,5 +1,6 @@
-/* ArgMax and ArgMin: where along an axis the extreme stands; the first of equals, and the first NaN before anything else. T: the element
- * type; R: that of the positions; BEATS(a, b): a is more extreme than b. */
+/* ArgMax and ArgMin: the position of the extreme along an axis; the first of equal elements, and
+ * the first NaN before any number. T: the element type; R: the type of the positions; BEATS(a, b):
+ * a is more extreme than b. */
 KERNEL(arg_extreme)(IN(T, x), OUT(R, y), Size outer, Size n, Size inner) {
   BEGIN(x), BEGIN(y);
   FOR_EACH(i, outer * inner) {

@@ -1,9 +1,11 @@
-/* What element-wise ops compute: a line per op and set of element types, with what it is of a, b and c.
+/* The functions of element-wise ops: a line per op and set of element types, with the expression of
+ * a, b and c.
  *
- * X(op, types, result, expression): types are REAL (half, bfloat16, float, double), WHOLE (int32, int64) or BOOL; result is SAME or BOOL.
- * In an expression C is the type that is computed in (float for half and bfloat16), U one whose sums and products wrap around (C itself for
- * reals), and P the parameter that the op has as an attribute. Functions are those of <math.h>, for whichever type they are given.
- * The lines are compiled as they stand by hosts, and become program text for devices by way of `#expression`. */
+ * X(op, types, result, expression): types are REAL (half, bfloat16, float, double), WHOLE (int32,
+ * int64) or BOOL; result is SAME or BOOL. In an expression C is the type of the computation (float
+ * for half and bfloat16), U a type whose sums and products wrap around (C itself for reals), and P
+ * the op's attribute. Functions are those of <math.h>, for the type of their argument. Hosts
+ * compile the lines as they are; `#expression` makes them program text for devices. */
 #ifndef THALWEG_DEVICE_FUNCTIONS_H
 #define THALWEG_DEVICE_FUNCTIONS_H
 

@@ -1,7 +1,8 @@
-/* A step of LSTM cells back in time. All is float; matrices are [batch, cell], peepholes [cell]. What arrives at the state and the output
- * comes from outside (cs_grad, h_grad) and from the step behind (dcs, dh). Becomes: the gradient at the gates, in `gates` [batch, 4 cell],
- * where the input gate comes first, the output gate last and those of `forget` and `content` are counted in cells; and in dcs that of the
- * state before. */
+/* A backward step of LSTM cells. All values are float; matrices are [batch, cell], peepholes
+ * [cell]. Gradients arrive at the state and the output from outside (cs_grad, h_grad) and from the
+ * following step (dcs, dh). Results: the gradient at the gates, in `gates` [batch, 4 cell], with
+ * the input gate first, the output gate last, and those of `forget` and `content` at offsets
+ * counted in cells; and in dcs the gradient of the previous state. */
 KERNEL(lstm_back)(IN(float, i), IN(float, f), IN(float, o), IN(float, ci), IN(float, co), IN(float, cs_prev), IN(float, cs_grad),
                   IN(float, h_grad), IN(float, wci), IN(float, wcf), IN(float, wco), IN(float, dh), OUT(float, dcs), OUT(float, gates),
                   Size batch, Size cell, Size forget, Size content, Size peephole) {

@@ -1,5 +1,6 @@
-/* What mirrored padding hands back: each place of y sums the places of x that show it. `before` is the padding in front along each axis;
- * skip is 1 where the outermost element stands for itself only. T: the element type; the first axis is the innermost. */
+/* The gradient of mirrored padding: each place of y sums the places of x that show it. `before` is
+ * the padding in front along each axis; skip is 1 if the outermost element is not repeated. T: the
+ * element type; the first axis is the innermost. */
 KERNEL(mirror_grad)(IN(T, x), OUT(T, y), Size n, struct Axes axes, struct Steps x_sizes, struct Steps before, Size skip) {
   BEGIN(x), BEGIN(y);
   Size ways = 1; /* along an axis: the place itself, its image in front and its image behind */

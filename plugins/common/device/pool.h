@@ -1,7 +1,8 @@
-/* Pooling: the largest element or the mean under each window, and their gradients. Comes after window.h. A task has COLUMNS neighbouring
- * channels. */
+/* Pooling: the largest element or the mean under each window, and their gradients. Requires
+ * window.h before it. A task handles COLUMNS neighbouring channels. */
 
-/* y[window][c] = the largest element; at[window][c], if wanted, its place in the image. NaN is larger than all numbers. */
+/* y[window][c] = the largest element, or, if wanted, at[window][c] = its place in the image. NaN is
+ * larger than all numbers. */
 KERNEL(max_pool)(IN(T, x), OUT(T, y), OUT(int64, at), struct Window w, Size wanted) {
   BEGIN(x), BEGIN(y), BEGIN(at);
   const Size blocks = (w.channels + COLUMNS - 1) / COLUMNS;
@@ -35,7 +36,7 @@ KERNEL(max_pool)(IN(T, x), OUT(T, y), OUT(int64, at), struct Window w, Size want
   }
 }
 
-/* dx: every element gets what arrives at the windows whose largest element it is. */
+/* dx: every element gets the gradients of the windows whose largest element it is. */
 KERNEL(max_pool_grad)(IN(int64, at), IN(T, dy), OUT(T, dx), struct Window w) {
   BEGIN(at), BEGIN(dy), BEGIN(dx);
   const Size blocks = (w.channels + COLUMNS - 1) / COLUMNS;
@@ -60,7 +61,7 @@ KERNEL(max_pool_grad)(IN(int64, at), IN(T, dy), OUT(T, dx), struct Window w) {
   }
 }
 
-/* y[window][c] = the element of x that stands where the largest one of the window does. */
+/* y[window][c] = the element of x at the place of the window's largest one. */
 KERNEL(max_pool_pick)(IN(int64, at), IN(T, x), OUT(T, y), struct Window w) {
   BEGIN(at), BEGIN(x), BEGIN(y);
   const Size windows = w.out_height * w.out_width * w.channels;
@@ -70,7 +71,7 @@ KERNEL(max_pool_pick)(IN(int64, at), IN(T, x), OUT(T, y), struct Window w) {
   }
 }
 
-/* How many places of window `o` lie inside the image along one axis. */
+/* Returns the number of places of window `o` that lie inside the image along one axis. */
 FUNCTION Size inside(Size o, Size filter, Size stride, Size before, Size size) {
   const Size begin = o * stride - before, end = begin + filter;
   return (end < size ? end : size) - (begin > 0 ? begin : 0);

@@ -1,6 +1,7 @@
-/* Random numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) and the distributions that TensorFlow makes of it, in groups that
- * each begin at a fixed place of the stream. T: the element type; INTEGERS, UNIFORM, NORMAL or TRUNCATED chooses; GROUP_SIZE: numbers of a
- * group, 2 where they have 64 bits, else 4. uint32 and uint64 are computed in. */
+/* Random numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) and the distributions that
+ * TensorFlow derives from it, in groups that each begin at a fixed place of the stream. T: the
+ * element type; INTEGERS, UNIFORM, NORMAL or TRUNCATED selects the distribution; GROUP_SIZE:
+ * numbers of a group, 2 if they have 64 bits, else 4. Computations use uint32 and uint64. */
 #define U32 COMPUTED(uint32)
 #define U64 COMPUTED(uint64)
 
@@ -31,7 +32,8 @@ FUNCTION struct Block next_block(struct Stream* s) {
 }
 
 #ifdef INTEGERS
-/* Whole numbers from `low` on, below low + range; both as the 64 bits that they wrap around in. */
+/* Whole numbers from `low` up to, but not including, low + range; both are given as 64 bits that
+ * wrap around. */
 KERNEL(random_integers)(OUT(T, y), Size n, struct Stream start, U64 low, U64 range) {
   BEGIN(y);
   FOR_EACH(group, (n + GROUP_SIZE - 1) / GROUP_SIZE) {
@@ -52,7 +54,8 @@ FUNCTION float unit_float(U32 x) { return BITS_TO_float((x & 0x7fffffu) | 0x3f80
 FUNCTION double unit_double(U32 high, U32 low) { return BITS_TO_double(((U64)(high & 0xfffffu) << 32) | low | ((U64)1023 << 52)) - 1.0; }
 #endif
 
-/* A group of uniform numbers; two normal ones from two uniform ones (Box and Muller), very small ones kept away from the logarithm. */
+/* A group of uniform numbers. Two normal numbers are made from two uniform ones (Box and Muller);
+ * very small ones are kept away from the logarithm. */
 FUNCTION void uniform_group(struct Block b, COMPUTED(T) * y) {
 #ifdef WIDE
   y[0] = unit_double(b.x[0], b.x[1]);

@@ -1,15 +1,16 @@
-/* Reductions. T: the element type of x; R: that of y; FIRST, JOIN_TWO(a, b), TAKE(v), LAST(v): what a sum, a product, ... is made of, in
- * type COMPUTED(T): the value of nothing, two values joined, an element before it is joined, the result of all `count`. REDUCE_ROWS and
- * REDUCE_COLUMNS choose which function there is. Work is cut into `parts` along what is reduced, each with a result of its own at y[part *
- * outputs + output]. */
+/* Reductions. T: the element type of x; R: that of y; FIRST, JOIN_TWO(a, b), TAKE(v), LAST(v)
+ * define the reduction in type COMPUTED(T): the result for no elements, the combination of two
+ * values, the conversion of an element before it is combined, the final result for all `count`
+ * elements. REDUCE_ROWS and REDUCE_COLUMNS select the function. The reduced axes are cut into
+ * `parts`; each part has a result of its own at y[part * outputs + output]. */
 
 #define LANES 16
 
-/* NaN is larger and smaller than all numbers. */
+/* NaN is both larger and smaller than all numbers. */
 FUNCTION COMPUTED(T) larger(COMPUTED(T) a, COMPUTED(T) b) { return a > b || a != a ? a : b; }
 FUNCTION COMPUTED(T) smaller_of(COMPUTED(T) a, COMPUTED(T) b) { return a < b || a != a ? a : b; }
 
-/* What lies next to each other is reduced: `outer` rows, found by axes and steps, of `inner` elements each. */
+/* Reduces neighbouring elements: `outer` rows of `inner` elements each, located by axes and steps. */
 #ifdef REDUCE_ROWS
 KERNEL(reduce_rows)(IN(T, x), OUT(R, y), Size outputs, Size parts, Size outer, Size inner, struct Axes kept, struct Steps kept_steps,
                     struct Axes reduced, struct Steps reduced_steps, Size count) {
@@ -39,7 +40,7 @@ KERNEL(reduce_rows)(IN(T, x), OUT(R, y), Size outputs, Size parts, Size outer, S
 }
 #endif
 
-/* What lies next to each other is kept: a task has COLUMNS of `inner` neighbouring outputs. */
+/* Keeps neighbouring elements apart: a task handles COLUMNS of `inner` neighbouring outputs. */
 #ifdef REDUCE_COLUMNS
 KERNEL(reduce_columns)(IN(T, x), OUT(R, y), Size outputs, Size parts, Size inner, Size rows, struct Axes kept, struct Steps kept_steps,
                        struct Axes reduced, struct Steps reduced_steps, Size count) {

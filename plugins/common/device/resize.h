@@ -1,5 +1,6 @@
-/* Resized images [n, height, width, channels]. What a result place is made of along an axis is listed: (1 - weight) of low and weight of
- * high. T: the element type of the images; R: that of what is made of them. */
+/* Resizing of images [n, height, width, channels]. Lists give the sources of each output place
+ * along an axis: (1 - weight) of low and weight of high. T: the element type of the images; R: that
+ * of the results. */
 KERNEL(bilinear)(IN(T, x), IN(int64, low_row), IN(int64, high_row), IN(float, weight_row), IN(int64, low_column), IN(int64, high_column),
                  IN(float, weight_column), OUT(float, y), Size n, Size height, Size width, Size channels, Size out_height, Size out_width) {
   BEGIN(x), BEGIN(low_row), BEGIN(high_row), BEGIN(weight_row), BEGIN(low_column), BEGIN(high_column), BEGIN(weight_column), BEGIN(y);
@@ -18,12 +19,13 @@ KERNEL(bilinear)(IN(T, x), IN(int64, low_row), IN(int64, high_row), IN(float, we
   }
 }
 
-/* How much of place p is in a result. */
+/* Returns the share of place p in a result. */
 FUNCTION COMPUTED(T) share_of(Size p, Size low, Size high, float weight) {
   return (low == p ? 1 - (COMPUTED(T))weight : 0) + (high == p ? (COMPUTED(T))weight : 0);
 }
 
-/* dx of bilinear: each place gathers from the results [begin, end) of both axes that it has a share in. */
+/* dx of bilinear: each place gathers from the results [begin, end) of both axes in which it has a
+ * share. */
 KERNEL(bilinear_grad)(IN(float, dy), IN(int64, low_row), IN(int64, high_row), IN(float, weight_row), IN(int64, low_column),
                       IN(int64, high_column), IN(float, weight_column), IN(int64, begin_row), IN(int64, end_row), IN(int64, begin_column),
                       IN(int64, end_column), OUT(T, dx), Size n, Size height, Size width, Size channels, Size out_height, Size out_width) {
@@ -44,7 +46,8 @@ KERNEL(bilinear_grad)(IN(float, dy), IN(int64, low_row), IN(int64, high_row), IN
   }
 }
 
-/* dx of picking the nearest pixel: each place sums the results [begin, end) of both axes that show it. */
+/* dx of nearest-pixel selection: each place sums the results [begin, end) of both axes that show
+ * it. */
 KERNEL(nearest_grad)(IN(T, dy), IN(int64, begin_row), IN(int64, end_row), IN(int64, begin_column), IN(int64, end_column), OUT(T, dx),
                      Size n, Size height, Size width, Size channels, Size out_height, Size out_width) {
   BEGIN(dy), BEGIN(begin_row), BEGIN(end_row), BEGIN(begin_column), BEGIN(end_column), BEGIN(dx);

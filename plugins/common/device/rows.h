@@ -1,5 +1,5 @@
-/* Rows of numbers that lie one after the other: softmax and the cross-entropies. T: the element type.
- * A row whose labels or features repeat over all rows has step 0. */
+/* Rows of numbers, one after the other: softmax and the cross-entropies. T: the element type.
+ * A row whose labels or features are the same for all rows has step 0. */
 
 FUNCTION COMPUTED(T) largest(GLOBAL const STORED(T) * x, Size n) {
   COMPUTED(T) most = GET(T, x, 0);

@@ -1,4 +1,5 @@
-/* Running sums and products along an axis: x is [outer, n, inner]. T: the element type; FIRST and JOIN_TWO(a, b) as in reduce.h. */
+/* Running sums and products along an axis: x is [outer, n, inner]. T: the element type; FIRST and
+ * JOIN_TWO(a, b) as in reduce.h. */
 KERNEL(scan)(IN(T, x), OUT(T, y), Size outer, Size n, Size inner, Size exclusive, Size reverse) {
   BEGIN(x), BEGIN(y);
   FOR_EACH(i, outer * inner) {

@@ -1,6 +1,7 @@
-/* Rows of `updates` into rows of y. `order` lists the updates by the row that they go to, in their own order within a row; segment s goes
- * to row rows[s] and has the updates from starts[s] up to starts[s + 1]. So a row belongs to one task, and equal rows have one order. T:
- * the element type; JOIN_TWO(a, b): what becomes of element a for update b. */
+/* Combines rows of `updates` into rows of y. `order` lists the updates by destination row, in their
+ * own order within a row; segment s goes to row rows[s] and has the updates from starts[s] up to
+ * starts[s + 1]. So one task owns each row, and updates of one row have a fixed order. T: the
+ * element type; JOIN_TWO(a, b): element a after update b. */
 KERNEL(scatter)(IN(T, updates), IN(int64, order), IN(int64, rows), IN(int64, starts), OUT(T, y), Size segments, Size inner) {
   BEGIN(updates), BEGIN(order), BEGIN(rows), BEGIN(starts), BEGIN(y);
   FOR_EACH(s, segments) {

@@ -1,6 +1,7 @@
-/* Rows of x that belong to one segment become one row of y. `order` lists the rows by segment, in their own order within one; segment s of
- * y has those from starts[s] up to starts[s + 1], and ALONE where there are none. T: the element type; FIRST, JOIN_TWO(a, b), LAST(v): as
- * in reduce.h, with `count` rows in the segment. */
+/* Combines the rows of x that belong to one segment into one row of y. `order` lists the rows by
+ * segment, in their own order within one; segment s of y has those from starts[s] up to starts[s +
+ * 1], and is ALONE if there are none. T: the element type; FIRST, JOIN_TWO(a, b), LAST(v): as in
+ * reduce.h, with `count` rows in the segment. */
 KERNEL(segment)(IN(T, x), IN(int64, order), IN(int64, starts), OUT(T, y), Size segments, Size inner) {
   BEGIN(x), BEGIN(order), BEGIN(starts), BEGIN(y);
   const Size blocks = (inner + COLUMNS - 1) / COLUMNS;

@@ -1,7 +1,8 @@
-/* Rows of x in order: `places` becomes, for each row of n, where its elements stand, those that go ahead first and of equals the one that
- * stands first. T: the element type; AHEAD(a, b): whether a goes ahead of b; RUN: how many elements one task sorts by itself. Runs of RUN
- * are merged two by two, each element finding its place by a search in the other run: no task waits for another, and each writes one place.
- */
+/* Sorts rows of x: `places` lists, for each row of n, the places of its elements in sorted order;
+ * of equal elements the one with the lower place comes first. T: the element type; AHEAD(a, b): a
+ * comes before b; RUN: the number of elements that one task sorts by itself. Runs of RUN are merged
+ * in pairs, and each element finds its place by a search in the other run: no task waits for
+ * another, and each writes one place. */
 KERNEL(sort_runs)(IN(T, x), OUT(int64, places), Size rows, Size n) {
   BEGIN(x), BEGIN(places);
   const Size runs = (n + RUN - 1) / RUN;
@@ -23,7 +24,7 @@ KERNEL(sort_runs)(IN(T, x), OUT(int64, places), Size rows, Size n) {
   }
 }
 
-/* Runs of `width` in `from` become runs of twice that in `to`. */
+/* Merges runs of `width` in `from` to runs of twice that in `to`. */
 KERNEL(merge_runs)(IN(T, x), IN(int64, from), OUT(int64, to), Size rows, Size n, Size width) {
   BEGIN(x), BEGIN(from), BEGIN(to);
   FOR_EACH(i, rows * n) {
@@ -32,7 +33,7 @@ KERNEL(merge_runs)(IN(T, x), IN(int64, from), OUT(int64, to), Size rows, Size n,
     GLOBAL const STORED(T)* values = x + row * n;
     GLOBAL const STORED(int64)* places = from + row * n;
     const COMPUTED(T) mine = GET(T, values, places[at]);
-    Size low = begin, high = end; /* those of the other run before `low` go before this element */
+    Size low = begin, high = end; /* elements of the other run before `low` come before this one */
     while (low < high) {
       const Size middle = low + (high - low) / 2;
       const COMPUTED(T) v = GET(T, values, places[middle]);
@@ -45,7 +46,7 @@ KERNEL(merge_runs)(IN(T, x), IN(int64, from), OUT(int64, to), Size rows, Size n,
   }
 }
 
-/* The first k of each row in order, and, if wanted, where they stand; I: the type of the latter. */
+/* Takes the first k elements of each sorted row, and their places; I: the type of the places. */
 KERNEL(take_first)(IN(T, x), IN(int64, order), OUT(T, y), OUT(I, at), Size rows, Size n, Size k) {
   BEGIN(x), BEGIN(order), BEGIN(y), BEGIN(at);
   FOR_EACH(i, rows * k) {
@@ -55,7 +56,7 @@ KERNEL(take_first)(IN(T, x), IN(int64, order), OUT(T, y), OUT(I, at), Size rows,
   }
 }
 
-/* The same in the order in which they stand: those that do not come after the last of the k. */
+/* The same, but in their original order: the elements that do not come after the last of the k. */
 KERNEL(take_standing)(IN(T, x), IN(int64, order), OUT(T, y), OUT(I, at), Size rows, Size n, Size k) {
   BEGIN(x), BEGIN(order), BEGIN(y), BEGIN(at);
   FOR_EACH(row, rows) {
@@ -73,7 +74,7 @@ KERNEL(take_standing)(IN(T, x), IN(int64, order), OUT(T, y), OUT(I, at), Size ro
   }
 }
 
-/* One element of each row: that which stands at `place` in order. */
+/* Takes one element of each row: the one at position `place` of the sorted order. */
 KERNEL(take_nth)(IN(T, x), IN(int64, order), OUT(T, y), Size rows, Size n, Size place) {
   BEGIN(x), BEGIN(order), BEGIN(y);
   FOR_EACH(row, rows) PUT(T, y, row, GET(T, x, row * n + order[row * n + place]));

@@ -1,6 +1,7 @@
-/* y [rows, n] = a sparse matrix times b. The elements of the sparse matrix by row: those of row r have the numbers k from starts[r] up to
- * starts[r + 1]; element k is values[order[k]] and stands in column at[k]. Elements of b are `row` and `column` apart. T: the element type.
- * Each row is summed in the order of its elements. */
+/* y [rows, n] = a sparse matrix times b. The elements of the sparse matrix are listed by row: row r
+ * has the elements k from starts[r] up to starts[r + 1]; element k is values[order[k]], in column
+ * at[k]. Elements of b are `row` and `column` apart. T: the element type. Each row is summed in the
+ * order of its elements. */
 KERNEL(sparse_product)(IN(T, values), IN(int64, order), IN(int64, at), IN(int64, starts), IN(T, b), OUT(T, y), Size rows, Size n, Size row,
                        Size column) {
   BEGIN(values), BEGIN(order), BEGIN(at), BEGIN(starts), BEGIN(b), BEGIN(y);

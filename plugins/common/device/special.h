@@ -1,7 +1,8 @@
-/* Functions that neither OpenCL C nor CUDA has, in float arithmetic: some units in the last place, for half and bfloat16 too. The numbers
- * are Chebyshev interpolations computed with 40 digits and more, as polynomials around the middle of a range; the highest power first. */
+/* Functions that neither OpenCL C nor CUDA has, in float arithmetic, accurate to some units in the
+ * last place, for half and bfloat16 too. The constants are Chebyshev interpolations computed with
+ * 40 digits and more, as polynomials around the middle of a range, highest power first. */
 
-/* Of numbers that are too small to be normal, too. */
+/* The logarithm, also of subnormal numbers. */
 FUNCTION float log_of_tiny(float v) { return v < 1e-30f ? log(v * 18446744073709551616.0f) - 44.3614195558364998f : log(v); }
 
 /* y / odd, where erf(y) = odd and rest = 1 - odd * odd > 0. */
@@ -50,10 +51,10 @@ FUNCTION float erf_inverse(float odd, float rest) {
   return rest == 0 ? copysign(INFINITY, odd) : NAN;
 }
 FUNCTION float Erfinv_of(float x) { return erf_inverse(x, (1 - x) * (1 + x)); }
-/* The argument with normal probability p below it. */
+/* Returns the argument below which the normal distribution has probability p. */
 FUNCTION float Ndtri_of(float p) { return 1.41421356237f * erf_inverse(2 * p - 1, 4 * p * (1 - p)); }
 
-/* The only zero above 0 is a factor of its own, in two parts. */
+/* The only zero above 0 is a separate factor, in two parts. */
 FUNCTION float digamma_from_1_to_2(float x) {
   const float t = x - 1.5f;
   float y = -0.007476843099f;

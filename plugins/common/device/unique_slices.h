@@ -1,5 +1,6 @@
-/* Slices of x [outer, n, inner], of which slice i is x[.., i, ..], once each: as unique.h, with slices in place of elements. Slices are in
- * order by their first elements that differ, by AHEAD(a, b). T: the element type. */
+/* Finds each slice of x [outer, n, inner] once, where slice i is x[.., i, ..]: like unique.h, with
+ * slices in place of elements. Slices are ordered by their first elements that differ, by AHEAD(a,
+ * b). T: the element type. */
 
 FUNCTION int slice_ahead(GLOBAL const STORED(T) * x, Size a, Size b, Size outer, Size n, Size inner) {
   for (Size o = 0; o < outer; ++o) {
@@ -14,7 +15,7 @@ FUNCTION int slice_ahead(GLOBAL const STORED(T) * x, Size a, Size b, Size outer,
   return 0;
 }
 
-/* Whether a slice has NaN, with which it equals nothing. */
+/* Returns whether a slice contains NaN; such a slice equals nothing. */
 FUNCTION int slice_has_nan(GLOBAL const STORED(T) * x, Size a, Size outer, Size n, Size inner) {
   for (Size o = 0; o < outer; ++o) {
     GLOBAL const STORED(T)* from = x + (o * n + a) * inner;
@@ -31,13 +32,13 @@ KERNEL(count_up)(OUT(int64, to), Size n) {
   FOR_EACH(i, n) { to[i] = i; }
 }
 
-/* Runs of `width` places in `from` become runs of twice that in `to`, as in sort.h. */
+/* Merges runs of `width` places in `from` to runs of twice that in `to`, as in sort.h. */
 KERNEL(merge_slices)(IN(T, x), IN(int64, from), OUT(int64, to), Size outer, Size n, Size inner, Size width) {
   BEGIN(x), BEGIN(from), BEGIN(to);
   FOR_EACH(i, n) {
     const Size run = i / width, odd = run % 2, first = (run - odd) * width, mine = from[i];
     const Size other = first + (odd ? 0 : width), begin = other < n ? other : n, end = other + width < n ? other + width : n;
-    Size low = begin, high = end; /* those of the other run before `low` go before this slice */
+    Size low = begin, high = end; /* slices of the other run before `low` come before this one */
     while (low < high) {
       const Size middle = low + (high - low) / 2;
       if (odd ? !slice_ahead(x, mine, from[middle], outer, n, inner) : slice_ahead(x, from[middle], mine, outer, n, inner))
@@ -66,7 +67,7 @@ KERNEL(find_first_slice)(IN(T, x), IN(int64, order), OUT(int64, first), OUT(int6
   }
 }
 
-/* y: the `found` slices that stand first. */
+/* y: the `found` slices that occur first. */
 KERNEL(take_slices)(IN(T, x), IN(int64, first), IN(int64, ranks), OUT(T, y), Size outer, Size n, Size inner, Size found) {
   BEGIN(x), BEGIN(first), BEGIN(ranks), BEGIN(y);
   FOR_EACH(i, outer * n * inner) {

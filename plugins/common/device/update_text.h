@@ -1,4 +1,4 @@
-// Programs that make one step of an optimizer, written from the table of updates.h.
+// Writes programs that make one step of an optimizer from the table of updates.h.
 #ifndef THALWEG_PLUGINS_COMMON_DEVICE_UPDATE_TEXT_H_
 #define THALWEG_PLUGINS_COMMON_DEVICE_UPDATE_TEXT_H_
 
@@ -13,12 +13,12 @@ struct Update {
   std::string_view statements;
 };
 
-// The line of that rule, which is there.
+// Returns the line of that rule. REQUIRES: it exists.
 const Update& FindUpdate(std::string_view rule);
 
-// Functions `update` (all elements: variable, slots, gradient, factors, count) and `update_rows` (rows of a sparse gradient, sorted as in
-// scatter.h: variable, slots, gradient, order, rows, starts, factors, segments, elements of a row), of which `rows` chooses one. T: the
-// element type.
+// Returns function `update` (all elements: variable, slots, gradient, factors, count) or, if
+// `rows`, function `update_rows` (rows of a sparse gradient, sorted as in scatter.h: variable,
+// slots, gradient, order, rows, starts, factors, segments, elements of a row). T: the element type.
 std::string UpdateText(const Update& u, bool rows);
 
 }  // namespace thalweg::device

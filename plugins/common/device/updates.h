@@ -1,7 +1,8 @@
-/* One step of an optimizer on one element: what happens to a variable and its slots for a gradient.
+/* One step of an optimizer on one element: the change of a variable and its slots for a gradient.
  *
- * X(rule, slots, factors, statements): `v` is the variable, s1 to s3 are the slots, of which there are so many; `g` is the gradient; k0 to
- * k4 are the factors. All are of type C. Lines as those of functions.h. */
+ * X(rule, slots, factors, statements): `v` is the variable; s1 to s3 are the slots, `slots` of them
+ * in use; `g` is the gradient; k0 to k4 are the factors. All are of type C. The lines are used like
+ * those of functions.h. */
 #ifndef THALWEG_DEVICE_UPDATES_H
 #define THALWEG_DEVICE_UPDATES_H
 

@@ -1,14 +1,15 @@
-/* Windows over volumes [n, depth, height, width, channels], as window.h has them over images, and after it. T: the element type. */
+/* Windows over volumes [n, depth, height, width, channels], like those over images in window.h,
+ * which it requires before it. T: the element type. */
 struct Volume {
   Size n, size[3], channels; /* size: depth, height and width */
-  Size out[3];               /* how many windows there are */
+  Size out[3];               /* number of windows */
   Size filter[3];            /* of a window */
   Size stride[3], dilation[3];
   Size before[3]; /* padding */
 };
 
-/* The column matrix: row (n, od, oh, ow) holds for each place of the filter the channels that lie under it, 0 in the padding. From row
- * `first` on. */
+/* The column matrix: row (n, od, oh, ow) holds for each place of the filter the channels under it,
+ * and 0 in the padding. Rows from `first` on. */
 KERNEL(unfold_volume)(IN(T, x), OUT(T, y), struct Volume w, Size first, Size rows) {
   BEGIN(x), BEGIN(y);
   const Size taps = w.filter[0] * w.filter[1] * w.filter[2];
@@ -33,12 +34,13 @@ KERNEL(unfold_volume)(IN(T, x), OUT(T, y), struct Volume w, Size first, Size row
   }
 }
 
-/* Which window along axis k has place p under its place `tap`; -1: none. */
+/* Returns the window along axis k that has place p under its place `tap`; -1 if there is none. */
 FUNCTION Size volume_window(const struct Volume* w, Size k, Size p, Size tap) {
   return window_of(p, tap, w->dilation[k], w->before[k], w->stride[k], w->out[k]);
 }
 
-/* The other way round, for the volumes from `first` on: every element sums what the windows that cover it hold. */
+/* The reverse, for the volumes from `first` on: every element sums its values in the windows that
+ * cover it. */
 KERNEL(fold_volume)(IN(T, y), OUT(T, x), struct Volume w, Size first, Size volumes) {
   BEGIN(y), BEGIN(x);
   const Size points = w.size[0] * w.size[1] * w.size[2];

@@ -1,5 +1,6 @@
-/* Where the elements of tensors lie that are walked along common axes. An axis has a size and, for each tensor, a step: how far apart
- * neighbours along it are, in elements; 0 repeats one. A row is a place along all axes, counted with the first axis innermost. */
+/* Locations of elements in tensors that are walked along common axes. An axis has a size and, for
+ * each tensor, a step: the distance of neighbours along it, in elements; step 0 repeats an element.
+ * A row is a place along all axes, counted with the first axis innermost. */
 #ifndef THALWEG_DEVICE_WALK_H
 #define THALWEG_DEVICE_WALK_H
 

@@ -1,5 +1,6 @@
-/* Rows of x, each times a weight, that belong to one segment become one row of y: as segment.h, with a weight for each entry of `order`. T:
- * the element type; W: that of the weights. */
+/* Combines the rows of x that belong to one segment, each times a weight, into one row of y: like
+ * segment.h, with a weight for each entry of `order`. T: the element type; W: the type of the
+ * weights. */
 KERNEL(add_weighted)(IN(T, x), IN(int64, order), IN(W, weights), IN(int64, starts), OUT(T, y), Size segments, Size inner) {
   BEGIN(x), BEGIN(order), BEGIN(weights), BEGIN(starts), BEGIN(y);
   FOR_EACH(i, segments * inner) {

@@ -1,18 +1,19 @@
 #define LANES 16
 
-/* Windows over images [n, height, width, channels], and what slides over them. T: the element type. */
+/* Windows over images [n, height, width, channels], and the functions that use them. T: the element
+ * type. */
 struct Window {
   Size n, height, width, channels;  /* of the images */
-  Size pitch;                       /* how far apart places are: the channels, or more where these are a part of them */
-  Size out_height, out_width;       /* how many windows there are */
+  Size pitch;                       /* distance of neighbouring places: the channels, or more if these are a part of them */
+  Size out_height, out_width;       /* number of windows */
   Size filter_height, filter_width; /* of a window */
   Size stride_height, stride_width;
   Size dilation_height, dilation_width;
   Size before_height, before_width; /* padding */
 };
 
-/* The column matrix: y[n, oh, ow][fh, fw, c] is what lies under place (fh, fw) of window (oh, ow), 0 in the padding. From row `first` on.
- */
+/* The column matrix: y[n, oh, ow][fh, fw, c] is the value under place (fh, fw) of window (oh, ow),
+ * and 0 in the padding. Rows from `first` on. */
 KERNEL(unfold)(IN(T, x), OUT(T, y), struct Window w, Size first, Size rows) {
   BEGIN(x), BEGIN(y);
   const Size taps = w.filter_height * w.filter_width;
@@ -44,13 +45,15 @@ KERNEL(unfold)(IN(T, x), OUT(T, y), struct Window w, Size first, Size rows) {
   }
 }
 
-/* Which window has image place `p` under its place `tap` along one axis; -1: none. */
+/* Returns the window that has image place `p` under its place `tap` along one axis; -1 if there is
+ * none. */
 FUNCTION Size window_of(Size p, Size tap, Size dilation, Size before, Size stride, Size windows) {
   const Size from = p + before - tap * dilation, at = from / stride;
   return from >= 0 && at * stride == from && at < windows ? at : -1;
 }
 
-/* The other way round, for the images from `first` on: every element sums what the windows that cover it hold. */
+/* The reverse, for the images from `first` on: every element sums its values in the windows that
+ * cover it. */
 KERNEL(fold)(IN(T, y), OUT(T, x), struct Window w, Size first, Size images) {
   BEGIN(y), BEGIN(x);
   FOR_EACH(i, images * w.height * w.width) {
