@@ -137,7 +137,7 @@ void ClusterSession::Lose(int32_t task) {
 }
 
 // Marks the task as lost first: a caller that hears of the failure may begin the next step at once,
-// which must not rely on what the task was told. Cancels the watch last, because the end of the
+// which must not rely on registrations at that task. Cancels the watch last, because the end of the
 // session there fails steps too.
 void ClusterSession::TaskFailed(int32_t task, const Status& why) {
   std::vector<std::shared_ptr<ClusterStep>> running;
@@ -152,7 +152,7 @@ void ClusterSession::TaskFailed(int32_t task, const Status& why) {
   GoOn(task);
 }
 
-// ---- A service that knows who is alive ----
+// ---- The membership service ----
 
 Status ClusterSession::WatchMembers() {
   if (cluster_.membership().empty()) return Status();

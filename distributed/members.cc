@@ -57,7 +57,7 @@ StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const Config&
   c.cluster_len = service.cluster.size();
   c.name = name.data();
   c.name_len = name.size();
-  std::error_code no_folder;  // on an error the plugin reports what it cannot read
+  std::error_code no_folder;  // on an error the plugin reports the unreadable path
   const std::string folder = credentials.empty() ? "" : std::filesystem::absolute(credentials, no_folder).string();
   c.credential = folder.data();
   c.credential_len = folder.size();

@@ -2,8 +2,8 @@
 // with a `_Send` and a `_Recv` for each value and task that needs it. A loop over several tasks
 // runs in all of them: each has a loop variable of ours that goes round as long as the loop's
 // condition, sent to it in every iteration, says so; receives inside the loop wait for that
-// variable. A Partition remembers, per task until Forget, what the task was told, and does not tell
-// it again. Threads: one at a time.
+// variable. A Partition remembers, per task until Forget, the nodes that the task was told of, and
+// does not send them again. Threads: one at a time.
 #pragma once
 #include <cstdint>
 #include <map>

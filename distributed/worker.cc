@@ -106,7 +106,7 @@ void Worker::Look(uint64_t session, const std::string& asker, uint32_t role, Tas
 void Worker::Job(BlockingLine::Guest* line, std::function<void()> f) {
   line->Run([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
     f();
-    f = nullptr;  // what it holds is destroyed before the worker can be
+    f = nullptr;  // objects that f holds are destroyed before the worker can be
     job.reset();
   });
 }

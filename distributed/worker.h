@@ -94,7 +94,7 @@ class Worker {
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
   std::map<SessionName, std::shared_ptr<ClientSession>> sessions_;
   std::multiset<SessionName> ending_;                    // closed sessions of which steps still run
-  std::map<std::string, std::weak_ptr<LentTime>> lent_;  // by owner, per second
+  std::map<std::string, std::weak_ptr<LentTime>> lent_;  // by owner; renewed every second while steps run
 };
 
 }  // namespace thalweg::distributed

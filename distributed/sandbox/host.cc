@@ -89,7 +89,7 @@ void SandboxHost::Later(std::function<void()> f) {
 void SandboxHost::Later(std::shared_ptr<Job> job, std::function<void()> f) {
   runtime_->pool().Blocking([job = std::move(job), f = std::move(f)]() mutable {
     f();
-    f = nullptr;  // what it holds is destroyed before the host can be
+    f = nullptr;  // objects that f holds are destroyed before the host can be
     job.reset();
   });
 }

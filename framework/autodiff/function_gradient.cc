@@ -9,7 +9,7 @@ Status AddFunctionGradient(Graph* graph, const Node& node, const std::string& sc
   CallGradient c(graph, node, scope, gradient);
   RETURN_IF_ERROR(c.Open());
   if (c.role() == "while") return AddLoopGradient(c);
-  if (c.role() == "for") return Internal("it has no While");  // AddFunctionalForms has replaced it
+  if (c.role() == "for") return Internal("it has no While");  // AddFunctionalForms adds a While for every For
   if (c.role() == "if") return AddBranchGradient(c, {"then_branch", "else_branch"}, 1);
   if (c.role() == "case") return AddBranchGradient(c, {"branches"}, 1);
   if (const auto stored = c.library().GradientOf(c.node().FindAttr("f")->strings()[0])) return AddStoredGradient(c, *stored);

@@ -234,7 +234,7 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
     CheckpointEntry e;
     e.name = key;
     Status parsed = ParseEntry(AsView(it->value()), index->shards, &e);
-    // Whatever the error code of the parser, a bad entry is damage: the caller has no argument to
+    // A bad entry is damage, whatever error code the parser returned: the caller has no argument to
     // fix.
     if (!parsed.ok()) return DataLoss("tensor '", Shown(e.name), "': ", Message(parsed));
     index->entries.push_back(std::move(e));

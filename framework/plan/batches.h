@@ -7,8 +7,8 @@
 namespace thalweg {
 
 // Cuts the plan's order into batches if some of them can run side by side; otherwise makes none. A
-// batch waits only for what its first node waits for. REQUIRES: nodes in their final order; the
-// engine is chosen.
+// batch waits only for the batches that its first node waits for. REQUIRES: nodes in their final
+// order; the engine is chosen.
 void FormBatches(const PlanOptions& options, Plan* plan);
 
 }  // namespace thalweg

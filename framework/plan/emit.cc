@@ -272,12 +272,13 @@ class Emitter {
     next.push_back(self);
     ++n->pending;
   }
-  // Feeds, constants and views do not run: their readers wait for what they wait for.
+  // Feeds, constants and views do not run: their readers wait for the nodes that they would wait
+  // for.
   template <class F>
   void ForEachAwaited(int32_t work, F&& f) {
     const WorkNode& x = w_.nodes[size_t(work)];
     for (int32_t c : x.controls) f(leads_to_[size_t(c)]);
-    if (x.constant) return;  // the node need not wait for what its inputs wait for: see InferPass
+    if (x.constant) return;  // a constant need not wait for the predecessors of its inputs: see InferPass
     for (const WorkEdge& e : x.in) f(leads_to_[size_t(e.node)]);
   }
   // Returns the node to wait for in place of `work`. If `work` does not run and waits for only one

@@ -79,7 +79,7 @@ Part::~Part() {
   if (!made_) return;
   try {
     role_->def.destroy(role_->host, state_);
-  } catch (...) {  // it must not throw; what it did not free is leaked
+  } catch (...) {  // it must not throw; memory that it did not free is leaked
   }
 }
 

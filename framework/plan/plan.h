@@ -137,7 +137,7 @@ struct FallbackNote {
 // The reason why a node runs on its device.
 struct PlaceNote {
   enum Why : uint8_t {
-    kAsked,      // the node's name for a device, or the session's, admits no other
+    kAsked,      // the device name of the node, or of the session, admits no other
     kShared,     // the node must share a device with others, and one of them has no choice
     kOnlyThere,  // no other device has kernels for the node
     kFirst,      // the first device with kernels for it, host memory first
@@ -160,7 +160,7 @@ struct LayoutNote {
   int64_t transposes = 0, bytes = 0;  // the number of values that are transposed for these nodes, and their bytes
 };
 
-// What the passes did to the nodes that a signature needs, for reports.
+// The changes that passes made to the nodes that a signature needs, for reports.
 struct PlanNotes {
   std::vector<const Node*> folded;                          // computed at planning time
   std::vector<std::pair<const Node*, const Node*>> merged;  // the second node replaces the first
@@ -213,7 +213,7 @@ struct Plan {
   Device* host = nullptr;             // the device whose pool serves location 0
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feed shapes that the plan was compiled for
-  std::unique_ptr<ShapeSource> source;       // source from which OtherShapes works out other shapes; NULL if the feeds have no others
+  std::unique_ptr<ShapeSource> source;       // input of OtherShapes; NULL if the feeds have no other shapes
   // Variables by reference that the plan assumes to keep their declared shapes, and the number of
   // graph nodes that were searched for one that may change such a shape.
   std::vector<const Node*> fixed;

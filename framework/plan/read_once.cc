@@ -81,7 +81,8 @@ class Reach {
     }
   }
 
-  // If a member of the part forwards what it reads (a reshape), its readers are examined too.
+  // If a member of the part forwards its input (a reshape), the readers of its output are examined
+  // too.
   bool MattersToPart(const PlanNode& n, size_t k) {
     const PartGraph& g = n.part->graph();
     std::vector<WorkEdge> reached = {{-1, int32_t(k)}};

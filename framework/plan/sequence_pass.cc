@@ -105,7 +105,7 @@ class Sequencer {
 
   const WorkNode& At(int32_t i) const { return w_.nodes[size_t(i)]; }
 
-  // ---- Whether the loop is nothing but what its nodes say ----
+  // ---- Whether the loop may become a call ----
 
   bool MayMove(const Loop& loop) const {
     for (int32_t i : loop.enters) {

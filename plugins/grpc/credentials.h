@@ -20,8 +20,8 @@ struct Secrets {
 class Credentials {
  public:
   explicit Credentials(std::string folder) : folder_(std::move(folder)) {}
-  // Reads the files again. Returns empty, or what is wrong; then the last good ones stay in use.
-  // The list of revoked certificates is updated even if other files are wrong.
+  // Reads the files again. Returns empty, or the error; then the last good ones stay in use. The
+  // list of revoked certificates is updated even if other files are wrong.
   std::string Refresh();
   // Reads only the list of revoked certificates again.
   std::string RefreshRevoked();

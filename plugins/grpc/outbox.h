@@ -51,7 +51,7 @@ class Outbox {
     if (empty() || std::exchange(seen_, packed_) != packed_) return still_ = 0, false;
     return ++still_ >= looks;
   }
-  // Sends what is queued, now or as soon as possible. REQUIRES: the lock is not held.
+  // Sends the queued messages, now or as soon as possible. REQUIRES: the lock is not held.
   virtual void Write() = 0;
 
  protected:
