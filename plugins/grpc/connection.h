@@ -29,7 +29,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id);
   ~Connection();
   std::mutex& mu() { return mu_; }
-  std::mutex& reading() { return reading_; }  // held to read one message: two threads may each have one. Taken before mu
+  std::mutex& reading() { return reading_; }         // held to read one message: two threads may each have one. Taken before mu
   bool shut() const { return shut_ != End::kNone; }  // REQUIRES: mu
   bool mine() const { return mine_; }
   bool local() const { return local_; }
