@@ -112,19 +112,20 @@ def test_the_command_fails_with_its_findings(tree):
 # ---- api check: what headers must say, and what may cross ----
 
 UNSAID = {
-    "a missing comment": ("checkpoint.h", "/* Its tensors, sorted by name. The texts and dims live until it is closed. */\n", "\n",
+    "a missing comment": ("checkpoint.h", "/* The tensors of the checkpoint, sorted by name. Names and dims live until it is closed. */\n", "\n",
                           "tw_checkpoint_count: nothing says what it does"),
     "missing threads": ("buffer.h", " * Threads: any. Everything", " * Everything",
                         "tw_buffer_create: nothing says which threads may call it"),
     "a missing since": ("buffer.h", "Everything here: since 0.1. */", "*/", "tw_buffer_create: nothing says since when it is there"),
-    "a missing owner": ("tensor.h", "that are no UTF-8. The caller owns *out_text.", "that are no UTF-8.",
+    "a missing owner": ("tensor.h", "The caller owns *out_text.", "The text is new.",
                         "tw_tensor_text: nothing says who owns out_text"),
     "a missing mark": ("plugin/abi.h", "TW_R tw_status* (*put)", "tw_status* (*put)", "tw_sink.put: no mark"),
     "a hole": ("option.h", "  uint32_t separator;\n  uint32_t reserved;\n", "  uint32_t separator;\n",
                "tw_option: 4 bytes of padding at the end"),
-    "a stale page": ("buffer.h", "The bytes, followed by", "All bytes, followed by",
+    "a stale page": ("buffer.h", "Returns the bytes, followed by", "Returns all bytes, followed by",
                      "c_api/reference/buffer.md is not what the headers say"),
-    "a stale api.json": ("buffer.h", "The bytes, followed by", "All bytes, followed by", "c_api/api.json is not what the headers say"),
+    "a stale api.json": ("buffer.h", "Returns the bytes, followed by", "Returns all bytes, followed by",
+                         "c_api/api.json is not what the headers say"),
 }
 
 

@@ -1,5 +1,6 @@
-/* Options: what runtimes and sessions can be told, as texts "key=value". tw_runtime_option and tw_session_option list them in these
- * records, for help texts, completion and checks before the fact. Everything here: since 0.1. */
+/* Options of runtimes, sessions and servers, as texts "key=value". tw_runtime_option,
+ * tw_session_option and tw_server_option list them in these records, for help texts, completion and
+ * early checks. Everything here: since 0.1. */
 #ifndef THALWEG_OPTION_H
 #define THALWEG_OPTION_H
 #include "thalweg/types.h"
@@ -8,7 +9,7 @@ extern "C" {
 #endif
 
 enum {
-  TW_OPTION_TEXT = 0,   /* anything */
+  TW_OPTION_TEXT = 0,   /* any text */
   TW_OPTION_BOOL = 1,   /* true or false; 1 and 0 mean the same */
   TW_OPTION_INT = 2,    /* a decimal number from `min` to `max` */
   TW_OPTION_BYTES = 3,  /* a number of bytes from `min` to `max`, with K, M, G or T for powers of 1024: 1000000, 512M */
@@ -18,15 +19,15 @@ enum {
 
 /* One option. Static: all of it lives as long as the process. */
 typedef struct tw_option {
-  uint32_t size;             /* of the record as this library knows it; later versions add fields at the end */
+  uint32_t size;             /* of the record in this library; later versions add fields at the end */
   uint32_t kind;             /* TW_OPTION_... */
-  const char* name;          /* the key; a part in <> stands for what the user fills in: memory_limit.<KIND> */
+  const char* name;          /* the key; a part in <> is a placeholder for the user's text: memory_limit.<KIND> */
   const char* default_value; /* "": none */
-  const char* doc;           /* what it does, one line */
-  int64_t min, max;          /* of INT and BYTES */
+  const char* doc;           /* its effect, one line */
+  int64_t min, max;          /* for INT and BYTES */
   const char* const* choices;
   uint32_t n_choices;
-  uint32_t repeats; /* 1: may be given several times, and each counts; 0: the last one does */
+  uint32_t repeats; /* 1: may be given several times, and each counts; 0: the last one counts */
   uint32_t separator;
   uint32_t reserved;
 } tw_option;

@@ -1,5 +1,6 @@
-/* Spreads: on which task of a job of parameter servers each variable goes. A spread answers device names, one variable after the other; the
- * same questions in the same order have the same answers, so every client of a cluster that builds the graph alike finds the same places.
+/* Spreads choose for each variable a task of a job of parameter servers. A spread returns one
+ * device name after the other. Equal calls in equal order have equal results, so all clients of a
+ * cluster that build the same graph find the same tasks.
  *
  *     tw_spread_create("ps", 2, TW_SPREAD_BY_SIZE, &spread);
  *     tw_scope_set_device(s, tw_spread_next(spread, 64 * 48 * sizeof(float)));       "/job:ps/task:0"
@@ -17,16 +18,18 @@ extern "C" {
 typedef struct tw_spread tw_spread;
 
 enum {
-  TW_SPREAD_IN_TURN = 0, /* task 0, 1, ... and from the start again */
-  TW_SPREAD_BY_SIZE = 1  /* the task that has fewest bytes so far; of equals the first */
+  TW_SPREAD_IN_TURN = 0, /* task 0, 1, ..., round robin */
+  TW_SPREAD_BY_SIZE = 1  /* the task with the fewest bytes so far; the first of equals */
 };
 
-/* job: copied. tasks: how many it has, above 0. how: TW_SPREAD_.... The caller owns *out_spread. Errors: INVALID_ARGUMENT. */
+/* Creates a spread. job: copied. tasks: number of tasks of the job, above 0. how: TW_SPREAD_....
+ * The caller owns *out_spread. Errors: INVALID_ARGUMENT. */
 TW_EXPORT tw_status* tw_spread_create(const char* job, uint32_t tasks, uint32_t how, tw_spread** out_spread);
 TW_EXPORT void tw_spread_destroy(tw_spread* spread); /* NULL is fine */
-/* The device of the next variable, which has so many bytes. The text lives as long as the spread; NULL for NULL. */
+/* Returns the device of the next variable. bytes: size of that variable. The text lives as long as
+ * the spread; NULL for NULL. */
 TW_EXPORT const char* tw_spread_next(tw_spread* spread, uint64_t bytes);
-/* Bytes of what a task was given so far; 0 past the last task. */
+/* Returns the bytes of the variables that a task was given so far; 0 past the last task. */
 TW_EXPORT uint64_t tw_spread_bytes(const tw_spread* spread, uint32_t task);
 
 #ifdef __cplusplus

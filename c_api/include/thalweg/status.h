@@ -1,6 +1,8 @@
-/* Statuses: how every fallible call of the application API reports failure. NULL is success; anything else is owned by the caller
- * and goes back through tw_status_release. The codes (TW_INVALID_ARGUMENT and so on) are in types.h.
- * Threads: a status does not change once made, so any number of threads may read it. Everything here: since 0.1. */
+/* Statuses report failures of all fallible calls of the application API. NULL is success; the
+ * caller owns any other status and releases it with tw_status_release. The codes
+ * (TW_INVALID_ARGUMENT and so on) are in types.h.
+ * Threads: a status does not change once made, so any number of threads may read it.
+ * Everything here: since 0.1. */
 #ifndef THALWEG_STATUS_H
 #define THALWEG_STATUS_H
 #include "thalweg/export.h"
@@ -9,21 +11,24 @@
 extern "C" {
 #endif
 
-/* TW_OK for NULL, else one of TW_CANCELLED .. TW_UNAUTHENTICATED. */
+/* Returns TW_OK for NULL, else one of TW_CANCELLED .. TW_UNAUTHENTICATED. */
 TW_EXPORT uint32_t tw_status_code(const tw_status* status);
-/* What went wrong, where, with which value, and what to do: one line of UTF-8. Lives as long as the status; "" for NULL. */
+/* Returns one line of UTF-8 that says what went wrong, where, with which value, and what to do.
+ * Lives as long as the status; "" for NULL. */
 TW_EXPORT const char* tw_status_message(const tw_status* status);
-/* The operation of the graph that failed, by name: while it was added, differentiated, planned or run. NULL: none, or it is not known.
- * Lives as long as the status. */
+/* Returns the name of the operation that failed while it was added, differentiated, planned or run.
+ * NULL if there is none, or it is unknown. Lives as long as the status. */
 TW_EXPORT const char* tw_status_operation(const tw_status* status);
-/* Where in the program that operation was made, as tw_op_set_place was told. NULL: not known. Lives as long as the status. */
+/* Returns the place in the program where that operation was made, as set by tw_op_set_place. NULL
+ * if unknown. Lives as long as the status. */
 TW_EXPORT const char* tw_status_place(const tw_status* status);
-/* A new status, for callbacks that have to report failure. code 0 or above 16 becomes TW_UNKNOWN. message: copied; NULL is "".
- * Never NULL, even when memory is out. */
+/* Makes a new status, for callbacks that report a failure. code: 0 or above 16 becomes TW_UNKNOWN.
+ * message: copied; NULL is "". Never NULL, even when memory is out. */
 TW_EXPORT tw_status* tw_status_create(uint32_t code, const char* message);
 /* NULL is fine. */
 TW_EXPORT void tw_status_release(tw_status* status);
-/* "INVALID_ARGUMENT" for TW_INVALID_ARGUMENT; "UNKNOWN" for a number that is no code. Static. */
+/* Returns "INVALID_ARGUMENT" for TW_INVALID_ARGUMENT; "UNKNOWN" for a number that is not a code.
+ * Static. */
 TW_EXPORT const char* tw_status_code_name(uint32_t code);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
-/* Synchronous training: replicas of a model, in as many processes, compute gradients of batches of their own from the same variables, and
- * one update applies the mean. Each client builds the same graph and says which replica it is; what they share lies in accumulators beside
- * the variables and in a state that one task keeps, by name.
+/* Synchronous training: replicas of a model, each in a process of its own, compute gradients of
+ * their own batches from the same variables, and one update applies the mean. Each client builds
+ * the same graph and states its replica number. The clients share, by name, accumulators beside the
+ * variables and a state that one task keeps.
  *
  *     tw_scope_gradients(s, loss, weights, 4, gradients);
  *     tw_sync_options options;
@@ -10,24 +11,32 @@
  *     tw_scope_set_device(s, "/job:ps/task:0");
  *     tw_sync_end(s, sync, tw_train_sgd(s, weights, gradients, 4, NULL), &ops);
  *
- * A ticket is a vector of two int64: a stamp, which grows with every update and belongs to no other, and the number of the training step.
- *  - One client, the chief, begins the variables and runs `reset`, fed with a ticket: a stamp above all that were, such as the time
- *    in nanoseconds, and the step, 0 or where a checkpoint was made. Then it runs `update` once for each step, which waits for gradients.
- *  - Each replica fetches `current`, its first ticket, and then, again and again, `next`, fed with the ticket that it has: that
- *    computes the gradients of its batch and gives them, waits for the update, and answers the ticket of the next step. When that fails
- *    it fetches `current` again and goes on with what that answers, which may be the same ticket: gradients that are given twice count
- *    once. It has one of these runs on its way at a time. What else such a run computes, its loss say, is that of the ticket's step only
- *    if `consistent` says so: whose gradients were in already, by a run that failed or whose program died, may read what the update of
- *    them changes meanwhile, and so may a backup replica that comes too late.
- * No variable changes before all gradients of a step are there, and they are added in the order of the replicas: as long as all are
- * required, the bits of the variables do not depend on how fast anybody is. With backup replicas (required < replicas) the first so many
- * count, each with all of its gradients or none, and whoever comes later, or with a ticket of an earlier step, is dropped and counted.
- * After the loss of a variable, or of an update on its way, restore a checkpoint and run `reset` with a new stamp: what was given before
- * is then of no use to anybody, and who waits for the update is told the new ticket.
- * Source: Chen et al., arXiv:1604.00981. Unlike in TensorFlow's SyncReplicasOptimizer it is the same replicas whose gradients make the
- * update of every variable, and each waits for a token of its own.
+ * A ticket is a vector of two int64: a stamp, which is unique and grows with every update, and the
+ * number of the training step.
+ *  - One client, the chief, initializes the variables and runs `reset`, fed with a ticket. Its
+ * stamp must be above all earlier ones, such as the time in nanoseconds; its step is 0 or the step
+ * of the checkpoint. The chief then runs `update` once for each step; update waits for gradients.
+ *  - Each replica fetches `current`, its first ticket. Then it runs `next` repeatedly, fed with its
+ * ticket. next computes and submits the gradients of its batch, waits for the update, and returns
+ * the ticket of the next step. If next fails, the replica fetches `current` again and goes on with
+ * that ticket, which may be the same one: gradients that are submitted twice count once. A replica
+ * runs one next at a time. Other values that such a run computes, its loss say, belong to the
+ * ticket's step only if `consistent` is true. If the gradients were in already, from a run that
+ * failed or whose program died, or if a backup replica is late, the run may read variables while
+ * the update changes them.
+ * No variable changes before all gradients of a step have arrived, and they are added in the order
+ * of the replicas. If all replicas are required, the bits of the variables therefore do not depend
+ * on timing. With backup replicas (required < replicas) the first `required` replicas count, each
+ * with all of its gradients or none. Gradients that come later, or with a ticket of an earlier
+ * step, are dropped and counted.
+ * After the loss of a variable, or of an update in progress, restore a checkpoint and run `reset`
+ * with a new stamp. Gradients from before are then ignored, and replicas that wait for the update
+ * receive the new ticket.
+ * Source: Chen et al., arXiv:1604.00981. Unlike TensorFlow's SyncReplicasOptimizer, the gradients
+ * of the same replicas update every variable, and each replica waits for its own token.
  *
- * Works through a scope (scope.h), so failures are kept there. Threads: as the scope. Everything here: since 0.1. */
+ * Works through a scope (scope.h), which keeps the failures. Threads: as the scope.
+ * Everything here: since 0.1. */
 #ifndef THALWEG_SYNC_H
 #define THALWEG_SYNC_H
 #include "thalweg/export.h"
@@ -37,16 +46,17 @@
 extern "C" {
 #endif
 
-typedef struct tw_sync tw_sync; /* what was begun and not yet ended */
+typedef struct tw_sync tw_sync; /* begun and not yet ended */
 
-/* Set `size` to sizeof(tw_sync_options) and what is not used to 0, or use tw_sync_options_init. */
+/* Set `size` to sizeof(tw_sync_options) and unused fields to 0, or use tw_sync_options_init. */
 typedef struct tw_sync_options {
   uint32_t size, flags;
-  const char* name;   /* of what is shared: graphs of one name, on the same tasks and in one container, train together; NULL: "sync" */
+  const char* name;   /* of the shared state: graphs with the same name, on the same tasks and in one container, train together; NULL:
+                         "sync" */
   const char* device; /* the task that keeps the state, "/job:ps/task:0"; NULL: anywhere, in a session of one process */
   uint32_t replicas;  /* 1 to 4,096 */
-  uint32_t required;  /* how many make an update; 0: all */
-  uint32_t replica;   /* whose gradients the graph computes, from 0 on */
+  uint32_t required;  /* number of replicas that make an update; 0: all */
+  uint32_t replica;   /* the replica of this graph, from 0 on */
   uint32_t reserved;
 } tw_sync_options;
 /* Defaults: 1 replica. NULL is fine. */
@@ -56,24 +66,26 @@ TW_EXPORT void tw_sync_options_init(tw_sync_options* options);
 typedef struct tw_sync_ops {
   uint32_t size, flags;
   tw_output ticket;           /* int64 [2], fed to next and reset */
-  tw_output current;          /* int64 [2]: the ticket of now, to begin with; FAILED_PRECONDITION before the first reset */
-  tw_output next;             /* int64 [2]: gives the gradients, waits, the ticket of what comes then */
-  tw_output dropped;          /* int64: gradients that came too late, since the reset */
-  const tw_operation* update; /* waits for the gradients of a step and applies them; runs on tasks of variables and state alone */
-  const tw_operation* reset;  /* forgets all gradients and begins with the ticket */
-  tw_output consistent;       /* bool, of a run of next: no variable can have changed before its gradients were given */
+  tw_output current;          /* int64 [2]: the current ticket, to start with; FAILED_PRECONDITION before the first reset */
+  tw_output next;             /* int64 [2]: submits the gradients, waits for the update, returns the next ticket */
+  tw_output dropped;          /* int64: gradients that came too late since the reset */
+  const tw_operation* update; /* waits for the gradients of a step and applies them; runs only on tasks of variables and state */
+  const tw_operation* reset;  /* discards all gradients and starts with the ticket */
+  tw_output consistent;       /* bool, of a run of next: true if no variable can have changed before its gradients were submitted */
 } tw_sync_ops;
 
-/* Replaces the n entries of `gradients` (those with values 0 are left alone) by the means that an update applies. The variables' shapes are
- * known; gradients are half, bfloat16, float or double; sparse ones stay sparse. options: NULL: the defaults. The caller owns the answer
- * until it is ended; NULL after a failure. Errors: INVALID_ARGUMENT for options out of range, no gradients, another type, an unknown shape.
- */
+/* Replaces the n entries of `gradients` by the means that an update applies; entries whose `values`
+ * is 0 stay. The shapes of the variables must be known; gradients are half, bfloat16, float or
+ * double; sparse ones stay sparse. options: NULL means the defaults. The caller owns the result
+ * until tw_sync_end or tw_sync_destroy; NULL after a failure. Errors: INVALID_ARGUMENT for options
+ * out of range, no gradients, another type, an unknown shape. */
 TW_EXPORT tw_sync* tw_sync_begin(tw_scope* scope, const tw_sync_options* options, const tw_output* variables, tw_gradient* gradients,
                                  uint32_t n);
-/* apply: what an optimizer answered for the new gradients, made with the state's device set, so that no replica's task is needed for it.
- * sync: taken. out_ops: set `size` before; zeros after a failure. */
+/* Ends the description. apply: the optimizer's operation for the new gradients, made while the
+ * state's device is set, so that it needs no replica's task. sync: taken. out_ops: set `size`
+ * before; zeros after a failure. */
 TW_EXPORT void tw_sync_end(tw_scope* scope, tw_sync* sync, const tw_operation* apply, tw_sync_ops* out_ops);
-TW_EXPORT void tw_sync_destroy(tw_sync* sync); /* gives it up; NULL is fine */
+TW_EXPORT void tw_sync_destroy(tw_sync* sync); /* discards it; NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,15 @@
-/* Training: optimizers, as operations that update variables by their gradients. Each tw_train_... adds one update per variable, and the
- * variables that the optimizer needs for it (slots, named `variable`/`Optimizer`; where the graph has that name already, the next free one
- * with _1, _2, ... behind it, as TensorFlow's), and answers an operation to run once per training step. The variables hold half, bfloat16,
- * float or double and each is listed once. Options are rounded to their type: INVALID_ARGUMENT where it holds one of them only as 0 or as 1
- * and the step would be NaN or nothing, as Adam's default epsilon in half or its beta2 in bfloat16.
- * Reads of the same step that the gradients do not depend on may see old or new values.
- * All work through a scope (scope.h), so failures are kept there and the answer is then NULL. Create the variables' initializer
- * (variable.h) afterwards, so that it covers the slots. Threads: as the scope. Everything here: since 0.1.
+/* Training: optimizers as operations that update variables by their gradients. Each tw_train_...
+ * adds one update per variable, and the variables that the optimizer needs for it. These are called
+ * slots and are named `variable`/`Optimizer`; if the graph has that name already, the next free one
+ * with _1, _2, ... is used, as in TensorFlow. It returns an operation to run once per training
+ * step. The variables hold half, bfloat16, float or double, and each is listed once. Options are
+ * rounded to the variable's type. INVALID_ARGUMENT is reported if an option rounds to 0 or 1 and
+ * the step would be NaN or nothing, such as Adam's default epsilon in half or its beta2 in
+ * bfloat16.
+ * Reads in the same step that the gradients do not depend on may see old or new values.
+ * All functions work through a scope (scope.h), which keeps the failures; the result is then NULL.
+ * Create the variables' initializer (variable.h) afterwards, so that it covers the slots.
+ * Threads: as the scope. Everything here: since 0.1.
  *
  *     tw_gradient gradients[4];
  *     tw_scope_gradients(s, loss, weights, 4, gradients);
@@ -21,11 +25,11 @@
 extern "C" {
 #endif
 
-/* Gradient descent: w -= learning_rate * g. variables, gradients: n each. A variable whose gradient has values 0 is left alone. Sparse
- * gradients touch only their rows. */
+/* Gradient descent: w -= learning_rate * g. variables, gradients: n each. A variable whose gradient
+ * has values 0 is skipped. Sparse gradients touch only their rows. */
 typedef struct tw_sgd {
   uint32_t size, flags;
-  tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.01. A value, so that a schedule may compute it */
+  tw_output learning_rate; /* a scalar, cast to each variable's type; may be computed by a schedule; 0: the constant 0.01 */
 } tw_sgd;
 TW_EXPORT void tw_sgd_init(tw_sgd* options);
 TW_EXPORT const tw_operation* tw_train_sgd(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
@@ -45,10 +49,13 @@ TW_EXPORT const tw_operation* tw_train_momentum(tw_scope* scope, const tw_output
                                                 const tw_momentum* options); /* NULL: the defaults */
 
 /* Adam: m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
- * w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon), t counting steps from 1.
- * Slots: `variable`/Adam (m) and `variable`/Adam_1 (v), and the scalars beta1_power and beta2_power once per call.
- * Sparse gradients: m and v decay everywhere, so that the result is that of the dense gradient with zeros.
- * Source: Kingma and Ba, arXiv:1412.6980, in the form before section 2.1, as TensorFlow's AdamOptimizer. */
+ * w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon), t counting steps
+ * from 1.
+ * Slots: `variable`/Adam (m) and `variable`/Adam_1 (v), and the scalars beta1_power and beta2_power
+ * once per call.
+ * With a sparse gradient, m and v decay in all rows, as with the equal dense gradient.
+ * Source: Kingma and Ba, arXiv:1412.6980, in the form before section 2.1, as TensorFlow's
+ * AdamOptimizer. */
 typedef struct tw_adam {
   uint32_t size, flags;
   tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.001 */
@@ -81,7 +88,7 @@ TW_EXPORT const tw_operation* tw_train_adamax(tw_scope* scope, const tw_output* 
 typedef struct tw_adagrad {
   uint32_t size, flags;
   tw_output learning_rate;    /* a scalar, cast to each variable's type; 0: the constant 0.01 */
-  double initial_accumulator; /* a at first: > 0, or 0 where epsilon is not */
+  double initial_accumulator; /* initial value of a: > 0, or 0 if epsilon is > 0 */
   double epsilon;             /* >= 0 */
 } tw_adagrad;
 /* Defaults: initial_accumulator 0.1, epsilon 0. */
@@ -103,10 +110,11 @@ TW_EXPORT void tw_adadelta_init(tw_adadelta* options);
 TW_EXPORT const tw_operation* tw_train_adadelta(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
                                                 const tw_adadelta* options); /* NULL: the defaults */
 
-/* RMSProp: s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m. Centred: c = rho c + (1 - rho) g, and
- * s - c^2 in the place of s under the root.
- * Slots: `variable`/RMSProp (s, ones at first), then c if centred, then m, as RMSProp_1 and RMSProp_2. Sparse gradients touch only their
- * rows of w and of the slots. Source: Hinton's lecture 6e, centred as Graves, arXiv:1308.0850, as TensorFlow's RMSPropOptimizer. */
+/* RMSProp: s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m.
+ * Centred: c = rho c + (1 - rho) g, and s - c^2 replaces s under the root.
+ * Slots: `variable`/RMSProp (s, initially 1), then c if centred, then m, as RMSProp_1 and
+ * RMSProp_2. Sparse gradients touch only their rows of w and of the slots. Source: Hinton's lecture
+ * 6e, centred as Graves, arXiv:1308.0850, as TensorFlow's RMSPropOptimizer. */
 typedef struct tw_rmsprop {
   uint32_t size, flags;
   tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.001 */
@@ -119,16 +127,19 @@ TW_EXPORT void tw_rmsprop_init(tw_rmsprop* options);
 TW_EXPORT const tw_operation* tw_train_rmsprop(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
                                                const tw_rmsprop* options); /* NULL: the defaults */
 
-/* Ftrl, "follow the regularised leader", per coordinate. With p = -learning_rate_power and a' = a + g^2:
+/* Ftrl, "follow the regularised leader", per coordinate. With p = -learning_rate_power and a' = a +
+ * g^2:
  * z += g + 2 l2_shrinkage w - (a'^p - a^p) / learning_rate w; a = a';
- * w = (sign(z) l1 - z) / (a'^p / learning_rate + 2 l2) where |z| > l1, else 0: weights that do not earn their l1 are exactly 0.
- * Slots: `variable`/Ftrl (a) and `variable`/Ftrl_1 (z). Sparse gradients touch only their rows of w, a and z.
+ * w = (sign(z) l1 - z) / (a'^p / learning_rate + 2 l2) if |z| > l1, else 0: small weights become
+ * exactly 0.
+ * Slots: `variable`/Ftrl (a) and `variable`/Ftrl_1 (z). Sparse gradients touch only their rows of
+ * w, a and z.
  * Source: McMahan et al., "Ad Click Prediction", 2013, as TensorFlow's FtrlOptimizer. */
 typedef struct tw_ftrl {
   uint32_t size, flags;
   tw_output learning_rate;     /* a scalar > 0, cast to each variable's type; 0: the constant 0.001 */
-  double learning_rate_power;  /* <= 0; 0: the learning rate stays as it is */
-  double initial_accumulator;  /* a at first, >= 0 */
+  double learning_rate_power;  /* <= 0; 0: the learning rate is constant */
+  double initial_accumulator;  /* initial value of a, >= 0 */
   double l1, l2, l2_shrinkage; /* >= 0 */
 } tw_ftrl;
 /* Defaults: learning_rate_power -0.5, initial_accumulator 0.1, the others 0. */
@@ -137,14 +148,18 @@ TW_EXPORT const tw_operation* tw_train_ftrl(tw_scope* scope, const tw_output* va
                                             const tw_ftrl* options); /* NULL: the defaults */
 
 /* ---- Weight decay: between the gradients and an optimizer ----
- * Both replace the entries of `gradients`; a variable whose gradient has values 0 is left alone. decay: >= 0. After a failure some entries
- * may be replaced. clip.h has functions of the same kind. */
+ * Both functions replace the entries of `gradients`; a variable whose gradient has values 0 is
+ * skipped. decay: >= 0. After a failure some entries may be replaced. clip.h has functions of the
+ * same kind. */
 
-/* L2 regularisation: g += decay w, the gradient of loss + decay / 2 |w|^2. A sparse gradient stays sparse: its rows, each once, decay. */
+/* L2 regularisation: g += decay w, the gradient of loss + decay / 2 |w|^2. A sparse gradient stays
+ * sparse; only its rows decay, each once. */
 TW_EXPORT void tw_decay_gradients(tw_scope* scope, const tw_output* variables, tw_gradient* gradients, uint32_t n, double decay);
-/* Decoupled weight decay: in each step w -= learning_rate decay w, all of w, once all gradients are known and before the optimizer, which
- * has to be given the gradients that come back, updates it. With tw_train_adam this is AdamW. learning_rate: as the optimizer's. Source:
- * Loshchilov and Hutter, arXiv:1711.05101; as Keras's and PyTorch's AdamW, where the decay is multiplied by the learning rate. */
+/* Decoupled weight decay: in each step w -= learning_rate decay w, for all of w. The decay runs
+ * when all gradients are known and before the optimizer, which must use the replaced gradients,
+ * updates w. With tw_train_adam this is AdamW. learning_rate: as the optimizer's. Source:
+ * Loshchilov and Hutter, arXiv:1711.05101; as Keras's and PyTorch's AdamW, where the decay is
+ * multiplied by the learning rate. */
 TW_EXPORT void tw_decay_weights(tw_scope* scope, const tw_output* variables, tw_gradient* gradients, uint32_t n, tw_output learning_rate,
                                 double decay);
 

@@ -1,5 +1,7 @@
-/* Words shared by the application API and the plugin API: element types, status codes, strings, shapes, opaque handles.
- * Numbers are frozen: element types and their meaning are TensorFlow's `DataType`, status codes are those of Abseil and gRPC.
+/* Types shared by the application API and the plugin API: element types, status codes, strings,
+ * shapes, opaque handles.
+ * Numbers are frozen: element types and their meaning are TensorFlow's `DataType`, status codes are
+ * those of Abseil and gRPC.
  * Threads: nothing here has behaviour. */
 #ifndef THALWEG_TYPES_H
 #define THALWEG_TYPES_H
@@ -9,25 +11,25 @@
 extern "C" {
 #endif
 
-/* Why a call failed. A NULL `tw_status*` is success; these are the codes of the others. */
+/* Codes of failures. A NULL `tw_status*` is success. */
 enum {
   TW_OK = 0,
   TW_CANCELLED = 1,           /* the caller gave up */
   TW_UNKNOWN = 2,             /* an error without a code of its own */
-  TW_INVALID_ARGUMENT = 3,    /* the argument can never be right: fix it */
+  TW_INVALID_ARGUMENT = 3,    /* the argument is invalid in any state: fix it */
   TW_DEADLINE_EXCEEDED = 4,   /* time ran out; the work may be tried again */
-  TW_NOT_FOUND = 5,           /* the named thing does not exist */
+  TW_NOT_FOUND = 5,           /* the named object does not exist */
   TW_ALREADY_EXISTS = 6,      /* the name is taken */
   TW_PERMISSION_DENIED = 7,   /* a rule of the host forbids it */
   TW_RESOURCE_EXHAUSTED = 8,  /* out of memory, disk, quota */
-  TW_FAILED_PRECONDITION = 9, /* right argument, wrong state: initialise, load or close first */
+  TW_FAILED_PRECONDITION = 9, /* valid argument, wrong state: initialise, load or close first */
   TW_ABORTED = 10,            /* lost a race; try again */
   TW_OUT_OF_RANGE = 11,       /* past the end */
   TW_UNIMPLEMENTED = 12,      /* not offered here */
-  TW_INTERNAL = 13,           /* a broken invariant of the runtime or a plugin */
-  TW_UNAVAILABLE = 14,        /* gone for now; retry later */
+  TW_INTERNAL = 13,           /* a broken invariant of the runtime or a plugin: a bug */
+  TW_UNAVAILABLE = 14,        /* not available for now; retry later */
   TW_DATA_LOSS = 15,          /* stored bytes are damaged */
-  TW_UNAUTHENTICATED = 16     /* who are you? */
+  TW_UNAUTHENTICATED = 16     /* no valid credentials */
 };
 
 /* Element types. `TW_FLOAT + TW_REF` is the reference form of TW_FLOAT. */
@@ -80,20 +82,22 @@ enum {
   TW_ATTR_FUNC = 8    /* tw_string: the function's name */
 };
 
-/* Bytes with a length; text is UTF-8, no terminator promised. Also the element of a string tensor. */
+/* Bytes with a length; text is UTF-8, not necessarily terminated. Also the element of a string
+ * tensor. */
 typedef struct tw_string {
   const char* data;
   uint64_t size;
 } tw_string;
 
-/* Sizes per axis. rank -1: rank unknown. A dim of -1: unknown; below -1: an unknown with a name (a symbol). */
+/* Sizes per axis. rank -1: unknown rank. A dim of -1 is unknown; a dim below -1 is an unknown with
+ * a name (a symbol). */
 typedef struct tw_shape {
   const int64_t* dims;
   int32_t rank;
   uint32_t reserved;
 } tw_shape;
 
-typedef struct tw_status tw_status;   /* the story of one failure; NULL is success */
+typedef struct tw_status tw_status;   /* the report of one failure; NULL is success */
 typedef struct tw_tensor tw_tensor;   /* a reference-counted n-dimensional array */
 typedef struct tw_runtime tw_runtime; /* plugins, devices, threads and state: runtime.h */
 

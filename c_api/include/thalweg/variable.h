@@ -1,11 +1,14 @@
-/* Variables: tensors that stay between steps. A variable is a value of type resource (a handle) made by a VarHandleOp; other operations
- * read it, assign it and update it in place. Its contents live in the runtime, in the session's container (session.h), from the first
- * assignment on. Sharing weights. Variables of one name (tw_variable_create's) in one container of one runtime are one variable, whatever
- * graph or session they are seen from: with the option `container` one graph may train what others serve meanwhile, and each read sees
- * whole updates. Without it a graph's variables are its own. Between runtimes weights go as tensors, without a copy: fetch a read in one,
- * feed it to a tw_variable_assign in the other. Both then hold the same memory, and whoever updates its variable first makes a copy of its
- * own. (On devices whose memory is not the host's, each of the two steps copies.) Every function here adds operations through a scope
- * (scope.h), so failures are kept there. Threads: as the scope. Everything here: since 0.1. */
+/* Variables are tensors that persist between steps. A variable is a value of type resource (a
+ * handle) that a VarHandleOp makes; other operations read it, assign it and update it in place. Its
+ * contents live in the runtime, in the session's container (session.h), from the first assignment
+ * on. Sharing weights: variables with one name (of tw_variable_create) in one container of one
+ * runtime are one variable, for all graphs and sessions. With the option `container` one graph may
+ * train variables that other graphs serve at the same time; each read sees whole updates. Without
+ * it a graph's variables are its own. Weights move between runtimes as tensors, without a copy:
+ * fetch a read in one, and feed it to a tw_variable_assign in the other. Both variables then share
+ * memory, and the first update of either makes a copy. (On devices with memory of their own, each
+ * of the two steps copies.) Every function here adds operations through a scope (scope.h), which
+ * keeps the failures. Threads: as the scope. Everything here: since 0.1. */
 #ifndef THALWEG_VARIABLE_H
 #define THALWEG_VARIABLE_H
 #include "thalweg/export.h"
@@ -14,27 +17,31 @@
 extern "C" {
 #endif
 
-/* A variable and the operation `name`/Assign that sets it to `initial`, which gives it dtype and shape. name: must be free; it is also
- * the name in checkpoints. Answers the handle. Running tw_variable_initializer runs the assignment. */
+/* Makes a variable, and the operation `name`/Assign that sets it to `initial`, whose dtype and
+ * shape the variable has. name: must be free; it is also the name in checkpoints. Returns the
+ * handle. tw_variable_initializer's operation runs the assignment. */
 TW_EXPORT tw_output tw_variable_create(tw_scope* scope, const char* name, tw_output initial);
-/* Its value as it is when the read runs; reads and updates of one step are ordered by data and control edges only. */
+/* Returns the value at the time of the read; only data and control edges order reads and updates of
+ * one step. */
 TW_EXPORT tw_output tw_variable_read(tw_scope* scope, tw_output variable);
-/* Sets it to `value`, of the same dtype and shape. */
+/* Sets the variable to `value`, which must have its dtype and shape. */
 TW_EXPORT const tw_operation* tw_variable_assign(tw_scope* scope, tw_output variable, tw_output value);
-/* An operation that runs the initial assignment of every variable of the graph so far, so call it last. name: must be free; "init" by
- * custom. */
+/* Returns an operation that runs the initial assignment of every variable that the graph has now,
+ * so call it last. name: must be free; "init" by convention. */
 TW_EXPORT const tw_operation* tw_variable_initializer(tw_scope* scope, const char* name);
 
-typedef struct tw_variables tw_variables; /* the variables of a graph as they were when the list was made, in the order of adding */
+typedef struct tw_variables tw_variables; /* a snapshot of the variables of a graph, in the order of adding */
 
-/* The caller owns *out_variables. graph: must outlive the list. */
+/* Makes a list of the graph's variables. The caller owns *out_variables. graph: must outlive the
+ * list. */
 TW_EXPORT tw_status* tw_variables_create(tw_graph* graph, tw_variables** out_variables);
 TW_EXPORT void tw_variables_destroy(tw_variables* variables); /* NULL is fine */
 TW_EXPORT uint32_t tw_variables_count(const tw_variables* variables);
 TW_EXPORT tw_output tw_variables_handle(const tw_variables* variables, uint32_t i); /* 0 past the end */
-/* The name in containers and checkpoints; lives as long as the list; NULL past the end. */
+/* Returns the name in containers and checkpoints; lives as long as the list; NULL past the end. */
 TW_EXPORT const char* tw_variables_name(const tw_variables* variables, uint32_t i);
-/* Element type and shape; the dims live as long as the list. Either output may be NULL. Errors: OUT_OF_RANGE. */
+/* Returns element type and shape; the dims live as long as the list. Either output may be NULL.
+ * Errors: OUT_OF_RANGE. */
 TW_EXPORT tw_status* tw_variables_describe(const tw_variables* variables, uint32_t i, uint32_t* out_dtype, tw_shape* out_shape);
 
 #ifdef __cplusplus

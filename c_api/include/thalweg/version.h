@@ -1,4 +1,4 @@
-/* Which runtime this is. Threads: any. Everything here: since 0.1. */
+/* Version of the headers and of the library. Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_VERSION_H
 #define THALWEG_VERSION_H
 #include <stdint.h>
