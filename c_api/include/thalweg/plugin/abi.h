@@ -1,21 +1,29 @@
-/* The rules of the plugin ABI and the macros that spell them. Every other header of this folder includes this one.
+/* Rules of the plugin ABI, and the macros for them. Every other header of this folder includes this
+ * one.
  *
  * The contract, once:
- *  - Records begin with `size` and `flags`, grow only at the end, have no implicit padding, cross by pointer, and stand in arrays
- *    only as arrays of pointers. Whoever makes a record sets `size` to what it really fills; its reader believes no more. Only its
- *    maker writes to it. A flag bit that the host does not know is refused. A new field never changes what an old one means.
- *  - Values (tw_string, tw_shape, tw_attr) have no header and are frozen for good.
- *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent answers UNIMPLEMENTED). The host copies
- *    and seals definitions once, at registration; afterwards nobody looks at a size or at NULL.
- *  - tw_status* is NULL for success, made by the host only, owned by whoever it is returned to. Entries returning void cannot fail.
- *    The host's entries answer INVALID_ARGUMENT for an index, type, rank or size that does not fit, FAILED_PRECONDITION at a wrong time
- *    and RESOURCE_EXHAUSTED without memory; other codes are named beside them. A callback answers the code that fits (types.h): code and
- *    message reach whoever asked for the work, with op, node and device put before them, unless its header says what the host does.
- *  - Pointers in are borrowed for the call, and not NULL unless said otherwise. `out_` pointers are written on success only; what they
- *    lead to is the caller's then, and goes back through the entry that ends it (release, destroy, close). Text is UTF-8 with a length.
- *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may be used, nothing is thrown.
- *  - No process globals: the host table comes with every call, in its record or as first argument, and lives until shutdown returns.
- *  - What names no minor is there since minor 0.
+ *  - Records begin with `size` and `flags`, grow only at the end, have no implicit padding, are
+ * passed by pointer, and are in arrays only as arrays of pointers. The maker of a record sets
+ * `size` to the bytes that it fills; its reader reads no more. Only the maker writes to it. The
+ * host refuses an unknown flag bit. A new field never changes the meaning of an old one.
+ *  - Values (tw_string, tw_shape, tw_attr) have no header and never change.
+ *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent means
+ * UNIMPLEMENTED). The host copies and seals definitions once, at registration; afterwards it does
+ * not check sizes or NULL again.
+ *  - tw_status* is NULL for success. Only the host makes statuses; the receiver of a returned
+ * status owns it. Entries returning void cannot fail. The host's entries return INVALID_ARGUMENT
+ * for an index, type, rank or size that does not fit, FAILED_PRECONDITION at a wrong time and
+ * RESOURCE_EXHAUSTED without memory; other codes are listed at the entries. A callback returns the
+ * code that fits (types.h). The host adds op, node and device to the message and returns it to the
+ * caller of the work, unless the header says otherwise.
+ *  - Input pointers are borrowed for the call, and not NULL unless said otherwise. `out_` pointers
+ * are written on success only; the caller owns the results and ends them with the matching entry
+ * (release, destroy, close). Text is UTF-8 with a length.
+ *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may
+ * be used, no exceptions.
+ *  - No process globals: the host table comes with every call, in its record or as first argument,
+ * and lives until shutdown returns.
+ *  - Declarations without a minor exist since minor 0.
  *
  * The ABI is a draft: hosts and plugins must have the same epoch. */
 #ifndef THALWEG_PLUGIN_ABI_H
@@ -28,20 +36,22 @@
 #define TW_EPOCH 2 /* draft number; must match exactly */
 #define TW_MINOR 0 /* newest minor that these headers declare */
 
-/* Newest minor whose names the author wants to see; hides names, never bytes. Default: the oldest supported. */
+/* Newest minor whose names the author wants to use; hides names, never bytes. Default: the oldest
+ * supported. */
 #ifndef THALWEG_TARGET_MINOR
 #define THALWEG_TARGET_MINOR 0
 #endif
-/* Oldest host that the plugin accepts; below the target only with TW_HAS round each newer name. */
+/* Oldest host that the plugin accepts. It may be below the target only if TW_HAS guards each newer
+ * name. */
 #ifndef THALWEG_FLOOR_MINOR
 #define THALWEG_FLOOR_MINOR THALWEG_TARGET_MINOR
 #endif
-/* What the floor brings, in words, so that an older host can say what it lacks. */
+/* Features of the floor, in words; an older host names them in its refusal. */
 #define TW_FLOOR_ADDS "the second draft"
 
 #define TW_R /* required */
 #define TW_O /* optional, the host has a default */
-#define TW_C /* capability: absent answers UNIMPLEMENTED */
+#define TW_C /* capability: absent means UNIMPLEMENTED */
 
 #define TW_HEAD uint32_t size, flags
 #define TW_TEXT(name) \
@@ -61,13 +71,13 @@ extern "C" {
 #endif
 
 typedef struct tw_host tw_host;         /* the host table; see host.h */
-typedef struct tw_timeline tw_timeline; /* a counter that only grows; see device.h */
+typedef struct tw_timeline tw_timeline; /* a monotonic counter; see device.h */
 typedef struct tw_builder tw_builder;   /* the graph being built, or the shape being inferred; see op.h */
 typedef uint64_t tw_edge;               /* a value in the graph being built; 0: none */
-typedef uint64_t tw_token;              /* one asynchronous call, with a generation: a second completion is noticed, not obeyed */
+typedef uint64_t tw_token;              /* one asynchronous call, with a generation; a second completion is detected and ignored */
 
-/* A resolved attribute. Frozen. `data`: `count` values of the type that `kind` (TW_ATTR_*) names. A single value has is_list 0
- * and count 1. */
+/* A resolved attribute. Frozen. `data`: `count` values of the type that `kind` (TW_ATTR_*) names. A
+ * single value has is_list 0 and count 1. */
 typedef struct tw_attr {
   TW_TEXT(name);
   const void* data;
@@ -75,14 +85,14 @@ typedef struct tw_attr {
   uint32_t is_list, reserved;
 } tw_attr;
 
-/* Where bytes go. put: appends `len` bytes. */
+/* Receives bytes. put: appends `len` bytes. */
 typedef struct tw_sink {
   TW_HEAD;
   void* user;
   TW_R tw_status* (*put)(struct tw_sink* s, const void* bytes, uint64_t len);
 } tw_sink;
 
-/* Where bytes come from. get: up to `n` bytes into `p`, the number in *out_n, 0 at the end. */
+/* Provides bytes. get: copies up to `n` bytes to `p` and their number to *out_n, 0 at the end. */
 typedef struct tw_source {
   TW_HEAD;
   void* user;

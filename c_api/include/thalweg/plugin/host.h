@@ -22,13 +22,14 @@ struct tw_host {
   const tw_resource_api* resource;
   const tw_timeline_api* timeline;
   const tw_run_api* run;
-  TW_R const void* (*query)(const tw_host* h, const char* set, uint64_t len, uint32_t version); /* optional sets; NULL: not here */
-  /* The runtime option `plugin.<id>.<key>`, or one of the host's own words: `path` (of this plugin's file).
-   * Errors: NOT_FOUND when it is not set. */
+  TW_R const void* (*query)(const tw_host* h, const char* set, uint64_t len, uint32_t version); /* returns an optional set; NULL if the
+                                                                                                   host does not have it */
+  /* Returns the runtime option `plugin.<id>.<key>`, or one of the host's own keys: `path` (of this
+   * plugin's file). Errors: NOT_FOUND if it is not set. */
   TW_R tw_status* (*setting)(const tw_host* h, const char* key, uint64_t len, tw_sink* to);
 };
 
-/* A new failure with a literal or computed text. */
+/* Makes a failure with a literal or computed text. */
 static inline tw_status* tw_fail(const tw_host* h, uint32_t code, const char* text, uint64_t len) {
   return h->status->make(h, code, text, len, NULL);
 }

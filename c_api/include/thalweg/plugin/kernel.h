@@ -6,37 +6,39 @@
  *   be left out (any types). An argument that takes a list of mixed types is always `_`.
  *   `* @KIND` is a kernel for every op that has no other on that kind; it has no element types and names no arguments.
  *   @KIND          the device kind it runs on
- *   cheap          takes well under a microsecond: run it where its input was made
- *   may_block      waits for files, network or people: run it on a thread of its own
+ *   cheap          takes well under a microsecond: the host runs it on the thread that made its input
+ *   may_block      waits for files, network or people: the host runs it on a thread of its own
  *   async          execute only starts the work; host->run->complete ends it
- *   async_calls    of a kernel that calls functions: as `async` where one of these has kernels that are (the frame has a token then, and
- *                  calls are begun by `run` of plugin/function.h); else execute does it all
+ *   async_calls    for a kernel that calls functions: it is `async` if one of these functions has such kernels (the frame then has a token,
+ *                  and `run` of plugin/function.h starts calls); else execute does all the work
  *   capture_safe   only enqueues on the stream, nothing else
- *   deterministic  same inputs, same bits (assumed unless `nondeterministic` is said)
+ *   deterministic  same inputs, same bits (the default unless `nondeterministic` is given)
  *   strided        reads inputs through view->strides
- *   host a b       these arguments (of inputs and outputs) live in host memory although the kernel runs on a device; they are read and
- *                  written before execute returns, also where the rest is only enqueued
+ *   host a b       these arguments (of inputs and outputs) are in host memory although the kernel runs on a device; they are read and
+ *                  written before execute returns, even if other work is only enqueued
  *   inplace y=x    output y may use the memory of input x, when nobody reads x later and the sizes agree
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
- *   gives y        the kernel itself brings the memory of output y, by `give`: there is none before, only the dims of the shape rule, if it
- *                  says any. It names all outputs of the op but those of `view`, or none
- *   anywhere x y   input x, of `keep`, and output y, of `gives`, are taken and given in whatever memory they lie, so nothing is copied
- *                  for the kernel. It reads the dims of such an input, but not its elements; what it gives comes to where it is wanted
- *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
- *                  the shape rule says, if it does
- *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them
+ *   gives y        the kernel provides the memory of output y with `give`; before that the output has only the dims of the shape rule, if
+ *                  any. The list names all outputs of the op except those of `view`, or none
+ *   anywhere x y   input x (of `keep`) and output y (of `gives`) may be in any memory, so nothing is copied for the kernel. The kernel
+ *                  reads the dims of such an input, but not its elements; the host moves such an output to its consumers
+ *   view y=x       the kernel always forwards input x to output y (reshape, identity): before that the output has no memory, only the
+ *                  dims of the shape rule, if any
+ *   read a b, update a b   before execute the host opens these resource inputs, takes all locks of the kernel at once and holds them
  *                  until it is complete. The slot then shows the variable's tensor (unshared and writable for update) or, for a plugin's
- *                  own resource, its object in `data`, never NULL, with dtype TW_RESOURCE. Where the op's schema says a `resource` type,
- *                  only such are opened; a plugin with several types of its own must say it. There is no other way to lock.
- *   replace a b    as update, of variables whose elements the kernel does not write: it assigns another tensor, or leaves the variable as
- *                  it is. The slot's tensor may be one that others hold, so nothing is copied for the kernel
+ *                  own resource, its object in `data`, never NULL, with dtype TW_RESOURCE. If the op's schema names a `resource` type,
+ *                  only resources of that type are opened; a plugin with several types of its own must name it. There is no other
+ *                  way to lock.
+ *   replace a b    as update, for variables whose elements the kernel does not write: it assigns another tensor, or leaves the variable
+ *                  unchanged. The slot's tensor may be shared, so nothing is copied for the kernel
  *   priority n     of two kernels that fit, the higher wins (default 0)
- *   ?prefers TEXT ...   it is faster where the attribute that says the order of the axes (`?axes` in op.h) has one of these values, such as
- *                  NHWC: a plan may run it in that order, in place of the one that the graph says, where that is worth the transposing.
+ *   ?prefers TEXT ...   the kernel is faster if the attribute for the order of the axes (`?axes` in op.h) has one of these values, such as
+ *                  NHWC. A plan may run it in that order, instead of the graph's order, if the gain exceeds the cost of transposing.
  *                  A hint: hosts that do not know it skip it
  *
- * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and
- * possibly at once; execute per step; destroy with the session. */
+ * Life: the host calls create once per node and session; prepare when it lays out scratch for a set
+ * of known shapes, several times on one state and possibly at once; execute per step; destroy with
+ * the session. */
 #ifndef THALWEG_PLUGIN_KERNEL_H
 #define THALWEG_PLUGIN_KERNEL_H
 #include "thalweg/plugin/abi.h"
@@ -49,18 +51,18 @@ extern "C" {
 typedef struct tw_frame {
   TW_HEAD;
   const tw_host* host;
-  void* state;               /* what create made; without create: the definition's user */
+  void* state;               /* result of create; without create: the definition's user */
   const tw_view* const* in;  /* flat */
   const tw_view* const* out; /* flat; allocated, unless its rank is -1 */
   const uint32_t* in_at;     /* argument a of the schema is in[in_at[a]] up to in[in_at[a + 1] - 1] */
   const uint32_t* out_at;
   uint32_t n_in, n_out;
-  void* stream;            /* the device's; NULL: none, work must be over when execute returns */
-  void* scratch;           /* as many bytes as prepare asked for, 64-byte aligned, the kernel's for this call */
+  void* stream;            /* the device's; NULL: none, all work must be complete when execute returns */
+  void* scratch;           /* the bytes that prepare asked for, 64-byte aligned, for this call only */
   uint64_t scratch_offset; /* bytes into a memory handle; 0 with addresses */
-  uint64_t step;           /* which step of the session */
+  uint64_t step;           /* number of the step in the session */
   tw_token token;          /* async kernels complete it exactly once, unless execute returned an error */
-  uint64_t memo;           /* of a call that waited at a resource and is run again: what it gave to `wait`; else 0 */
+  uint64_t memo;           /* of a call that waited at a resource and runs again: the memo passed to `wait`; else 0 */
 } tw_frame;
 
 /* One node, for create and prepare: attributes resolved. Copy what execute needs. */
@@ -84,24 +86,26 @@ typedef struct tw_kernel_def {
   void* user;
   TW_O tw_status* (*create)(const tw_node* n, void** out_state);                    /* may block */
   TW_R tw_status* (*execute)(const tw_frame* f);                                    /* several at once on one state */
-  TW_O void (*destroy)(const tw_host* h, void* state);                              /* frees what create made */
+  TW_O void (*destroy)(const tw_host* h, void* state);                              /* frees the result of create */
   TW_O tw_status* (*prepare)(const tw_node* n, void* state, uint64_t* out_scratch); /* bytes of scratch for these shapes */
 } tw_kernel_def;
 
 typedef struct tw_run_api {
   TW_HEAD;
-  /* Ends an asynchronous call. s: taken; NULL: success. Any thread; never runs other kernels before it returns. */
+  /* Ends an asynchronous call. s: taken; NULL: success. Any thread; runs no other kernels before it
+   * returns. */
   TW_R void (*complete)(const tw_host* h, tw_token t, tw_status* s);
   TW_R tw_status* (*cancelled)(const tw_frame* f); /* NULL: go on; else return it */
-  /* part(arg, begin, end) over [0, n) in pieces of at least `grain`, on the calling thread and whichever of the pool's are idle; returns
-   * when all are done. Where the pieces are cut may depend on load: results must not. Pieces may not block. */
+  /* Calls part(arg, begin, end) over [0, n) in pieces of at least `grain`, on the calling thread
+   * and idle threads of the pool; returns when all pieces are done. The cuts between pieces may
+   * depend on load: results must not. Pieces may not block. */
   TW_R void (*parallel)(const tw_frame* f, uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg);
-  TW_R uint32_t (*threads)(const tw_frame* f); /* how many threads parallel may use, the caller included; >= 1 */
+  TW_R uint32_t (*threads)(const tw_frame* f); /* number of threads that parallel may use, the caller included; >= 1 */
   TW_R void (*log)(const tw_host* h, uint32_t level, const char* text, uint64_t len); /* 0 debug, 1 info, 2 warning, 3 error */
   TW_R int64_t (*now)(const tw_host* h);                                              /* monotonic, nanoseconds; the clock of deadlines */
 } tw_run_api;
 
-/* The attribute of that name, or NULL. */
+/* Returns the attribute of that name, or NULL. */
 static inline const tw_attr* tw_find_attr(const tw_attr* attrs, uint32_t n, const char* name, uint64_t len) {
   for (uint32_t i = 0; i < n; ++i) {
     uint64_t k = 0;

@@ -1,5 +1,6 @@
-/* What a plugin file must hold, and everything that it may use: the one header for plugin authors in C.
- * A plugin exports one symbol, tw_plugin_query_v0, and imports nothing of the runtime. See plugins/examples/twice.c for a whole one. */
+/* The contents of a plugin file, and everything that a plugin may use: the one header for plugin
+ * authors in C. A plugin exports one symbol, tw_plugin_query_v0, and imports nothing of the
+ * runtime. See plugins/examples/twice.c for a complete one. */
 #ifndef THALWEG_PLUGIN_PLUGIN_H
 #define THALWEG_PLUGIN_PLUGIN_H
 #include "thalweg/plugin/abi.h"
@@ -19,7 +20,8 @@
 extern "C" {
 #endif
 
-/* Collects what init registers; nothing counts until init returned NULL and the host has checked everything. Definitions are copied. */
+/* Collects the registrations of init. They take effect after init returned NULL and the host has
+ * checked them all. Definitions are copied. */
 typedef struct tw_registrar {
   TW_HEAD;
   TW_R tw_status* (*op)(struct tw_registrar* r, const tw_op_def* d);
@@ -39,18 +41,21 @@ typedef struct tw_host_info {
   TW_TEXT(runtime); /* name and version, for logs */
 } tw_host_info;
 
-/* The members up to floor_adds_len never move, in any epoch or major: a refusal quotes them. */
+/* The members up to floor_adds_len never move, in any epoch or major, because a refusal quotes
+ * them. */
 typedef struct tw_plugin {
   TW_HEAD;
   uint32_t epoch, floor, target, header;
   TW_TEXT(id);         /* reverse-DNS */
   TW_TEXT(version);    /* of the plugin, for people */
-  TW_TEXT(floor_adds); /* what the floor brings */
+  TW_TEXT(floor_adds); /* features of the floor, in words */
   TW_TEXT(build);      /* "key=value; ..." */
-  /* May block. *out_instance starts as NULL. After an error nothing of the plugin is called any more, so init itself frees what it made. */
+  /* May block. *out_instance is NULL at first. After an error the host calls nothing of the plugin
+   * any more, so init must free what it made. */
   TW_R tw_status* (*init)(const tw_host* h, tw_registrar* r, void** out_instance);
-  /* The last call, once for every init that returned NULL, also where the host then refused what was registered. May block. The plugin's
-   * own threads must have ended when it returns: its code may be unloaded after it. */
+  /* The last call, once for every init that returned NULL, also if the host then refused the
+   * registrations. May block. The plugin's own threads must have ended when it returns, because its
+   * code may be unloaded then. */
   TW_O void (*shutdown)(const tw_host* h, void* instance);
 } tw_plugin;
 
