@@ -20,7 +20,7 @@
 namespace tw {
 inline namespace TW_CAT(TW_CAT(m, TW_MINOR), TW_CAT(t, THALWEG_TARGET_MINOR)) {
 
-/* A reference to a tensor of the host's. */
+/* A reference to a tensor of the host. */
 class Value {
  public:
   Value() = default;
@@ -48,7 +48,7 @@ class Value {
 };
 using Values = std::vector<Value>;
 
-/* What an input that the spec's `keep` names holds. */
+/* Returns the tensors of inputs that the spec's `keep` names. */
 inline Values keep(Frame f, const Many<Any>& inputs) {
   Values values;
   values.reserve(inputs.size());
@@ -60,7 +60,7 @@ inline Values keep(Frame f, const Many<Any>& inputs) {
   return values;
 }
 
-/* They become outputs that the spec's `gives` names. */
+/* Gives the values to outputs that the spec's `gives` names. */
 inline void give(const ManyOut<Any>& outputs, const Values& values) {
   if (outputs.size() != values.size()) {
     throw Error{TW_INVALID_ARGUMENT,
@@ -69,24 +69,25 @@ inline void give(const ManyOut<Any>& outputs, const Values& values) {
   for (uint32_t o = 0; o < outputs.size(); ++o) check(outputs.f->host->tensor->give(outputs.f, outputs.first + o, values[o].get()));
 }
 
-/* A function by its name, looked up when it is first called. */
+/* A function, looked up by its name at the first call. */
 class Function {
  public:
   explicit Function(std::string name) : name_(std::move(name)) {}
   Function(Function&& o) noexcept : name_(std::move(o.name_)), api_(o.api_.load()), found_(o.found_.load()) {}
   const std::string& name() const { return name_; }
 
-  /* How many arguments and results it has. */
+  /* Numbers of arguments and results. */
   uint32_t args(Frame f) const { return Find(f)->args(found_); }
   uint32_t results(Frame f) const { return Find(f)->results(found_); }
-  /* Calls it. INVALID_ARGUMENT unless it takes so many. anywhere: results may lie in memory of devices, see tw_function_call. */
+  /* Calls the function. INVALID_ARGUMENT for a wrong number of arguments. anywhere: results may be
+   * in memory of devices, see tw_function_call. */
   Values operator()(Frame f, Values args, bool anywhere = false) const {
     Begun call(this, f, std::move(args), anywhere);
     check(anywhere ? Find(f)->run(f.f, &call.record) : Find(f)->call(f.f, found_, call.in, call.out));
     return call.results();
   }
-  /* The same without waiting, for a kernel whose frame has a token: done(tw_status*, Values) is told the end, as tw_function_call says.
-   * Throws only before it has begun. */
+  /* Starts an asynchronous call, for a kernel whose frame has a token. Calls done(tw_status*,
+   * Values) at its end, as tw_function_call says. Throws only before the call has begun. */
   template <class Done>
   void start(Frame f, Values args, bool anywhere, Done done) const {
     struct Started : Begun {
@@ -103,7 +104,8 @@ class Function {
     check(Find(f)->run(f.f, &call.release()->record));
   }
 
-  /* Whether `loop` can take them and n values: the host has loops, and the functions' types are those of one. */
+  /* Returns true if `loop` accepts cond, body and n values: the host has loops, and the functions'
+   * types match. */
   static bool may_loop(Frame f, const Function& cond, const Function& body, size_t n) {
     const tw_function_api* api = cond.Find(f);
     if (!TW_HAS(api, loop) || !api->loop || cond.args(f) != n || cond.results(f) != 1 || body.args(f) != n || body.results(f) != n)
@@ -115,8 +117,8 @@ class Function {
     }
     return may;
   }
-  /* Calls body for as long as cond says so; what it gives last. *iterations: how many times it has run to its end, also on failure.
-   * INVALID_ARGUMENT unless the two make a loop of so many values of such types. */
+  /* Calls body as long as cond holds, and returns its last results. *iterations: completed runs of
+   * body, also on failure. INVALID_ARGUMENT unless cond and body fit each other and the values. */
   static Values loop(Frame f, const Function& cond, const Function& body, Values values, bool anywhere, uint64_t* iterations) {
     const tw_function_api* api = cond.Find(f);
     *iterations = 0;
@@ -130,7 +132,8 @@ class Function {
   }
 
  private:
-  /* A call and its values. Results come where the arguments stood, so a loop of calls that hands them on asks for no memory. */
+  /* A call and its values. Results use the room of the arguments, so a loop of calls that passes
+   * them on allocates no memory. */
   struct Begun {
     Begun(const Function* fn, Frame f, Values args, bool anywhere) : host(f.f->host), values(std::move(args)) {
       const tw_function_api& api = *fn->Find(f);
@@ -157,7 +160,7 @@ class Function {
     Values values;
     size_t n_in, n_out;
     tw_tensor* few[kFew];
-    std::vector<tw_tensor*> more; /* where few are too few */
+    std::vector<tw_tensor*> more; /* used if there are more than kFew values */
     tw_tensor **in, **out;
     tw_function_call record;
   };
@@ -184,7 +187,7 @@ class Function {
   mutable std::atomic<const tw_function*> found_{nullptr};
 };
 
-/* Of attributes of kind func and list(func). */
+/* Functions of attributes of kind func and list(func). */
 inline Function function(const Attrs& a, std::string_view name) { return Function(std::string(a.s(name))); }
 inline std::vector<Function> functions(const Attrs& a, std::string_view name) {
   const tw_attr& list = a.at(name);

@@ -26,7 +26,7 @@ class Runtime : public Owned<tw_runtime, tw_runtime_release> {
   }
   void load_plugin(const std::string& path) const { raise(tw_plugin_load(c(), path.c_str())); }
   void unload_plugin(const std::string& id) const { raise(tw_plugin_unload(c(), id.c_str())); }
-  /* Empties a container of state; "": `localhost`. Answers how many things it held. */
+  /* Empties a container of state; "" means `localhost`. Returns how many resources it held. */
   uint64_t reset(const std::string& container = "") const {
     uint64_t count = 0;
     raise(tw_runtime_reset(c(), container.c_str(), &count));

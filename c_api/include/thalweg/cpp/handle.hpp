@@ -1,4 +1,4 @@
-/* What all of the C++ sugar stands on: the exception that a status becomes, and objects that end by themselves. Threads: as the C objects.
+/* Base of the C++ sugar: the exception for a status, and owning handles. Threads: as the C objects.
  * Since 0.1. */
 #ifndef THALWEG_CPP_HANDLE_HPP
 #define THALWEG_CPP_HANDLE_HPP
@@ -18,15 +18,15 @@ class StatusError : public std::runtime_error {
   StatusError(uint32_t code, const std::string& message, std::string operation = {}, std::string place = {})
       : std::runtime_error(message), code_(code), operation_(std::move(operation)), place_(std::move(place)) {}
   uint32_t code() const { return code_; }                     /* TW_NOT_FOUND, ... */
-  const std::string& operation() const { return operation_; } /* the one that failed, by name; "": none */
-  const std::string& place() const { return place_; }         /* where it was made, see tw_op_set_place; "": not known */
+  const std::string& operation() const { return operation_; } /* name of the failed operation; "": none */
+  const std::string& place() const { return place_; }         /* where it was made, see tw_op_set_place; "": unknown */
 
  private:
   uint32_t code_;
   std::string operation_, place_;
 };
 
-/* Throws what a status says and releases it; NULL passes. */
+/* Throws a failure and releases its status; does nothing for NULL. */
 inline void raise(tw_status* status) {
   if (!status) return;
   const char *operation = tw_status_operation(status), *place = tw_status_place(status);
@@ -35,7 +35,7 @@ inline void raise(tw_status* status) {
   throw error;
 }
 
-/* Owns a C object; moves, does not copy. */
+/* Owns a C object; movable, not copyable. */
 template <class T, void (*Destroy)(T*)>
 class Owned {
  public:
@@ -52,7 +52,7 @@ class Owned {
   std::unique_ptr<T, Delete> object_;
 };
 
-/* A text that a call hands out. */
+/* Converts a buffer that a call returned to a string, and releases it. */
 inline std::string take_text(tw_buffer* buffer) {
   std::string text(tw_buffer_data(buffer), tw_buffer_bytes(buffer));
   tw_buffer_release(buffer);

@@ -18,11 +18,11 @@ inline namespace TW_CAT(TW_CAT(m, TW_MINOR), TW_CAT(t, THALWEG_TARGET_MINOR)) {
 
 class HeldResource {
  public:
-  /* Behind flat input i; or found by its key, and made if there is none. */
+  /* Holds the resource of flat input i, or the one of a key, which is created if there is none. */
   HeldResource(Frame f, uint32_t i) : api_(of(f.f->host)) { check(api_->hold(f.f, i, &r_)); }
   template <class Make>
   HeldResource(Frame f, const tw_resource_key& key, Make&& make) : api_(of(f.f->host)) {
-    using Body = std::remove_reference_t<Make>; /* answers the object, which is the host's from then on */
+    using Body = std::remove_reference_t<Make>; /* returns the object, which the host owns from then on */
     const auto call = [](const tw_host* h, void* arg, void** out) { return guard(h, [&] { *out = (*static_cast<Body*>(arg))(); }); };
     check(api_->open(f.f, &key, call, const_cast<void*>(static_cast<const void*>(&make)), &r_));
   }
@@ -31,14 +31,14 @@ class HeldResource {
   ~HeldResource() {
     if (r_) api_->release(r_);
   }
-  /* visit(object) under the read lock; NULL: there is none. It must not throw. */
+  /* Calls visit(object) under the read lock; NULL: there is no object. visit must not throw. */
   template <class Visit>
   void look(Visit&& visit) const {
     using Body = std::remove_reference_t<Visit>;
     api_->look(
         r_, [](void* arg, void* object) { (*static_cast<Body*>(arg))(object); }, const_cast<void*>(static_cast<const void*>(&visit)));
   }
-  /* A copy of the object, a T whose copying does not throw; throws where there is none. */
+  /* Returns a copy of the object, a T whose copy does not throw; throws if there is no object. */
   template <class T>
   T copy(const char* what) const {
     T value{};

@@ -1,4 +1,4 @@
-/* tw::Lbfgs: minimises a loss over all of its data at once (lbfgs.h). Threads: one run at a time. Since 0.1. */
+/* tw::Lbfgs (lbfgs.h). Threads: one run at a time. Since 0.1. */
 #ifndef THALWEG_CPP_LBFGS_HPP
 #define THALWEG_CPP_LBFGS_HPP
 #include <cstdint>

@@ -1,11 +1,13 @@
-/* C++17 sugar over the set "memory" (thalweg/plugin/memory.h). Header only; nothing here crosses the boundary.
+/* C++17 sugar over the set "memory" (thalweg/plugin/memory.h). Header only; nothing here crosses
+ * the boundary.
  *
- *   tw::TempVector<int64_t> order(n, f);               // a std::vector that the session of the call pays for
+ *   tw::TempVector<int64_t> order(n, f);               // a std::vector, charged to the session of the call
  *   tw::TempString text(f);                            // likewise
- *   const tw::Charge charge(f, n * sizeof(Entry));     // of memory that is allocated below
- *   holding.set(f, bytes);                             // a tw::Holding of an object: what it holds from now on
+ *   const tw::Charge charge(f, n * sizeof(Entry));     // for memory that is allocated below
+ *   holding.set(f, bytes);                             // a tw::Holding of an object: the bytes that it holds from now on
  *
- * Errors: thrown, as in plugin.hpp. Threads: as the C API; a Charge and a Holding are for one thread at a time. */
+ * Errors: thrown, as in plugin.hpp. Threads: as the C API; a Charge and a Holding are for one
+ * thread at a time. */
 #ifndef THALWEG_CPP_MEMORY_HPP
 #define THALWEG_CPP_MEMORY_HPP
 #include <algorithm>
@@ -21,14 +23,16 @@
 namespace tw {
 inline namespace TW_CAT(TW_CAT(m, TW_MINOR), TW_CAT(t, THALWEG_TARGET_MINOR)) {
 
-/* Who pays for a call; valid until it is over. Runtimes without the set count nothing. */
+/* The account that pays for a call; valid until the call has ended. Runtimes without the set count
+ * nothing. */
 class Payer {
  public:
   Payer(const tw_frame* f) /* NOLINT: a frame is as good */
       : api_(static_cast<const tw_memory_api*>(f->host->query(f->host, TW_S(TW_MEMORY_SET), 1))),
         account_(api_ ? api_->account(f) : nullptr) {}
   Payer(Frame f) : Payer(f.f) {} /* NOLINT */
-  /* Who pays on this thread: inside `restore` of a resource's type whoever restores. */
+  /* The account that pays on this thread: inside `restore` of a resource's type that of the
+   * restoring call. */
   explicit Payer(const tw_host* h)
       : api_(static_cast<const tw_memory_api*>(h->query(h, TW_S(TW_MEMORY_SET), 1))), account_(api_ ? api_->account(nullptr) : nullptr) {}
   void take(uint64_t bytes) const {
@@ -45,7 +49,7 @@ class Payer {
   tw_account* account_;
 };
 
-/* Bytes that a call takes from the heap until this goes. */
+/* Heap bytes of a call, counted until the Charge is destroyed. */
 class Charge {
  public:
   explicit Charge(Payer payer, uint64_t bytes = 0) : payer_(payer) { add(bytes); }
@@ -62,7 +66,7 @@ class Charge {
   uint64_t bytes_ = 0;
 };
 
-/* For as long as this lives, the call pays for what this thread's calls of the host take that are given no frame. */
+/* While this lives, the call's account pays for this thread's calls of the host without a frame. */
 class PaysHere {
  public:
   explicit PaysHere(Payer payer) : api_(payer.api()), before_(api_ ? api_->pays(payer.account()) : nullptr) {}
@@ -76,10 +80,11 @@ class PaysHere {
   tw_account* before_;
 };
 
-/* What malloc adds to a block. */
+/* Overhead of malloc for a block. */
 inline constexpr uint64_t kHeapBlock = 16;
 
-/* An allocator of the standard containers' whose memory the call pays for. What has one must not outlive the call. */
+/* An allocator for standard containers that charges memory to the call. A container with it must
+ * not outlive the call. */
 template <class T>
 class TempAllocator {
  public:
@@ -120,7 +125,8 @@ template <class T>
 using TempVector = std::vector<T, TempAllocator<T>>;
 using TempString = std::basic_string<char, std::char_traits<char>, TempAllocator<char>>;
 
-/* What an object holds from call to call. It stays with the accounts of the calls that made it grow until it shrinks or goes. */
+/* Memory that an object holds between calls. The accounts of the calls that made it grow pay for it
+ * until it shrinks or is destroyed. */
 class Holding {
  public:
   Holding() = default;
@@ -135,7 +141,8 @@ class Holding {
     for (const Part& p : parts_) drop(p, p.bytes);
     for (const Part& p : parts_) p.api->release(p.account);
   }
-  /* In all, from now on: before the object grows, and after it shrank. Throws where there is not so much more, and changes nothing. */
+  /* Sets the total bytes. Call it before the object grows, and after it shrank. Throws without a
+   * change if the account refuses the growth. */
   void set(Payer payer, uint64_t bytes) {
     if (bytes > bytes_) grow(payer, bytes - bytes_);
     if (bytes < bytes_) shrink(bytes_ - bytes);
@@ -152,7 +159,7 @@ class Holding {
   };
   static void drop(const Part& p, uint64_t bytes) noexcept { p.api->give(p.account, bytes); }
   void grow(Payer payer, uint64_t bytes) {
-    if (!payer.account()) { /* nobody's */
+    if (!payer.account()) { /* no account pays */
       bytes_ += bytes;
       return;
     }
@@ -166,7 +173,7 @@ class Holding {
     part->bytes += bytes;
     bytes_ += bytes;
   }
-  /* First what nobody pays for, then what the last to pay does. */
+  /* Releases uncounted bytes first, then those of the latest payer. */
   void shrink(uint64_t bytes) noexcept {
     uint64_t paid = 0;
     for (const Part& p : parts_) paid += p.bytes;

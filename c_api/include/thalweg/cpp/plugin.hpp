@@ -33,13 +33,13 @@ struct Error {
   uint32_t code;
   std::string text;
 };
-struct Raised { /* a status on its way out */
+struct Raised { /* a status that is thrown */
   tw_status* status;
 };
 inline void check(tw_status* s) {
   if (s) throw Raised{s};
 }
-/* What is being thrown, as a status. Called where it was caught. */
+/* Converts the exception in flight to a status. Call it in a catch block. */
 [[gnu::cold]] inline tw_status* caught(const tw_host* h) noexcept {
   try {
     throw;
@@ -55,7 +55,7 @@ inline void check(tw_status* s) {
     return tw_fail(h, TW_INTERNAL, TW_S("unknown C++ exception"));
   }
 }
-/* Runs body; whatever it throws comes back as a status. */
+/* Runs body and converts any exception to a status. */
 template <class F>
 tw_status* guard(const tw_host* h, F&& body) noexcept {
   try {
@@ -78,8 +78,9 @@ inline std::string text(const int64_t* dims, int32_t rank) {
 }
 inline std::string text(const tw_shape& s) { return text(s.dims, s.rank); }
 
-/* ---- Element types: how a kernel spec spells a C++ type. A plugin may add its own (half, complex): specialise dtype. ---- */
-struct Any; /* In<Any>, Many<Any>, Out<Any>: whatever comes; see v->dtype */
+/* ---- Element types: the name of a C++ type in kernel specs. A plugin may add its own (half,
+ * complex): specialise dtype. ---- */
+struct Any; /* In<Any>, Many<Any>, Out<Any> accept every type; see v->dtype */
 template <class T>
 inline constexpr const char* dtype = nullptr;
 template <>
@@ -109,7 +110,7 @@ inline constexpr const char* dtype<bool> = "bool";
 template <>
 inline constexpr const char* dtype<tw_string> = "string";
 
-/* By number, as kernel specs spell them. */
+/* Names by type number, as in kernel specs. */
 inline constexpr std::string_view dtype_names[] = {"none",
                                                    "float",
                                                    "double",
@@ -163,8 +164,9 @@ struct Cursor {
 };
 inline void list(std::string& s, const char* t) { (s += s.empty() ? "" : ", ") += t; }
 
-/* data() and [] are for host memory (kernels of devices with host memory, and arguments that the spec's `host` names). On other devices the
- * value is `offset()` bytes into what handle() is: an address of the device or an object of its driver. */
+/* data() and [] are for host memory (kernels of devices with host memory, and arguments that the
+ * spec's `host` names). On other devices the value is `offset()` bytes into handle(), an address of
+ * the device or an object of its driver. */
 template <class T>
 struct View {
   using Element = std::conditional_t<std::is_same_v<std::remove_const_t<T>, Any>, unsigned char, T>;
@@ -179,7 +181,7 @@ struct View {
   Element& operator[](uint64_t i) const { return data()[i]; }
   explicit operator bool() const { return v != nullptr; }
 };
-/* A variable that holds another type is refused; one without a value has rank -1. */
+/* Refuses a variable of another type; a variable without a value has rank -1. */
 template <class T>
 struct Var : View<T> {
   static Var take(Cursor& c) {
@@ -199,7 +201,7 @@ struct Var : View<T> {
 };
 struct Handle {
   const tw_frame* f;
-  uint32_t i; /* flat input index, as the resource API wants it */
+  uint32_t i; /* flat input index, for the resource API */
   static Handle take(Cursor& c) { return {c.f, c.f->in_at[c.a++]}; }
   static void name(std::string& in, std::string&) { list(in, "resource"); }
 };
@@ -239,7 +241,8 @@ struct Out {
   Element& operator[](uint64_t i) const { return data()[i]; }
   void allocate(const std::vector<int64_t>& d) const { check(f->host->tensor->allocate(f, o, d.data(), uint32_t(d.size()))); }
   void set(uint64_t i, std::string_view s) const { check(f->host->tensor->set_string(v()->tensor, i, s.data(), s.size())); }
-  /* Becomes the elements of flat input i from number `first` on under the dims that it has; memory is shared where that can be. */
+  /* Gives the output the elements of flat input i from number `first` on, under the output's dims;
+   * shares memory if possible. */
   void forward_part(uint32_t i, uint64_t first) const {
     if (rank() < 0) throw Error{TW_FAILED_PRECONDITION, "output " + std::to_string(o) + " has no dims yet"};
     check(f->host->tensor->forward_part(f, i, first, o, v()->dims, uint32_t(v()->rank)));
@@ -262,8 +265,8 @@ struct ManyOut {
 };
 /* ---- The plugin's own state ---- */
 template <class T>
-inline constexpr char type_mark = 0; /* its address tells types apart */
-/* What TW_CPP_PLUGIN_WITH makes; every definition's `user`. */
+inline constexpr char type_mark = 0; /* its address identifies the type */
+/* Made by TW_CPP_PLUGIN_WITH; the `user` of every definition. */
 struct Instance {
   const char* type;
 };
@@ -280,7 +283,8 @@ T& instance(void* user) {
     throw Error{TW_INTERNAL, "the plugin's instance is of another type than the kernel asks for; name the one of TW_CPP_PLUGIN_WITH"};
   return static_cast<Holder<T>*>(held)->object;
 }
-/* Of a kernel that is a function: the plugin's instance. A kernel class takes it from its Node, by self<T>(). */
+/* The plugin's instance, as a parameter of a kernel function. A kernel class gets it from its Node,
+ * by self<T>(). */
 template <class T>
 struct Self {
   T* object;
@@ -298,7 +302,7 @@ struct Frame {
   const tw_frame* f;
   static Frame take(Cursor& c) { return {c.f}; }
   static void name(std::string&, std::string&) {}
-  /* part(begin, end) over [0, n) on the host's pool. part must not throw. */
+  /* Calls part(begin, end) over [0, n) on the host's pool. part must not throw. */
   template <class F>
   void parallel(uint64_t n, uint64_t grain, F&& part) const {
     using Body = std::remove_reference_t<F>;
@@ -306,8 +310,8 @@ struct Frame {
         f, n, grain, [](void* arg, uint64_t b, uint64_t e) { (*static_cast<Body*>(arg))(b, e); },
         const_cast<void*>(static_cast<const void*>(&part)));
   }
-  /* For asynchronous kernels: ends the call, which may then not be touched; or lets it wait at the resource of flat input i, see
-   * resource.h, and operator() returns next. */
+  /* For asynchronous kernels. complete ends the call, which must not be touched afterwards. wait
+   * suspends it at the resource of flat input i, see resource.h; operator() returns next. */
   void complete() const { f->host->run->complete(f->host, f->token, nullptr); }
   void wait(uint32_t i, uint64_t condition, uint64_t memo) const { check(f->host->resource->wait(f, i, condition, memo)); }
   uint64_t waiting(uint32_t i, uint64_t condition) const { return f->host->resource->waiting(f, i, condition); }
@@ -315,13 +319,14 @@ struct Frame {
 };
 
 /* ---- Attributes ----
- * An accessor throws where the attribute is missing or of another kind; its error says which accessor to call. */
+ * An accessor throws if the attribute is missing or of another kind; its error names the accessor
+ * to call. */
 inline constexpr const char* attr_kinds[] = {"nothing", "int", "float", "bool", "string", "type", "shape", "tensor", "func"};
 inline constexpr const char* attr_accessors[] = {"at", "i", "f", "b", "s", "type", "shape", "tensor", "s"};
 struct Attrs {
   const tw_attr* attr_list;
   uint32_t attr_count;
-  std::string_view of_op = {}; /* whose they are, for errors; may be empty */
+  std::string_view of_op = {}; /* the op that has them, for errors; may be empty */
   const tw_attr* find(std::string_view name) const { return tw_find_attr(attr_list, attr_count, name.data(), name.size()); }
   const tw_attr& at(std::string_view name) const {
     const tw_attr* a = find(name);
@@ -332,7 +337,7 @@ struct Attrs {
   double f(std::string_view name) const { return one<double>(name, TW_ATTR_FLOAT); }
   bool b(std::string_view name) const { return one<uint8_t>(name, TW_ATTR_BOOL) != 0; }
   uint32_t type(std::string_view name) const { return one<uint32_t>(name, TW_ATTR_TYPE); }
-  /* Of a string, or the name of a function. */
+  /* Value of a string, or the name of a function. */
   std::string_view s(std::string_view name) const {
     const tw_attr& a = at(name);
     if (a.is_list || (a.kind != TW_ATTR_STRING && a.kind != TW_ATTR_FUNC)) refuse(a, "s");
@@ -341,7 +346,7 @@ struct Attrs {
   }
   const tw_shape& shape(std::string_view name) const { return one<tw_shape>(name, TW_ATTR_SHAPE); }
   tw_tensor* tensor(std::string_view name) const { return one<tw_tensor*>(name, TW_ATTR_TENSOR); }
-  /* Of a list, or of a single one. */
+  /* Values of a list, or of a single attribute. */
   std::vector<int64_t> ints(std::string_view name) const {
     auto& a = at(name);
     if (a.kind != TW_ATTR_INT) refuse(a, "ints");
@@ -374,7 +379,7 @@ struct Attrs {
                                  "(\"" + name + "\") does not read; call " + accessor + "(\"" + name + "\")"};
   }
 };
-/* What a kernel class's constructor gets. */
+/* Argument of a kernel class's constructor. */
 struct Node : Attrs {
   const tw_node* node;
   explicit Node(const tw_node* n) : Attrs{n->attrs, n->n_attrs, {n->op, n->op_len}}, node(n) {}
@@ -382,7 +387,8 @@ struct Node : Attrs {
   std::string_view name() const { return {node->name, node->name_len}; }
   uint32_t type_in(uint32_t i) const { return node->types[i]; }
   uint32_t type_out(uint32_t o) const { return node->types[node->n_in + o]; }
-  /* The plugin's instance, of TW_CPP_PLUGIN_WITH. Lives until shutdown; kernels of several threads share it. */
+  /* The plugin's instance, from TW_CPP_PLUGIN_WITH. Lives until shutdown; kernels on several
+   * threads share it. */
   template <class T>
   T& self() const {
     return instance<T>(node->user);
@@ -413,7 +419,7 @@ struct Shape : Attrs {
   explicit Shape(const tw_shape_call* call) : Attrs{call->attrs, call->n_attrs}, c(call) {}
   const tw_graph_api* g() const { return c->host->graph; }
   const tw_shape& in(uint32_t i) const { return c->in[i]; }
-  /* Flat index of the first entry of argument a, and how many it has. */
+  /* Flat index of the first entry of argument a, and the number of its entries. */
   uint32_t first(uint32_t a) const { return c->in_at[a]; }
   uint32_t many(uint32_t a) const { return c->in_at[a + 1] - c->in_at[a]; }
   bool known(uint32_t i) const { return c->in[i].rank >= 0; }
@@ -421,17 +427,18 @@ struct Shape : Attrs {
   int64_t dim(uint32_t i, int32_t axis) const { return c->in[i].dims[axis < 0 ? axis + c->in[i].rank : axis]; }
   uint32_t type_in(uint32_t i) const { return c->types[i]; }
   uint32_t type_out(uint32_t o) const { return c->types[c->n_in + o]; }
-  /* The value of an integer input where it is known while planning. */
+  /* The value of an integer input if it is known during planning. */
   bool value(uint32_t i, std::vector<int64_t>* out_value) const { return integers(c->value[i], out_value); }
   void out(uint32_t o, const std::vector<int64_t>& dims) const { g()->set_shape(c->b, o, dims.data(), int32_t(dims.size())); }
   void out(uint32_t o, const tw_shape& s) const { g()->set_shape(c->b, o, s.dims, s.rank); }
   void unknown(uint32_t o) const { g()->set_shape(c->b, o, nullptr, -1); }
-  /* What the resource handle at input i leads to; dtype 0, rank -1 where unknown. */
+  /* Description of the variable behind the resource handle at input i; dtype 0, rank -1 if
+   * unknown. */
   void handle(uint32_t i, uint32_t* out_dtype, tw_shape* out_shape) const { g()->handle(c->b, i, out_dtype, out_shape); }
   void set_handle(uint32_t o, uint32_t type, const tw_shape& s) const { g()->set_handle(c->b, o, type, s.dims, s.rank); }
   /* '+' '-' '*' '/' of sizes that may be unknown; '=' merges or fails. */
   int64_t calc(char op, int64_t x, int64_t y) const { return g()->dim(c->b, uint32_t(op), x, y); }
-  /* Fails unless input i may have that rank. */
+  /* Fails if input i is known to have another rank. */
   void want_rank(uint32_t i, int32_t rank, const char* what) const {
     if (known(i) && c->in[i].rank != rank)
       throw Error{TW_INVALID_ARGUMENT, std::string(what) + " must have rank " + text(rank) + " but is " + text(c->in[i])};
@@ -439,7 +446,7 @@ struct Shape : Attrs {
 };
 
 /* ---- Gradients ---- */
-/* An attribute to give to Grad::op. Lists and names are borrowed until the call. */
+/* An attribute for Grad::op. Lists and names are borrowed until the call. */
 struct Attr {
   std::string_view name;
   uint32_t kind;
@@ -479,7 +486,7 @@ struct Grad : Attrs {
   using Attrs::ints;
   using Attrs::shape;
   uint32_t inputs() const { return c->n_in; }
-  /* The value of an integer input where it is known while building. */
+  /* The value of an integer input if it is known during building. */
   bool value(uint32_t i, std::vector<int64_t>* out_value) const { return integers(c->value[i], out_value); }
   const tw_shape& shape_in(uint32_t i) const { return c->shapes[i]; }
   const tw_shape& shape_out(uint32_t o) const { return c->shapes[c->n_in + o]; }
@@ -524,7 +531,7 @@ struct Call<void (*)(P...)> {
       std::apply(k, args);
     });
   }
-  /* "Op @CPU" becomes "Op(float -> float) @CPU"; a spec that already has its types stays as it is. */
+  /* "Op @CPU" becomes "Op(float -> float) @CPU"; a spec that already has types is unchanged. */
   static std::string spec(std::string_view s) {
     auto cut = s.find(' ');
     if (s.substr(0, cut).find('(') != s.npos) return std::string(s);
@@ -538,7 +545,7 @@ struct Call<void (C::*)(P...) const> : Call<void (*)(P...)> {
   static_assert((!is_self<P> && ...), "a kernel class takes the instance in its constructor: n.self<T>()");
 };
 
-/* A kernel class may ask for scratch: `uint64_t scratch(const Node&) const`. */
+/* A kernel class may define its scratch: `uint64_t scratch(const Node&) const`. */
 template <class K, class = void>
 struct Scratch {
   static constexpr tw_status* (*prepare)(const tw_node*, void*, uint64_t*) = nullptr;
@@ -631,8 +638,9 @@ struct Plugin {
   TW_PLUGIN(ID, VERSION, tw_init)                                        \
   static void tw_register(tw::Plugin& p)
 
-/* A plugin with state of its own, one INSTANCE per runtime: made before the body runs, which gets it as `self`; destroyed at shutdown, or
- * at once if the body throws. Kernels get it as a parameter Self<INSTANCE>, classes from their Node by self<INSTANCE>(). */
+/* A plugin with state of its own, one INSTANCE per runtime. It is made before the body runs, which
+ * gets it as `self`, and destroyed at shutdown, or at once if the body throws. Kernel functions get
+ * it as a parameter Self<INSTANCE>, classes from their Node by self<INSTANCE>(). */
 #define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                                                         \
   static void tw_register(tw::Plugin& p, INSTANCE& self);                                                          \
   static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) {                                         \

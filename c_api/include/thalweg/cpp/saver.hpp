@@ -18,7 +18,7 @@ namespace tw {
 /* Saves and restores variables; see saver.h. The graph must outlive it. */
 class Saver : public Owned<tw_saver, tw_saver_destroy> {
  public:
-  /* Pairs of a variable and what it is called in files, or of beginnings of names that end in `*`. */
+  /* Pairs of a variable and its name in files, or of name prefixes that end in `*`. */
   using Names = std::vector<std::pair<std::string, std::string>>;
   struct Restored {
     uint32_t outcome; /* TW_RESTORE_... */
@@ -46,7 +46,8 @@ class Saver : public Owned<tw_saver, tw_saver_destroy> {
   }
   void save(Session& session, const std::string& prefix) { raise(tw_saver_save(c(), session.c(), prefix.c_str())); }
   void restore(Session& session, const std::string& prefix) { raise(tw_saver_restore(c(), session.c(), prefix.c_str())); }
-  /* With TW_SAVER_BY_TASK: the tasks that save their own, and restoring one of them. */
+  /* With TW_SAVER_BY_TASK: the tasks that save their own variables, and the restore of one of
+   * them. */
   std::vector<std::string> tasks() const {
     std::vector<std::string> all;
     for (uint32_t k = 0; k < tw_saver_task_count(c()); ++k) all.emplace_back(tw_saver_task(c(), k));
@@ -89,13 +90,14 @@ class Checkpointer : public Owned<tw_checkpointer, tw_checkpointer_destroy> {
   }
   void save(int64_t step, const double* metric = nullptr) { raise(tw_checkpointer_save(c(), step, metric)); }
   void wait() { raise(tw_checkpointer_wait(c())); }
-  /* The step of what was restored; throws TW_NOT_FOUND for a folder without checkpoints. */
+  /* Restores and returns the step of the checkpoint; throws TW_NOT_FOUND for a folder without
+   * checkpoints. */
   int64_t restore(uint32_t which = TW_CHECKPOINT_LATEST) {
     int64_t step = 0;
     raise(tw_checkpointer_restore(c(), which, &step, nullptr));
     return step;
   }
-  /* The same, or `none` for such a folder. */
+  /* The same, but returns `none` for a folder without checkpoints. */
   int64_t restore_or(int64_t none) {
     try {
       return restore();

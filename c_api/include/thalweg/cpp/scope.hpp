@@ -1,5 +1,6 @@
-/* tw::Scope: adding operations, gradients and optimizers, conditions and loops (scope.h, and what works through scopes), and the records of
- * options that it takes. Threads: one scope belongs to one thread at a time. Since 0.1. */
+/* tw::Scope adds operations, gradients and optimizers, conditions and loops (scope.h and the
+ * headers that work through scopes); its option records are here, too. Threads: one scope belongs
+ * to one thread at a time. Since 0.1. */
 #ifndef THALWEG_CPP_SCOPE_HPP
 #define THALWEG_CPP_SCOPE_HPP
 #include <cstdint>
@@ -44,7 +45,7 @@ struct LstmState {
 using GruCell = Record<tw_gru_cell, tw_gru_cell_init>;
 using SampledLoss = Record<tw_sampled_loss, tw_sampled_loss_init>;
 using SyncOptions = Record<tw_sync_options, tw_sync_options_init>;
-/* A table in shards (sharded.h), which must live while it is used. */
+/* A sharded table (sharded.h). `all` must outlive it. */
 struct Sharded : tw_sharded {
   explicit Sharded(const std::vector<tw_output>& all, uint32_t by = TW_SHARDED_MOD)
       : tw_sharded{sizeof(tw_sharded), 0, all.data(), uint32_t(all.size()), by} {}
@@ -77,7 +78,7 @@ using Values = std::vector<tw_output>;
 class Scope {
  public:
   explicit Scope(const Graph& graph, const char* prefix = nullptr) : s_(tw_scope_create(graph.c(), prefix)) {}
-  /* One that somebody else finishes: that of a block (flow.h). */
+  /* A scope that somebody else finishes: that of a block (flow.h). */
   explicit Scope(tw_scope* lent) : s_(lent), finished_(true) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -87,18 +88,19 @@ class Scope {
     raise(tw_scope_finish(std::exchange(s_, nullptr)));
   }
   tw_scope* c() const { return s_; }
-  /* Where what comes next is made: s.at(TW_PLACE).op(...). */
+  /* Sets the place of the operations that are added next: s.at(TW_PLACE).op(...). */
   Scope& at(const char* place) {
     tw_scope_set_place(s_, place);
     return *this;
   }
-  /* What comes next and names no device runs there: s.on("/job:ps/task:0").variable(...). */
+  /* Sets the device of the operations that are added next and name none:
+   * s.on("/job:ps/task:0").variable(...). */
   Scope& on(const char* device) {
     tw_scope_set_device(s_, device);
     return *this;
   }
 
-  /* State that comes next and names no container is in this one: s.in("shared").variable(...). */
+  /* Sets the container of state that is added next and names none: s.in("shared").variable(...). */
   Scope& in(const std::string& container) {
     tw_scope_set_container(s_, container.c_str());
     return *this;
@@ -143,7 +145,8 @@ class Scope {
   }
   const tw_operation* initializer(const char* name = nullptr) { return tw_variable_initializer(s_, name); }
 
-  /* ---- Training (train.h, clip.h, schedule.h, average.h); `gradients` are as many as `variables` ---- */
+  /* ---- Training (train.h, clip.h, schedule.h, average.h); one entry of `gradients` for each of
+   * `variables` ---- */
 
   template <class Rule>
   const tw_operation* train(const Rule& rule, const std::vector<tw_output>& variables, const std::vector<tw_gradient>& gradients) {
@@ -152,8 +155,8 @@ class Scope {
   const tw_operation* accumulate(std::vector<tw_gradient>& gradients, uint32_t sub_batches, const char* name = nullptr) {
     return tw_accumulate_gradients(s_, name, gradients.data(), uint32_t(gradients.size()), sub_batches);
   }
-  /* Synchronous training (sync.h): replaces gradients by their means over the replicas; apply(gradients) makes the optimizer's operation.
-   */
+  /* Synchronous training (sync.h): replaces gradients by their means over the replicas;
+   * apply(gradients) makes the optimizer's operation. */
   template <class F>
   tw_sync_ops sync(const SyncOptions& options, const std::vector<tw_output>& variables, std::vector<tw_gradient> gradients, F&& apply) {
     tw_sync_ops ops = {};
@@ -204,7 +207,8 @@ class Scope {
   tw_output warm_up(tw_output step, tw_output value, double steps, double start = 0) {
     return tw_schedule_warm_up(s_, step, value, steps, start);
   }
-  /* The operation that updates the averages once `after` is done; their variables into *averages. */
+  /* Returns the operation that updates the averages after `after` has run; writes their variables
+   * to *averages. */
   const tw_operation* moving_averages(const std::vector<tw_output>& variables, const tw_operation* after, std::vector<tw_output>* averages,
                                       double decay = 0.999, tw_output updates = 0) {
     tw_moving_averages options;
@@ -218,7 +222,8 @@ class Scope {
     return tw_moving_averages_swap(s_, variables.data(), averages.data(), same(variables, averages));
   }
 
-  /* ---- Conditions and loops (flow.h). What runs is written by functions of the block's scope, which answer its results:
+  /* ---- Conditions and loops (flow.h). Functions of the block's scope write the blocks and return
+   * their results:
    *   auto y = s.cond(positive, [&](tw::Scope& in) { return tw::Values{in.op("Mul", {x, x})}; },
    *                   [&](tw::Scope& in) { return tw::Values{in.op("Neg", {x})}; }); ---- */
 
@@ -239,7 +244,8 @@ class Scope {
     tw_switch_case(s_, name, index, taken.data(), uint32_t(taken.size()), results.data(), uint32_t(results.size()));
     return results;
   }
-  /* cond and body: given the loop variables, too. shapes: a shape invariant for each, as dims; none: their own shapes. */
+  /* cond and body also get the loop variables. shapes: a shape invariant for each variable, as
+   * dims; none: their own shapes. */
   template <class Cond, class Body>
   Values while_loop(Cond&& cond, Body&& body, const Values& first, const std::vector<std::vector<int64_t>>& shapes = {},
                     const While& options = {}) {
@@ -253,7 +259,8 @@ class Scope {
     tw_while_loop(s_, goes_on.take(), next.take(), first.data(), uint32_t(first.size()), &options, last.data());
     return last;
   }
-  /* The results, computed by a call of a new function: of the part of the graph that they need and args do not (tw_graph_outline). */
+  /* Returns the results from a call of a new function, made of the part of the graph that the
+   * results need and args do not (tw_graph_outline). */
   Values outline(const char* name, const Values& args, const Values& results) {
     const tw_function_spec what{sizeof what, 0, name, args.data(), results.data(), nullptr, uint32_t(args.size()), uint32_t(results.size()),
                                 0,           1};
@@ -263,12 +270,13 @@ class Scope {
     for (uint32_t i = 0; call && i < results.size(); ++i) made[i] = tw_operation_output(call, i);
     return made;
   }
-  /* What f(scope, slices) gives for each slice of elems along their first axis, along a new one. */
+  /* Returns the results of f(scope, slices) for each slice of elems along their first axis, stacked
+   * along a new one. */
   template <class F>
   Values map(F&& f, const Values& elems) {
     return each([&](Scope& in, const Values&, const Values& slices) { return std::pair(Values{}, f(in, slices)); }, elems, {}).second;
   }
-  /* What f(scope, states, slices) gives in the end, and goes on from with the next slice. */
+  /* Returns the last states. f(scope, states, slices) returns the next states. */
   template <class F>
   Values foldl(F&& f, const Values& elems, const Values& initial) {
     return each([&](Scope& in, const Values& states, const Values& slices) { return std::pair(Values(f(in, states, slices)), Values{}); },
@@ -281,7 +289,7 @@ class Scope {
                 elems, initial, true)
         .first;
   }
-  /* What foldl has after each slice, along a new first axis. */
+  /* Returns the states of foldl after each slice, stacked along a new first axis. */
   template <class F>
   Values scan(F&& f, const Values& elems, const Values& initial, bool reverse = false) {
     const auto step = [&](Scope& in, const Values& states, const Values& slices) {
@@ -290,7 +298,8 @@ class Scope {
     };
     return each(step, elems, initial, reverse).second;
   }
-  /* f(scope, states, slices) gives the next states and what is kept of each slice; answers the last states and all of that. */
+  /* f(scope, states, slices) returns the next states and the results of a slice. Returns the last
+   * states and the stacked results. */
   template <class F>
   std::pair<Values, Values> each(F&& f, const Values& elems, const Values& initial, bool reverse = false) {
     Values slices(elems.size()), states(initial.size());
@@ -322,7 +331,7 @@ class Scope {
     return after;
   }
   tw_output step(const GruCell& cell, tw_output x, tw_output before = 0) { return tw_gru_step(s_, &cell, x, before); }
-  /* An output for each input; *state: the first state, and then the last one. */
+  /* Returns an output for each input; *state: in: the first state, out: the last one. */
   std::vector<tw_output> unroll(const LstmCell& cell, const std::vector<tw_output>& inputs, LstmState* state, tw_output lengths = 0) {
     std::vector<tw_output> outputs(inputs.size());
     const LstmState first = *state;
@@ -334,7 +343,7 @@ class Scope {
     tw_gru_unroll(s_, &cell, inputs.data(), uint32_t(inputs.size()), lengths, *state, outputs.data(), state);
     return outputs;
   }
-  /* The outputs [steps, batch, cell]. */
+  /* Returns the outputs [steps, batch, cell]. */
   tw_output loop(const LstmCell& cell, tw_output inputs, LstmState* state, tw_output lengths = 0) {
     tw_output outputs = 0;
     const LstmState first = *state;
@@ -367,7 +376,7 @@ class Scope {
     explicit Block(tw_scope* around) { own(tw_block_begin(around)); }
     explicit Block(tw_block* begun) { own(begun); }
     tw_block* take() { return disown(); }
-    /* What `write`, a function of the block's scope, answers. */
+    /* Gives the block the results of `write`, a function of the block's scope. */
     template <class Write>
     Values give(Write&& write) {
       Scope in(tw_block_scope(c()));
@@ -383,7 +392,7 @@ class Scope {
   };
 
   void fail(const char* text) { tw_scope_fail(s_, tw_status_create(TW_INVALID_ARGUMENT, text)); }
-  /* The length of two lists. */
+  /* Returns the common length of two lists. */
   template <class T>
   uint32_t same(const std::vector<tw_output>& variables, const std::vector<T>& others) {
     if (variables.size() != others.size()) fail("there must be one gradient or average for each variable");

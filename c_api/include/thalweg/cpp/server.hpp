@@ -1,5 +1,5 @@
-/* tw::Server, tw::cluster_status, tw::cluster_reset and tw::Spread: tasks of a cluster, and places on them (server.h, spread.h). Threads:
- * as the C objects. Since 0.1. */
+/* tw::Server, tw::cluster_status, tw::cluster_reset and tw::Spread: tasks of a cluster, and
+ * placement of variables on them (server.h, spread.h). Threads: as the C objects. Since 0.1. */
 #ifndef THALWEG_CPP_SERVER_HPP
 #define THALWEG_CPP_SERVER_HPP
 #include <cstdint>
@@ -33,14 +33,16 @@ class Server : public Owned<tw_server, tw_server_destroy> {
   void join(int64_t timeout_ns = 0) { raise(tw_server_join(c(), timeout_ns)); }
 };
 
-/* JSON of what the tasks of a cluster say of themselves (server.h). options: of a session, `target` among them. */
+/* Returns the status of the tasks of a cluster as JSON (server.h). options: of a session, `target`
+ * among them. */
 inline std::string cluster_status(const Runtime& runtime, const std::vector<const char*>& options, int64_t timeout_ns = 0) {
   tw_buffer* json = nullptr;
   raise(tw_cluster_status(runtime.c(), options.data(), uint32_t(options.size()), timeout_ns, &json));
   return take_text(json);
 }
 
-/* Empties a container of state on every task of a cluster; "": `localhost`. Answers how many things it held. options: as above. */
+/* Empties a container of state on every task of a cluster; "" means `localhost`. Returns how many
+ * resources it held. options: as above. */
 inline uint64_t cluster_reset(const Runtime& runtime, const std::vector<const char*>& options, const std::string& container = "",
                               int64_t timeout_ns = 0) {
   uint64_t count = 0;
@@ -48,7 +50,7 @@ inline uint64_t cluster_reset(const Runtime& runtime, const std::vector<const ch
   return count;
 }
 
-/* Places for variables on the tasks of a job; see spread.h. */
+/* Chooses tasks of a job for variables; see spread.h. */
 class Spread : public Owned<tw_spread, tw_spread_destroy> {
  public:
   Spread(const std::string& job, uint32_t tasks, uint32_t how = TW_SPREAD_IN_TURN) {

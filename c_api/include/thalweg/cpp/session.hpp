@@ -15,7 +15,7 @@
 
 namespace tw {
 
-/* What a run did: give `c()` to it in tw_run_options.stats. */
+/* Statistics of a run: pass `c()` in tw_run_options.stats. */
 class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
  public:
   StepStats() {
@@ -24,7 +24,7 @@ class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
     own(made);
   }
   const tw_step_total& total() const { return *tw_step_stats_total(c()); }
-  /* Their texts live until the next run with the object. */
+  /* Texts live until the next run with the object. */
   std::vector<tw_step_node> nodes() const { return all<tw_step_node>(tw_step_stats_node_count(c()), tw_step_stats_node); }
   std::vector<tw_step_op> ops() const { return all<tw_step_op>(tw_step_stats_op_count(c()), tw_step_stats_op); }
   std::vector<tw_step_wait> waits() const { return all<tw_step_wait>(tw_step_stats_wait_count(c()), tw_step_stats_wait); }
@@ -54,7 +54,7 @@ using Feeds = std::vector<std::pair<tw_output, Tensor>>;
 
 namespace detail {
 
-/* Over lists that must outlive it. */
+/* A signature over lists that must outlive it. */
 inline tw_signature signature(const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
                               const std::vector<const tw_operation*>& targets) {
   tw_signature what = {};
@@ -68,7 +68,7 @@ inline tw_signature signature(const std::vector<tw_output>& feeds, const std::ve
   return what;
 }
 
-/* Feeds as C takes them: the values that they replace, and borrowed tensors. */
+/* Feeds in the form of the C API: the values that they replace, and borrowed tensors. */
 struct Fed {
   explicit Fed(const Feeds& feeds) {
     for (const auto& [output, tensor] : feeds) {
@@ -88,8 +88,8 @@ inline std::vector<Tensor> adopt_all(const std::vector<tw_tensor*>& fetched) {
 
 }  // namespace detail
 
-/* What a session lets the operations of imported graphs do, and what its steps may take: the options of these names (session.h). What is
- * left as it is has the option's default. */
+/* Restrictions for the operations of imported graphs, and limits for steps: the options of these
+ * names (session.h). An unset field means the option's default. */
 struct Limits {
   std::vector<std::string> allow_ops, deny_ops;
   std::string allow_files;
@@ -125,7 +125,7 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     return detail::adopt_all(out);
   }
   void close() { raise(tw_session_close(c())); }
-  /* Empties a container of state; "": the session's own. Answers how many things it held. */
+  /* Empties a container of state; "" means the session's own. Returns how many resources it held. */
   uint64_t reset(const std::string& container = "") {
     uint64_t count = 0;
     raise(tw_session_reset(c(), container.c_str(), &count));
@@ -146,8 +146,8 @@ class Session : public Owned<tw_session, tw_session_destroy> {
   }
 };
 
-/* A prepared run, the way to run a step many times: `Callable step(session, {x, y}, {loss}, {train}); step({one, two})`. The session must
- * live while it is run. */
+/* A prepared run, for a step that runs many times: `Callable step(session, {x, y}, {loss},
+ * {train}); step({one, two})`. The session must live while it runs. */
 class Callable : public Owned<tw_callable, tw_callable_destroy> {
  public:
   Callable(const Session& session, const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
@@ -158,7 +158,7 @@ class Callable : public Owned<tw_callable, tw_callable_destroy> {
     raise(tw_callable_create(session.c(), &what, &made));
     own(made);
   }
-  /* feeds: a tensor for each value that is fed, in their order. */
+  /* feeds: a tensor for each value that is fed, in the same order. */
   std::vector<Tensor> operator()(const std::vector<Tensor>& feeds, const tw_run_options* options = nullptr) const {
     if (feeds.size() != n_feeds_) {
       throw StatusError(TW_INVALID_ARGUMENT,

@@ -71,20 +71,21 @@ class Tensor {
   uint32_t dtype() const { return tw_tensor_dtype(t_); }
   std::vector<int64_t> dims() const { return {tw_tensor_dims(t_), tw_tensor_dims(t_) + tw_tensor_rank(t_)}; }
   uint64_t count() const { return tw_tensor_count(t_); }
-  /* The device in whose memory it is; "": host memory. */
+  /* The device whose memory holds the tensor; "": host memory. */
   std::string device() const { return tw_tensor_device(t_) ? tw_tensor_device(t_) : ""; }
   Tensor to_host() const {
     tw_tensor* made = nullptr;
     raise(tw_tensor_to_host(t_, &made));
     return adopt(made);
   }
-  /* runtime: whose device; NULL is the default one. */
+  /* runtime: the owner of the device; NULL is the default one. */
   Tensor to_device(const std::string& device, tw_runtime* runtime = nullptr) const {
     tw_tensor* made = nullptr;
     raise(tw_tensor_to_device(t_, runtime, device.c_str(), &made));
     return adopt(made);
   }
-  /* Its elements. Throws if T is not its type, or it is in the memory of a device. */
+  /* Returns the elements. Throws if T is not their type, or the tensor is in the memory of a
+   * device. */
   template <class T>
   const T* data() const {
     if (!device().empty()) throw StatusError(TW_FAILED_PRECONDITION, "the tensor is on " + device() + "; take to_host() first");

@@ -1,10 +1,10 @@
-/* C++17 sugar over the set "variant" (thalweg/plugin/variant.h): objects of a class of the plugin's behind elements of type variant. Header
- * only; nothing here crosses the boundary.
+/* C++17 sugar over the set "variant" (thalweg/plugin/variant.h): objects of a class of the plugin
+ * in elements of type variant. Header only; nothing here crosses the boundary.
  *
  *   struct Pair {
  *     float a, b;
  *     static constexpr std::string_view variant_name = "org.example.pair";
- *     uint64_t bytes() const { return sizeof *this; }               // that go with it, for the session's memory_limit
+ *     uint64_t bytes() const { return sizeof *this; }               // of the object, for the session's memory_limit
  *     Pair plus(const tw_frame*, const Pair& o) const { ... }       // optional: sums, for gradients
  *     Pair zeros(const tw_frame*) const { ... }                     // optional
  *   };
@@ -70,20 +70,21 @@ inline constexpr tw_variant_type variant_type = {
     T::variant_name.size(),    [](const tw_host*, void* object) { delete static_cast<T*>(object); },
     VariantSum<T>::add,        VariantZeros<T>::zeros};
 
-/* The object behind element i of a view. */
+/* Returns the object of element i of a view. */
 template <class T>
 const T& get(const tw_frame* f, const tw_view* v, uint64_t i = 0) {
   const void* object = nullptr;
   check(variants(f->host).get(f->host, v, i, &variant_type<T>, &object));
   return *static_cast<const T*>(object);
 }
-/* That of element i of flat input `in`, to change: the input's own where nobody else can see it any more, else a copy. */
+/* Returns the object of element i of flat input `in`, for changes: the input's own object if nobody
+ * else can see it any more, else a copy. */
 template <class T>
 std::unique_ptr<T> own_or_copy(const tw_frame* f, uint32_t in, uint64_t i = 0) {
   if (void* object = variants(f->host).own(f, in, i, &variant_type<T>)) return std::unique_ptr<T>(static_cast<T*>(object));
   return std::make_unique<T>(get<T>(f, f->in[in], i));
 }
-/* Element i of an output, or of a tensor of one's own, refers to the object from now on. */
+/* Makes element i of an output, or of a tensor of the caller's own, refer to the object. */
 template <class T>
 void put(const tw_frame* f, const tw_view* to, uint64_t i, std::unique_ptr<T> object) {
   check(variants(f->host).make(f, to, i, &variant_type<T>, object.get(), object->bytes()));
