@@ -5,7 +5,7 @@
 
 namespace thalweg {
 
-// What a cluster is fed travels from host memory, and what it fetches arrives there.
+// A session of a cluster takes its feeds from host memory and leaves its fetches there.
 static Status CheckOnHost(const CallableSpec& spec, const Tensor* feeds) {
   for (const auto* devices : {&spec.feed_devices, &spec.fetch_devices}) {
     for (const Device* d : *devices) {
@@ -29,7 +29,8 @@ Status AnySession::Run(const CallableSpec& spec, const Tensor* feeds, const RunO
 void AnySession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const {
   if (local) return local->Start(spec, feeds, options, fetches, std::move(done));
   if (Status s = CheckOnHost(spec, feeds); !s.ok()) return done(std::move(s));
-  // The program's callback may block, and end the session: not on a thread of the transport's. Nor stays a share of the session there.
+  // The callback of the program may block and may end the session, so it must not run on a thread
+  // of the transport, which must not keep a reference to the session either.
   ThreadPool& pool = cluster->graph().runtime().pool();
   cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) mutable {
     pool.Blocking([done = std::move(done), s = std::move(s)] { done(s); });

@@ -1,4 +1,4 @@
-// A session of this process or of a cluster behind one face, for the shims.
+// One interface to a session of this process or of a cluster, for the shims.
 // Threads: as the session's.
 #pragma once
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace thalweg {
 
-// One of the two is there.
+// Exactly one of `local` and `cluster` is set.
 struct AnySession {
   std::shared_ptr<Session> local;
   std::shared_ptr<distributed::ClusterSession> cluster;
@@ -27,7 +27,7 @@ struct AnySession {
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) const;
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const;
   StatusOr<std::unique_ptr<PartialRun>> StartInParts(const CallableSpec& whole) const;
-  // Only a session of one process has it. UNIMPLEMENTED, naming what.
+  // Returns UNIMPLEMENTED, naming `what`, unless the session is local.
   Status NeedLocal(std::string_view what) const;
 };
 

@@ -13,7 +13,7 @@ struct tw_checkpoint {
   std::vector<const thalweg::CheckpointEntry*> entries;
 };
 
-// Paths of the machine need no runtime, and none is made for them.
+// Plain paths need no runtime, so none is created for them.
 static thalweg::StatusOr<std::shared_ptr<thalweg::FileSystem>> FilesFor(tw_runtime* runtime, std::string_view path) {
   if (thalweg::SchemeOf(path).empty()) return std::shared_ptr<thalweg::FileSystem>(std::shared_ptr<void>(), &thalweg::LocalFiles());
   ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> r, thalweg::RuntimeOf(runtime));
@@ -45,7 +45,7 @@ tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, prefix));
     if (const std::string path = prefix; path.find('/') != path.npos) RETURN_IF_ERROR(files->MakeFolder(thalweg::FolderOf(path)));
-    const int32_t data_files = shards <= INT32_MAX ? int32_t(shards) : 0;  // which the writer refuses
+    const int32_t data_files = shards <= INT32_MAX ? int32_t(shards) : 0;  // 0 makes the writer fail
     ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix, *files, data_files));
     for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(writer->Add(names[i], tensors[i]->view));
     return writer->Commit();

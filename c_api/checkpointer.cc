@@ -19,7 +19,7 @@ using thalweg::Tensor;
 struct tw_checkpointer {
   tw_saver* saver;
   tw_session* session;
-  std::shared_ptr<thalweg::Graph> graph;  // of the saver; keeps the runtime, which the thread that writes logs to
+  std::shared_ptr<thalweg::Graph> graph;  // of the saver; keeps alive the runtime whose log the writer thread uses
   bool smaller_is_better;
   std::unique_ptr<Checkpointer> checkpointer;
 };
@@ -43,7 +43,7 @@ StatusOr<thalweg::CheckpointerOptions> ToOptions(const tw_checkpointer_options& 
   return options;
 }
 
-// The caller's record over the defaults.
+// Copies the caller's record over the defaults.
 StatusOr<tw_checkpointer_options> ReadOptions(const tw_checkpointer_options* given) {
   tw_checkpointer_options options;
   tw_checkpointer_options_init(&options);
@@ -63,7 +63,7 @@ StatusOr<NamedTensors> ReadValues(const tw_checkpointer& c) {
   return named;
 }
 
-// Where each task saves its own, the values stay where they are.
+// For savers with TW_SAVER_BY_TASK: the values stay on their tasks.
 StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix) {
   RETURN_IF_ERROR(FromC(tw_saver_save(c.saver, c.session, prefix.c_str())));
   ASSIGN_OR_RETURN(const auto reader, thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()));
@@ -74,18 +74,21 @@ StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix
 
 std::optional<double> ToMetric(const double* metric) { return metric ? std::optional<double>(*metric) : std::nullopt; }
 
-// whole: false for a checkpoint that is damaged or not there, rather than one that does not fit or cannot be read now.
+// *whole: false if the checkpoint is damaged or missing; true if it does not fit or cannot be read
+// now.
 Status TryRestore(const tw_checkpointer& c, const std::string& prefix, bool* whole) {
   Status s = thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()).status();
   *whole = !thalweg::IsNoWholeCheckpoint(s);
   if (!s.ok()) return s;
   s = FromC(tw_saver_restore(c.saver, c.session, prefix.c_str()));
   *whole = !absl::IsDataLoss(s);
-  // NOT_FOUND says that there is no checkpoint, not that one has no tensor for a variable.
+  // NOT_FOUND is reserved for a missing checkpoint, so a missing tensor of a variable gets another
+  // code.
   return absl::IsNotFound(s) ? thalweg::FailedPrecondition(thalweg::Message(s)) : s;
 }
 
-// The first of `candidates` that is whole; what was passed over goes to `skipped` and to the log.
+// Restores the first complete checkpoint of `candidates`; reports the skipped ones to `skipped` and
+// to the log.
 StatusOr<std::string> RestoreFirst(const tw_checkpointer& c, const std::vector<std::string>& candidates,
                                    std::vector<std::string>* skipped) {
   const auto log = [&](const std::string& line) { c.graph->runtime().Log(TW_LOG_WARNING, line); };

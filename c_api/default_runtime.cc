@@ -1,4 +1,5 @@
-// The process's default runtime: the one piece of process-wide state of the library, so that simple programs need no runtime at all.
+// The process's default runtime, for programs that create no runtime. It is the only process-wide
+// state of the library.
 #include <cstdlib>
 #include <mutex>
 
@@ -22,7 +23,7 @@ DefaultRuntime& TheDefault() {
 
 StatusOr<RuntimeOptions> OptionsFromEnvironment() {
   RuntimeOptions options;
-  // None in a process with more rights than who started it.
+  // NULL in a process with more rights than its starter.
   const char* text = secure_getenv("THALWEG_OPTIONS");
   std::string_view rest = text ? text : "";
   while (!rest.empty()) {

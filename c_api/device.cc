@@ -11,7 +11,7 @@ struct tw_devices {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the devices
   std::vector<thalweg::Device*> devices;
   std::vector<std::string> capabilities;
-  std::set<std::shared_ptr<const void>> plugins;  // held, so that they are not unloaded
+  std::set<std::shared_ptr<const void>> plugins;  // keeps them loaded
 };
 
 static const thalweg::Device* At(const tw_devices* devices, uint32_t i) {

@@ -24,12 +24,13 @@ using thalweg::StatusOr;
 using thalweg::Tensor;
 
 // ---- The structures of the DLPack specification, version 1.0 ----
-// Under its names: sanitizers that check calls through pointers go by them.
+// The names are those of the specification, because sanitizers that check calls through pointers
+// compare type names.
 
 struct DLDevice {
   int32_t type, id;
 };
-constexpr int32_t kDlCpu = 1, kDlPinned = 3, kDlOtherPinned = 11;  // pinned host memory, of two vendors, is host memory
+constexpr int32_t kDlCpu = 1, kDlPinned = 3, kDlOtherPinned = 11;  // pinned host memory, of two vendors, counts as host memory
 
 struct DLDataType {
   uint8_t code, bits;
@@ -75,9 +76,10 @@ constexpr TypePair kTypes[] = {{TW_FLOAT, {kDlFloat, 32, 1}},       {TW_DOUBLE, 
                                {TW_COMPLEX64, {kDlComplex, 64, 1}}, {TW_COMPLEX128, {kDlComplex, 128, 1}},
                                {TW_BOOL, {kDlBool, 8, 1}}};
 
-// ---- Out ----
+// ---- Export ----
 
-// What an exported structure holds on to. Managed is the first member, so that the deleter finds the whole.
+// An exported structure with the objects that it keeps alive. Managed is the first member, so that
+// the deleter finds the whole.
 template <class Managed>
 struct Exported {
   Managed managed{};
@@ -85,7 +87,7 @@ struct Exported {
   std::vector<int64_t> shape, strides;
 };
 
-// Where the tensor's elements are, as DLPack has it.
+// Fills the DLPack description of the place of the tensor's elements.
 Status Place(const tw_tensor& tensor, DLTensor* to) {
   const tw_view& view = tensor.view;
   const Device* device = thalweg::HoldingDevice(tensor);
@@ -128,7 +130,7 @@ Status Export(tw_tensor* tensor, Exported<Managed>** out) {
   return Status();
 }
 
-// ---- In ----
+// ---- Import ----
 
 template <class Managed>
 struct Taken {
@@ -147,7 +149,7 @@ bool IsDense(const DLTensor& t) {
   return true;
 }
 
-// Element by element, the last axis fastest.
+// Copies element by element, the last axis fastest.
 void CopyStrided(const DLTensor& t, const char* from, uint32_t size, char* to, int32_t axis = 0) {
   if (axis == t.ndim) {
     std::memcpy(to, from, size);
@@ -162,7 +164,7 @@ void CopyStrided(const DLTensor& t, const char* from, uint32_t size, char* to, i
 
 bool OnHost(const DLTensor& t) { return t.device.type == kDlCpu || t.device.type == kDlPinned || t.device.type == kDlOtherPinned; }
 
-// The device whose memory it is in.
+// Finds the device of the tensor's memory.
 StatusOr<Device*> FindDevice(const DLTensor& t, const thalweg::Runtime& runtime) {
   std::string there_are;
   for (Device* d : runtime.devices()) {
@@ -177,7 +179,7 @@ StatusOr<Device*> FindDevice(const DLTensor& t, const thalweg::Runtime& runtime)
                            "; load the plugin that provides it, or copy the tensor to host memory");
 }
 
-// Who asks, and for what; see tw_tensor_from_dlpack_on. Without a runtime: for host memory.
+// The target of an import, see tw_tensor_from_dlpack_on. Without a runtime: host memory.
 struct Wanted {
   const thalweg::Runtime* runtime = nullptr;
   void* queue = nullptr;
@@ -198,7 +200,7 @@ StatusOr<uint32_t> CheckImport(const DLTensor& t) {
   return type->dtype;
 }
 
-// The rest of the story of a tensor that is shared: the memory from `data` on is what is taken.
+// Ends the import of a tensor that shares memory: wraps the memory from `data` on.
 template <class Managed>
 Status Wrap(Taken<Managed>* taken, void* data, uint64_t offset, uint64_t bytes, uint32_t dtype, Device* device, tw_tensor** out) {
   const DLTensor& t = taken->managed->tensor;
@@ -219,7 +221,8 @@ Status Wrap(Taken<Managed>* taken, void* data, uint64_t offset, uint64_t bytes, 
   return Status();
 }
 
-// Memory of a device is never copied here: what it cannot use as it is, its owner knows better how to change.
+// Never copies device memory: if the device cannot use the memory as it is, the owner of the memory
+// must convert it.
 template <class Managed>
 Status ImportFromDevice(Taken<Managed>* taken, const Wanted& wanted, uint64_t bytes, uint32_t dtype, tw_tensor** out) {
   const DLTensor& t = taken->managed->tensor;
@@ -252,7 +255,7 @@ Status Import(Taken<Managed>* taken, const Wanted& wanted, tw_tensor** out) {
   ASSIGN_OR_RETURN(const int64_t bytes, thalweg::CountBytes(t.shape, t.ndim, dtype));
   if (bytes > 0 && !t.data) return InvalidArgument("the DLPack tensor of ", bytes, " bytes has no data");
   if (!OnHost(t)) return ImportFromDevice(taken, wanted, uint64_t(bytes), dtype, out);
-  char* data = bytes > 0 ? static_cast<char*>(t.data) + t.byte_offset : nullptr;  // without elements there may be none
+  char* data = bytes > 0 ? static_cast<char*>(t.data) + t.byte_offset : nullptr;  // a tensor without elements may have no data
   if (bytes == 0 || !IsDense(t) || reinterpret_cast<uintptr_t>(data) % thalweg::AlignmentOf(dtype) != 0) {
     ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(dtype, t.shape, t.ndim));
     if (bytes > 0 && IsDense(t)) {
@@ -267,7 +270,7 @@ Status Import(Taken<Managed>* taken, const Wanted& wanted, tw_tensor** out) {
 }
 
 Status ImportVersioned(Taken<DLManagedTensorVersioned>* taken, const Wanted& wanted, tw_tensor** out) {
-  // Of another major version only the members up to the deleter are known.
+  // For another major version only the members up to the deleter are known.
   const DLManagedTensorVersioned& m = *taken->managed;
   if (m.major != 1) return InvalidArgument("the DLPack tensor is of version ", m.major, ".", m.minor, "; this runtime reads 1.x");
   return Import(taken, wanted, out);

@@ -1,4 +1,4 @@
-// What a thread of the program is given when it first enters the library.
+// Prepares a thread of the program when it first enters the library.
 #include <pthread.h>
 
 #include <array>
@@ -16,13 +16,14 @@ namespace {
 pthread_key_t entered;
 bool has_key = false;
 
-// Some threads that have entered and have not ended, each at its place: a look there costs a fifth of a look at the key.
+// Cache of threads that have entered and have not ended, one per slot. A look here costs a fifth of
+// a look at the key.
 std::array<std::atomic<uintptr_t>, 64> known;
 
 uintptr_t ThisThread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 std::atomic<uintptr_t>& PlaceOf(uintptr_t thread) { return known[(thread >> 12) % known.size()]; }
 
-// A place that another thread has stays that one's.
+// Adds a thread unless another thread has its slot.
 void Know(uintptr_t thread) {
   uintptr_t nobody = 0;
   PlaceOf(thread).compare_exchange_strong(nobody, thread, std::memory_order_relaxed);
@@ -35,15 +36,16 @@ void Forget(void*) {
 
 __attribute__((constructor)) void MakeKey() { has_key = pthread_key_create(&entered, Forget) == 0; }
 __attribute__((destructor)) void DeleteKey() {
-  if (has_key) pthread_key_delete(entered);  // or threads would call Forget where the library was
+  if (has_key) pthread_key_delete(entered);  // otherwise threads that end after unloading would call Forget at its old address
 }
 
-// Its first call, unless others have its place.
+// The first call of a thread, or any call of a thread without a slot.
 [[gnu::noinline]] bool Enters() noexcept {
   if (has_key && pthread_getspecific(entered)) return true;
   if (!ReserveThread()) return false;
   if (!has_key) return true;
-  // glibc notes, in memory of its own, what is to be destroyed at the end of the thread, and ends the process where there is none.
+  // glibc allocates memory for the destructors of a thread, and ends the process if there is none.
+  // So test for that memory first.
   constexpr size_t kNotes = 4096;
   void* notes = std::calloc(1, kNotes);
   asm volatile("" : : "r"(notes) : "memory");

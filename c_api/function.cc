@@ -37,7 +37,7 @@ Status CheckSpec(const tw_function_spec& what) {
   return Status();
 }
 
-// A thalweg::FunctionSpec or PartSpec of values and operations of the graph.
+// Decodes values and operations of the graph into a thalweg::FunctionSpec or PartSpec.
 template <class Spec>
 Status Decode(const tw_graph& graph, const tw_function_spec& what, Spec* spec) {
   ASSIGN_OR_RETURN(spec->args, DecodeAll(graph, what.args, what.n_args, "argument"));

@@ -1,4 +1,4 @@
-// What callers say of memory and shapes, checked.
+// Checks of the memory and shapes that callers describe.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-// A shape that may be unknown in part (-1) or in whole (rank -1).
+// Converts a shape that may be partly unknown (-1) or unknown (rank -1).
 inline StatusOr<Shape> ToShape(const int64_t* dims, int32_t rank) {
   if (rank < -1 || rank > kMaxRank) return InvalidArgument("rank ", rank, " is not between -1 and ", kMaxRank);
   if (rank > 0 && !dims) return InvalidArgument("dims are NULL at rank ", rank);
@@ -18,7 +18,7 @@ inline StatusOr<Shape> ToShape(const int64_t* dims, int32_t rank) {
   return Shape(dims, rank);
 }
 
-// What the address of an element must be a multiple of. Of a complex number: what that of its parts must be.
+// Required alignment of an element's address; for a complex number, that of its parts.
 inline uint32_t AlignmentOf(uint32_t dtype) {
   const uint32_t size = DTypeBytes(dtype);
   return dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;

@@ -19,7 +19,7 @@ using thalweg::Status;
 
 namespace {
 
-// What may be fed, where no name is like the one that was written.
+// Lists the values that may be fed, for a message when no similar name exists.
 std::string Placeholders(const thalweg::Graph& graph) {
   constexpr size_t kShown = 5;
   std::string text;
@@ -32,7 +32,7 @@ std::string Placeholders(const thalweg::Graph& graph) {
   return n > kShown ? thalweg::StrCat(text, " and ", n - kShown, " more") : text;
 }
 
-// Large graphs are not searched.
+// Returns the closest name; does not search large graphs.
 std::string Suggestion(const thalweg::Graph& graph, std::string_view name) {
   constexpr int32_t kMostNodes = 5000;
   thalweg::Meant meant(name);
@@ -45,7 +45,7 @@ Status NoNode(const thalweg::Graph& graph, std::string_view name) {
   return thalweg::NotFound("the graph has no operation '", thalweg::Shown(name), "'", Suggestion(graph, name));
 }
 
-// Some device can run the node, or the framework executes it itself.
+// Returns OK if some device can run the node, or the framework executes it itself.
 Status CheckKernel(thalweg::Runtime& runtime, const Node& of_graph) {
   const Node& node = of_graph.runs_as() ? *of_graph.runs_as() : of_graph;
   const std::string_view role = node.op().role;

@@ -34,7 +34,7 @@ tw_status* tw_log_write(tw_runtime* runtime, uint32_t level, const char* text) {
 
 void tw_log_to_stderr(void*, uint32_t level, const char* text, uint64_t bytes) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
-  // One call, so that lines of several threads do not mix.
+  // A single call, so that lines of several threads do not mix.
   std::fprintf(stderr, "thalweg: %s: %.*s\n", kNames[std::min<uint32_t>(level, TW_LOG_ERROR)], int(std::min<uint64_t>(bytes, 1u << 20)),
                text ? text : "");
 }

@@ -1,4 +1,4 @@
-// The operation builder: collects a NodeSpec and the first thing that was wrong with it.
+// The operation builder: collects a NodeSpec and the first failure.
 #include "thalweg/op.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ using thalweg::StrCat;
 
 namespace {
 
-// Runs one describing step; the first failure stays, and later steps are left out.
+// Runs one describing step unless an earlier step failed, and keeps its failure.
 template <class F>
 void Describe(tw_op* op, F&& step) {
   if (!op || !op->status.ok()) return;
@@ -32,7 +32,7 @@ void Describe(tw_op* op, F&& step) {
 
 std::string Title(const tw_op& op) { return thalweg::NodeTitle(op.spec.op, op.spec.name, op.spec.place) + ":"; }
 
-// make() answers a StatusOr<AttrValue>.
+// make() returns a StatusOr<AttrValue>.
 template <class F>
 void SetAttr(tw_op* op, const char* attr, F&& make) {
   Describe(op, [&]() -> Status {
@@ -49,7 +49,8 @@ Status CheckList(const T* values, uint32_t n) {
   return n > 0 && !values ? InvalidArgument("the list is NULL but has ", n, " values") : Status();
 }
 
-// A list attribute: each element through `convert`, which answers a StatusOr of what `make` wants in a vector.
+// Sets a list attribute. `convert` maps each element to a StatusOr of the element type of make's
+// vector.
 template <class T, class Convert, class Make>
 void SetList(tw_op* op, const char* attr, const T* values, uint32_t n, Convert&& convert, Make&& make) {
   SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
@@ -70,7 +71,7 @@ StatusOr<std::string> ToText(const tw_string& s) {
   return std::string(s.data ? s.data : "", s.size);
 }
 
-// Stored graphs hold such names as UTF-8 only.
+// Stored graphs hold function names only as UTF-8.
 StatusOr<std::string> ToFunctionName(const tw_string& s) {
   ASSIGN_OR_RETURN(std::string name, ToText(s));
   for (std::string_view rest = name; !rest.empty();) {
@@ -85,7 +86,8 @@ StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
   if (!t) return InvalidArgument("a tensor is NULL");
   if (!thalweg::LiesOnHost(*t)) return InvalidArgument("the tensor lies on a device; copy it with tw_tensor_to_host first");
   thalweg::Tensor tensor = thalweg::Tensor::Share(t);
-  // Shapes and places follow from whole numbers, also while a graph is planned; the program may write to the memory that it gave.
+  // Shapes and placement may depend on integers, also during planning, and the program may still
+  // write to its memory.
   const bool may_decide = !thalweg::IsReal(tensor.dtype()) && thalweg::FindDType(tensor.dtype())->plain;
   return may_decide ? tensor.Clone() : tensor;
 }
@@ -106,7 +108,7 @@ StatusOr<uint8_t> ToBool(uint8_t value) { return uint8_t(value != 0); }
 
 tw_op* tw_op_create(tw_graph* graph, const char* type, const char* name) {
   tw_op* op = nullptr;
-  // Out of memory is the only way to fail, and NULL says so.
+  // The only possible failure is out of memory, which NULL reports.
   tw_status_release(thalweg::Enter([&]() -> Status {
     auto made = std::make_unique<tw_op>();
     made->graph = graph;

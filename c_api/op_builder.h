@@ -1,4 +1,4 @@
-// The operation builder behind tw_op, which scopes look into as well.
+// The operation builder behind tw_op; scopes read its fields.
 #pragma once
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"

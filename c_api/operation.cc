@@ -1,4 +1,4 @@
-// Looking at operations.
+// Read access to operations.
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/runtime/runtime.h"
@@ -15,7 +15,7 @@ const char* tw_operation_type(const tw_operation* operation) { return operation 
 const char* tw_operation_device(const tw_operation* operation) { return operation ? operation->node->device().c_str() : ""; }
 
 const char* tw_operation_place(const tw_operation* operation) {
-  return operation && !operation->node->place().empty() ? operation->node->place().data() : "";  // a text of the graph's
+  return operation && !operation->node->place().empty() ? operation->node->place().data() : "";  // a text that the graph owns
 }
 
 uint32_t tw_operation_input_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->n_in()) : 0; }
@@ -39,7 +39,7 @@ const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uin
   const thalweg::Node& node = *operation->node;
   size_t a = 0;
   while (node.out_at()[a + 1] <= i) ++a;
-  const bool made = node.runs_as() && i < uint32_t(node.runs_as()->n_out());  // a reference to a variable of its own
+  const bool made = node.runs_as() && i < uint32_t(node.runs_as()->n_out());  // a reference to the operation's own variable
   const std::string& type = (made ? node.runs_as()->op() : node.op()).outputs[a].resource;
   if (type.empty()) return nullptr;
   if (!out_saved) return type.c_str();

@@ -1,4 +1,4 @@
-// The list of ops that a runtime knows.
+// The list of a runtime's ops.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ struct tw_ops {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the schemas
   std::vector<const thalweg::OpSchema*> ops;
   std::vector<std::vector<const thalweg::KernelDef*>> kernels;
-  std::set<std::shared_ptr<const void>> plugins;  // held, so that they are not unloaded
+  std::set<std::shared_ptr<const void>> plugins;  // keeps them loaded
 };
 
 static const thalweg::OpSchema* At(const tw_ops* ops, uint32_t i) { return i < tw_ops_count(ops) ? ops->ops[i] : nullptr; }
@@ -75,7 +75,8 @@ const char* KindText(uint32_t kind) {
   }
 }
 
-// Of all doubles that are this float the one with the fewest digits: 0.2, not 0.20000000298023224.
+// Returns the double with the fewest digits that rounds to the same float: 0.2, not
+// 0.20000000298023224.
 double FewestDigits(double v) {
   if (!(std::fabs(v) <= double(std::numeric_limits<float>::max()))) return v;
   char digits[32];
@@ -84,7 +85,7 @@ double FewestDigits(double v) {
   return v;
 }
 
-// Entry k of the value, which may be its only one.
+// Adds entry k of the value; a single value has entry 0 only.
 void AddEntry(const AttrValue& v, uint32_t k, std::string_view key, Json* json) {
   switch (v.kind()) {
     case TW_ATTR_INT: json->Number(key, v.ints()[k]); break;
@@ -103,7 +104,7 @@ void AddEntry(const AttrValue& v, uint32_t k, std::string_view key, Json* json) 
       break;
     }
     case TW_ATTR_TENSOR: json->Text(key, v.text()); break;
-    default: json->Text(key, v.strings()[k]);  // also functions
+    default: json->Text(key, v.strings()[k]);  // function names, too
   }
 }
 

@@ -1,4 +1,4 @@
-// Lists of options, "key=value" each, as runtimes, sessions and servers take them.
+// Lists of options, "key=value" each, for runtimes, sessions and servers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-// Sets each option by `set`, which checks it.
+// Sets each option with `set`, which checks it.
 template <class Options>
 Status SetOptions(const char* const* options, uint32_t n, Status (*set)(Options*, std::string_view, std::string_view), Options* to) {
   for (uint32_t i = 0; i < n; ++i) {

@@ -1,4 +1,5 @@
-// Values and operations as C sees them: numbers that carry which graph they are of, and handles that live with it.
+// C forms of values and operations: numbers that identify their graph, and handles that live as
+// long as the graph.
 #include <new>
 
 #include "c_api/handles.h"
@@ -9,7 +10,8 @@ namespace {
 
 constexpr uint64_t kPortBits = 20, kIdBits = 28;
 
-// Tells graphs apart: addresses differ in the bits above the allocator's alignment. Not proof, but a mix-up seldom passes unnoticed.
+// Identifies a graph: addresses differ in the bits above the allocator's alignment. Two graphs may
+// share a tag, but the check finds most mix-ups.
 uint64_t Tag(const Graph& graph) {
   const auto address = reinterpret_cast<uintptr_t>(&graph);
   return ((address >> 6) ^ (address >> 22) ^ (address >> 38)) & 0xffff;
@@ -73,7 +75,7 @@ std::unique_ptr<tw_graph> OpenBody(const tw_graph& around) {
     }
     return false;
   };
-  std::vector<std::shared_ptr<Graph>> alike;  // keep their addresses until another is found
+  std::vector<std::shared_ptr<Graph>> alike;  // keeps their addresses in use until another tag is found
   auto body = Graph::Body(*around.graph);
   while (is_marked_like(*body)) {
     alike.push_back(std::move(body));
@@ -86,7 +88,7 @@ std::unique_ptr<tw_graph> OpenBody(const tw_graph& around) {
   return made;
 }
 
-// Room for the handles of nodes below `n`. REQUIRES: graph.mu.
+// Makes room for the handles of nodes below `n`. REQUIRES: graph.mu.
 static void Grow(const tw_graph& graph, int32_t n) {
   while (int32_t(graph.operations.size()) < n) graph.operations.push_back({&graph, nullptr, nullptr});
 }
@@ -102,10 +104,10 @@ const tw_operation* OperationOf(const tw_graph& graph, const Node* node) {
   try {
     Grow(graph, node->id() + 1);
   } catch (const std::bad_alloc&) {
-    return nullptr;  // looking answers NULL rather than throw through C
+    return nullptr;  // a getter returns NULL instead of throwing through C
   }
   tw_operation& operation = graph.operations[size_t(node->id())];
-  if (!operation.node) operation.node = node;  // who has the handle looks without the lock
+  if (!operation.node) operation.node = node;  // assigned once, because holders of the handle read it without the lock
   return &operation;
 }
 

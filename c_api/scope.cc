@@ -1,4 +1,5 @@
-// Scopes: a graph, a prefix and the first failure. Everything is made with the operation builder, as a program would.
+// Scopes: a graph, a prefix and the first failure. Scopes add operations only through the operation
+// builder, as a program would.
 #include "thalweg/scope.h"
 
 #include <algorithm>
@@ -26,8 +27,8 @@ using thalweg::Tensor;
 struct tw_scope {
   tw_graph* graph = nullptr;
   std::string prefix;     // with its slash
-  std::string place;      // where the program is
-  std::string device;     // of operations that name none
+  std::string place;      // place in the program
+  std::string device;     // for operations that name none
   std::string container;  // likewise
   Status status;
 };
@@ -36,7 +37,7 @@ namespace {
 
 bool Good(const tw_scope* scope) { return scope && scope->status.ok(); }
 
-// Runs a step that answers a StatusOr<T>; T{} where the scope has failed or fails now.
+// Runs a step that returns a StatusOr<T>; returns T{} if the scope has failed or fails now.
 template <class T, class F>
 T Step(tw_scope* scope, F&& body) {
   T result{};
@@ -49,20 +50,20 @@ T Step(tw_scope* scope, F&& body) {
   return result;
 }
 
-// The name as given, or one made from `base` and a number; both under the prefix.
+// Returns the given name, or one made from `base` and a number; both under the prefix.
 std::string MakeName(const tw_scope& scope, const char* name, const char* base) {
   return name && *name ? scope.prefix + name : scope.graph->graph->UniqueName(scope.prefix + base);
 }
 
 StatusOr<Edge> Input(tw_scope* scope, tw_output value, std::string_view what) { return thalweg::DecodeOutput(*scope->graph, value, what); }
 
-// A scalar of any numeric type from a double.
+// Stores a double as a scalar of any numeric type.
 template <class T>
 void Put(Tensor* t, double value) {
   *t->as<T>() = static_cast<T>(value);
 }
 
-// To nearest, ties to even, through the bits of a float.
+// Rounds to nearest, ties to even, through the bits of a float.
 uint16_t ToBfloat16(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, 4);
@@ -75,21 +76,21 @@ uint16_t ToHalf(double value) {
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7e00;
   if (size >= 65520) return uint16_t(sign | 0x7c00);
-  if (size == 0) return sign;  // which has no exponent
+  if (size == 0) return sign;  // zero has no exponent
   int exponent;
   std::frexp(size, &exponent);
-  // Units of the last place: 2^-24 for what is subnormal, 11 significant bits otherwise.
+  // Units of the last place: 2^-24 for subnormal values, 11 significant bits otherwise.
   const int unit = std::max(exponent - 11, -24);
   const double scaled = std::nearbyint(std::ldexp(size, -unit));
   const auto mantissa = uint32_t(scaled);
-  // Adding the biased exponent carries correctly where rounding reached the next power of two.
+  // Adding the biased exponent carries correctly if rounding reached the next power of two.
   const uint32_t biased = unit == -24 && mantissa < 1024 ? 0 : uint32_t(unit + 24);
   return uint16_t(sign | (biased * 1024 + mantissa));
 }
 
 template <class T>
 Status PutInteger(Tensor* t, double value) {
-  // 2^digits is exact in a double, the largest value of a wide type is not.
+  // 2^digits is exact in a double; the largest value of a wide type is not.
   const double above = std::ldexp(1.0, std::numeric_limits<T>::digits);
   const double rounded = std::nearbyint(value);
   if (!(rounded >= double(std::numeric_limits<T>::min()) && rounded < above)) {
@@ -126,7 +127,8 @@ Status PutScalar(Tensor* t, double value) {
   }
 }
 
-// Where an operation runs that does not say it: what works on state, where that is.
+// Places an operation without a device: one on state runs where the state is, others on the scope's
+// device.
 void PlaceByDefault(const tw_scope& scope, tw_op* op) {
   if (!op || scope.device.empty() || !op->spec.device.empty()) return;
   for (const Edge& e : op->spec.inputs) {
@@ -137,14 +139,14 @@ void PlaceByDefault(const tw_scope& scope, tw_op* op) {
   op->spec.device = scope.device;
 }
 
-// Of what makes state; which container it is in, such operations say by an attribute.
+// Sets the container attribute of an operation that creates state.
 void SetContainer(const tw_scope& scope, const char* type, tw_op* op) {
   if (scope.container.empty()) return;
   const thalweg::OpSchema* schema = scope.graph->graph->runtime().registry().FindOp(type);
   if (schema && schema->FindAttr("container") >= 0) tw_op_set_string(op, "container", scope.container.data(), scope.container.size());
 }
 
-// A group runs nowhere in particular, but of a task as long as the scope is.
+// A group needs no particular device, but it belongs to the scope's task.
 std::string TaskOf(const std::string& device) {
   const auto spec = thalweg::ParseDeviceSpec(device);
   if (!spec.ok()) return "";

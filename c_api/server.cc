@@ -19,7 +19,7 @@ using thalweg::Status;
 using thalweg::distributed::Server;
 
 struct tw_server {
-  const thalweg::Origin origin;  // in a child that was forked nothing is done with it: what would end it is not there
+  const thalweg::Origin origin;  // marks a forked child, where the server must not be touched because its threads do not exist
   std::shared_ptr<thalweg::Runtime> runtime;
   thalweg::distributed::ClusterSpec cluster;
   thalweg::distributed::TaskId task;
@@ -107,7 +107,7 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
     std::unique_lock lock(server->mu);
     auto over = [&] { return server->stopped; };
     if (timeout_ns == 0) return server->changed.wait(lock, over), Status();
-    const std::chrono::nanoseconds wait(std::min(timeout_ns, int64_t{1} << 62));  // now and it fit into 64 bits
+    const std::chrono::nanoseconds wait(std::min(timeout_ns, int64_t{1} << 62));  // now plus this fits into 64 bits
     if (server->changed.wait_for(lock, wait, over)) return Status();
     return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the server runs on");
   });
@@ -115,11 +115,11 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
 
 void tw_server_destroy(tw_server* server) {
   if (!server || !server->origin.here()) return;
-  (void)thalweg::FromC(tw_server_stop(server));  // nobody is left who could be told
+  (void)thalweg::FromC(tw_server_stop(server));  // there is no caller to report to
   delete server;
 }
 
-// What asks a cluster without a session is told.
+// Converts the options of a call that asks a cluster without a session.
 static Status ToQuestion(const char* const* options, uint32_t n_options, int64_t* timeout_ns, thalweg::SessionOptions* out) {
   constexpr int64_t kPatience = 5'000'000'000;
   RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, out));

@@ -26,9 +26,9 @@ struct tw_session {
 };
 
 struct tw_callable {
-  thalweg::AnySession session;                  // first made, last gone
-  std::unique_ptr<thalweg::Callable> callable;  // NULL: the session is a cluster's
-  CallableSpec spec;                            // which then keeps what is prepared for it
+  thalweg::AnySession session;                  // declared first, so destroyed last
+  std::unique_ptr<thalweg::Callable> callable;  // NULL: a session of a cluster
+  CallableSpec spec;                            // used for a cluster; also caches its prepared state
   uint32_t n_feeds = 0, n_fetches = 0;
 };
 
@@ -107,8 +107,8 @@ tw_status* tw_session_reset(tw_session* session, const char* container, uint64_t
 
 void tw_session_destroy(tw_session* session) {
   if (!session) return;
-  tw_status* status = tw_session_close(session);  // callables may hold the session on
-  (void)thalweg::FromC(status);                   // nobody is left who could be told
+  tw_status* status = tw_session_close(session);  // explicit, because callables may keep the session alive
+  (void)thalweg::FromC(status);                   // there is no caller to report to
   delete session;
 }
 

@@ -1,5 +1,5 @@
-// What every shim shares: the check for NULL, the door that exceptions do not pass, and texts out of records. A shim is a check, a
-// call, a conversion.
+// Shared parts of the shims: the NULL check, the exception barrier, and texts of records. A shim is
+// a check, a call, a conversion.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -12,10 +12,11 @@
 
 namespace thalweg {
 
-// The calling thread has what it needs so that memory may run out in it (thread_reserve.h): looked at where a program enters the library.
+// Called where a program enters the library: reserves for the calling thread what it needs when
+// memory runs out (thread_reserve.h). Returns false if that fails.
 bool ThreadEnters() noexcept;
 
-// As Guard, for what a program calls.
+// As Guard, for functions that a program calls.
 template <class F>
 tw_status* Enter(F&& body) noexcept {
   if (!ThreadEnters()) [[unlikely]]
@@ -23,7 +24,7 @@ tw_status* Enter(F&& body) noexcept {
   return Guard(std::forward<F>(body));
 }
 
-// "tw_graph_find: name is NULL". The macro below leaves the shim with it.
+// Makes "tw_graph_find: name is NULL". The macro below returns it from the shim.
 [[gnu::cold]] inline tw_status* NullArgument(std::string_view function, std::string_view argument) {
   return Enter([&] { return InvalidArgument(function, ": ", argument, " is NULL"); });
 }
@@ -38,7 +39,8 @@ tw_status* Enter(F&& body) noexcept {
     if ((n) > 0) NEED(array); \
   } while (0)
 
-// A record filled by the caller: at least as large as the first version of it, and no flags that we do not know.
+// Checks a record of the caller: it must be at least as large as the first version, and have no
+// unknown flags.
 inline Status CheckRecord(std::string_view name, uint32_t size, uint32_t flags, uint32_t first_size) {
   if (size < first_size) {
     return InvalidArgument("record ", name, " says size ", size, ", which is less than ", first_size, "; set size to sizeof(", name, ")");
@@ -47,7 +49,7 @@ inline Status CheckRecord(std::string_view name, uint32_t size, uint32_t flags, 
   return Status();
 }
 
-// Whether a record that the caller filled reaches as far as this field, which came after its first version.
+// True if a record of the caller reaches as far as this field, which a later version added.
 #define HAS_FIELD(record, field) ((record).size >= offsetof(std::remove_cvref_t<decltype(record)>, field) + sizeof((record).field))
 
 inline std::string TextOrEmpty(const char* text) { return text ? text : ""; }

@@ -6,7 +6,8 @@
 
 namespace thalweg {
 
-// names: n of them, or NULL for none. What they name is there, or NOT_FOUND listing what is.
+// Finds the devices that `names` lists (n of them, or NULL for none). NOT_FOUND lists the existing
+// ones.
 static Status ToDevices(const Graph& graph, const char* const* names, uint32_t n, std::vector<Device*>* devices) {
   for (uint32_t i = 0; names && i < n; ++i) {
     devices->push_back(nullptr);
@@ -56,7 +57,7 @@ Status AsyncRun::Begin() {
   if (!options.deadline_ns) return Status();
   const int64_t waited = MonotonicNs() - accepted_ns;
   if (waited >= options.deadline_ns) {
-    if (options.stats) RETURN_IF_ERROR(StepTrace::Begin(options.stats).status());  // which hold no earlier run then
+    if (options.stats) RETURN_IF_ERROR(StepTrace::Begin(options.stats).status());  // clears the record of an earlier run
     return Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
   }
   options.deadline_ns -= waited;

@@ -1,4 +1,4 @@
-// From what C gives for a run to what a session takes, and back. Threads: any.
+// Converts the C arguments of a run for a session, and its results back. Threads: any.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -23,12 +23,13 @@ constexpr size_t kFirstSignature = offsetof(tw_signature, feed_devices);  // byt
 Status ToSpec(const Graph& graph, const tw_signature& what, CallableSpec* spec);
 Status ToRunOptions(const tw_run_options* options, RunOptions* run);
 
-// As many tensors as a step feeds or fetches. Most steps find room on the stack, larger ones in what earlier steps of the thread left.
+// As many tensors as a step feeds or fetches. Most steps use room on the stack; larger ones reuse
+// the vectors of earlier steps of the thread.
 class Tensors {
  public:
   explicit Tensors(uint32_t n) {
     if (n <= kInline) return;
-    spare.reserve(kMostSpare);  // so that ends need no memory
+    spare.reserve(kMostSpare);  // so that returning a vector needs no memory
     if (!spare.empty()) {
       heap_ = std::move(spare.back());
       spare.pop_back();
@@ -42,7 +43,7 @@ class Tensors {
   }
   Tensors(const Tensors&) = delete;
   Tensor* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
-  static void TouchThread() noexcept { static_cast<void>(spare.empty()); }  // makes what each thread has of it
+  static void TouchThread() noexcept { static_cast<void>(spare.empty()); }  // creates the thread-local vectors
   Tensor& operator[](uint32_t i) { return data()[i]; }
 
  private:
@@ -53,7 +54,7 @@ class Tensors {
   std::vector<Tensor> heap_;
 };
 
-// run(feeds, options, fetches) answers a Status.
+// run(feeds, options, fetches) returns a Status.
 template <class F>
 tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches, tw_tensor** out_fetches,
                    F&& run) {
@@ -74,7 +75,7 @@ tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_optio
   });
 }
 
-// A run that was accepted, until its callback returns. It keeps the session.
+// An accepted run, until its callback returns. It keeps the session alive.
 struct AsyncRun {
   AnySession session;
   std::vector<Tensor> feeds, fetches;
@@ -84,7 +85,7 @@ struct AsyncRun {
   tw_run_done done = nullptr;
   void* user = nullptr;
 
-  // start(feeds, options, fetches, done)
+  // Calls start(feeds, options, fetches, done).
   template <class F>
   static void Start(const std::shared_ptr<AsyncRun>& r, F&& start) {
     Status s;
@@ -101,7 +102,7 @@ struct AsyncRun {
   void End(Status s) noexcept;
 };
 
-// start(feeds, options, fetches, done), on a thread for tasks.
+// Calls start(feeds, options, fetches, done) on a thread for tasks.
 template <class F>
 tw_status* RunAsync(const AnySession& session, uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches,
                     tw_run_done done, void* user, F start) {

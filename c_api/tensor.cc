@@ -21,7 +21,7 @@ using thalweg::Tensor;
 
 namespace {
 
-// Types whose elements a program may make; resources and variants come from operations only.
+// Checks that a program may make such a tensor: resources and variants come only from operations.
 Status CheckGeometry(uint32_t dtype, const int64_t* dims, uint32_t rank) {
   const uint32_t base = BaseType(dtype);
   if (!thalweg::FindDType(dtype)) return InvalidArgument("element type ", dtype, " is none that exists");
@@ -55,7 +55,7 @@ tw_status* MakeScalar(uint32_t dtype, T value, tw_tensor** out_tensor) {
   });
 }
 
-// Nobody but the caller refers to the tensor or its memory.
+// Returns true if only the caller refers to the tensor and its memory.
 bool Alone(tw_tensor* tensor) {
   Tensor t = Tensor::Adopt(tensor);
   const bool unique = t.unique();
@@ -63,7 +63,7 @@ bool Alone(tw_tensor* tensor) {
   return unique;
 }
 
-// The caller's memory and what is to be done when nobody uses it any more.
+// The caller's callback for the end of its memory; called once nobody uses the memory any more.
 struct Lent {
   void (*release)(void* user) = nullptr;
   void* user = nullptr;
@@ -72,7 +72,7 @@ struct Lent {
   }
 };
 
-// The tensor, or its copy in host memory where it lies on a device.
+// Returns the tensor, or its copy in host memory if it is on a device.
 thalweg::StatusOr<Tensor> OnHost(tw_tensor* tensor) {
   thalweg::Device* device = thalweg::HoldingDevice(*tensor);
   if (!device && !thalweg::LiesOnHost(*tensor)) {
@@ -285,7 +285,7 @@ tw_status* tw_tensor_set_string(tw_tensor* tensor, uint64_t i, const char* data,
 
 const char* tw_dtype_name(uint32_t dtype) {
   const thalweg::DTypeInfo* info = thalweg::FindDType(dtype);
-  return info ? DTypeName(dtype).data() : nullptr;  // views of literals, which end in a zero
+  return info ? DTypeName(dtype).data() : nullptr;  // views of literals, which are NUL-terminated
 }
 
 uint32_t tw_dtype_find(const char* name) { return name ? thalweg::DTypeByName(name) : uint32_t(TW_INVALID_TYPE); }

@@ -22,7 +22,7 @@ namespace {
 struct SmallFloat {
   uint32_t exponent_bits, mantissa_bits;
   int32_t bias;
-  enum { kIeee, kOneNan, kUnsignedZero } specials;  // infinities and NaNs; NaN only at all ones; NaN instead of minus zero
+  enum { kIeee, kOneNan, kUnsignedZero } specials;  // infinities and NaNs; NaN only at all ones; NaN in the code of minus zero
 };
 
 float Decode(uint32_t bits, const SmallFloat& f) {
@@ -46,7 +46,7 @@ float Decode(uint32_t bits, const SmallFloat& f) {
 template <class T>
 void AppendNumber(T value, std::string* out) {
   char text[64];
-  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;  // the shortest that reads back
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;  // shortest text that reads back as the value
   out->append(text, end);
 }
 
@@ -127,7 +127,7 @@ void AppendElement(uint32_t dtype, const void* data, uint64_t i, std::string* ou
   }
 }
 
-// Elements in order, with the brackets that open and close between them.
+// Writes elements in order, with brackets.
 std::string Text(const tw_view& v, uint64_t max_elements) {
   std::string out;
   const void* data = static_cast<const char*>(v.data) + v.offset;
@@ -137,7 +137,7 @@ std::string Text(const tw_view& v, uint64_t max_elements) {
   }
   if (v.count == 0) return "[]";
   const uint64_t shown = max_elements ? std::min(max_elements, v.count) : v.count;
-  // How many axes begin at element i: those whose block of elements it opens.
+  // Returns how many axes begin at element i, the first element of their blocks.
   const auto opening = [&](uint64_t i) {
     int32_t axes = 0;
     uint64_t block = 1;
