@@ -5,7 +5,7 @@ namespace {
 
 tw_edge AsVector(const tw::Grad& g, tw_edge scalar) { return g.op("Reshape", {scalar, Ints(g, {1})}); }
 
-// The product of vector[from .. to).
+// Returns the product of vector[from .. to).
 tw_edge ProductOf(const tw::Grad& g, tw_edge vector, tw_edge from, tw_edge to) {
   return g.op("Prod", {g.op("StridedSlice", {vector, from, to, Ints(g, {1})}), Int(g, 0)});
 }
@@ -56,8 +56,8 @@ void SparseRows(const tw::Grad& g, const std::function<tw_edge()>& inner) {
   g.dx_sparse(0, rows, values);
 }
 
-// With sizes named by letters, params [B, O, D, N] and indices [B, I] made dy [B, O, I, N]. Rows (B, I) of dy are added to rows (B, D) of
-// the answer, each row being a block [O, N].
+// Named by letters, params is [B, O, D, N], indices is [B, I], and dy is [B, O, I, N]. Adds rows
+// (B, I) of dy to rows (B, D) of the result, where each row is a block [O, N].
 tw_edge ScatterBack(const tw::Grad& g, tw_edge shape, tw_edge axis, int64_t batch) {
   const tw_edge at = AsVector(g, axis), next = g.op("AddV2", {at, Ints(g, {1})});
   const tw_edge b = ProductOf(g, shape, Ints(g, {0}), Ints(g, {batch})), o = ProductOf(g, shape, Ints(g, {batch}), at);
@@ -69,7 +69,7 @@ tw_edge ScatterBack(const tw::Grad& g, tw_edge shape, tw_edge axis, int64_t batc
 
   tw_edge ids = g.x(1);
   if (g.type_in(1) == TW_INT16) ids = CastTo(g, ids, TW_INT32);
-  if (batch > 0) {  // number the rows through all batches
+  if (batch > 0) {  // number the rows across all batches
     const tw_edge first = g.op("Mul", {g.op("Range", {Int(g, 0), b, Int(g, 1)}), d});
     ids = g.op("AddV2", {g.op("Reshape", {ids, pack({b, i})}), CastTo(g, g.op("Reshape", {first, pack({b, Int(g, 1)})}), TypeOf(g, ids))});
   }

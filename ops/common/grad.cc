@@ -7,9 +7,9 @@
 namespace thalweg::ops {
 namespace {
 
-// How to get from the shape of a broadcast result back to that of one operand.
+// How to reduce the shape of a broadcast result to that of one operand.
 struct Undo {
-  bool known = true;  // false: only the step can tell
+  bool known = true;  // false: known only in the step
   Dims missing;       // leading axes that the operand does not have
   Dims ones;          // axes where the operand has size 1
 };
@@ -27,14 +27,14 @@ Undo PlanUndo(const MaybeDims& self, const MaybeDims& other) {
     if (!mine)
       undo.missing.push_back(static_cast<int64_t>(k));
     else if (x == 1 && y != 1)
-      undo.ones.push_back(static_cast<int64_t>(k));  // does no harm where y turns out to be 1
+      undo.ones.push_back(static_cast<int64_t>(k));  // harmless if y turns out to be 1
     else if (!Known(x) && y != 1 && !SameSize(x, y))
       undo.known = false;
   }
   return undo;
 }
 
-// axes: the summed axes as an edge, needed where the plan is not known.
+// axes: the summed axes as an edge, needed if the plan is not known.
 tw_edge ApplyUndo(const tw::Grad& g, tw_edge e, uint32_t i, const Undo& undo, tw_edge axes) {
   if (!undo.known) return g.op("Reshape", {g.op("Sum", {e, axes}), g.shape(i)});
   if (undo.missing.empty() && undo.ones.empty()) return e;
@@ -43,7 +43,7 @@ tw_edge ApplyUndo(const tw::Grad& g, tw_edge e, uint32_t i, const Undo& undo, tw
   return keep || undo.ones.empty() ? sum : g.op("Reshape", {sum, g.shape(i)});
 }
 
-// The axes before the last n.
+// Returns the axes before the last n.
 MaybeDims Leading(const MaybeDims& dims, size_t n) {
   if (!dims || dims->size() < n) return std::nullopt;
   return Sub(*dims, 0, dims->size() - n);

@@ -5,7 +5,7 @@
 namespace thalweg::ops {
 namespace {
 
-// Which axes of a shape of that rank are reduced.
+// Returns for each axis of a shape of that rank whether it is reduced.
 std::vector<bool> Reduced(const Dims& axes, size_t rank) {
   std::vector<bool> reduced(rank, false);
   for (int64_t axis : axes) {
@@ -16,7 +16,7 @@ std::vector<bool> Reduced(const Dims& axes, size_t rank) {
   return reduced;
 }
 
-// Input 0's shape vector with 1 for the reduced axes, computed by the step.
+// Returns input 0's shape vector with 1 for the reduced axes, computed in the step.
 tw_edge KeptShape(const tw::Grad& g) {
   const tw_edge shape = g.shape(0), rank = g.op("Size", {shape});
   const tw_edge axes = g.op("FloorMod", {CastTo(g, g.x(1), TW_INT32), rank});
@@ -25,7 +25,7 @@ tw_edge KeptShape(const tw::Grad& g) {
   return g.op("SelectV2", {g.op("Equal", {marks, Int(g, 0)}), shape, Int(g, 1)});
 }
 
-// The same while the graph is built, with at most one -1 for a reshape to fill in.
+// The same while the graph is built, with at most one -1, which a reshape infers.
 bool KnownKeptShape(const tw::Grad& g, Dims* kept) {
   const MaybeDims in = ShapeIn(g, 0);
   Dims axes;
@@ -35,7 +35,7 @@ bool KnownKeptShape(const tw::Grad& g, Dims* kept) {
   for (size_t k = 0; k < kept->size(); ++k)
     if (reduced[k]) (*kept)[k] = 1;
   const auto unknown = std::count_if(kept->begin(), kept->end(), [](int64_t size) { return !Known(size); });
-  // Beside a 0 the size of a -1 cannot be told.
+  // With a size of 0, a reshape cannot infer -1.
   return unknown == 0 || (unknown == 1 && std::find(kept->begin(), kept->end(), 0) == kept->end());
 }
 
@@ -64,7 +64,7 @@ void ReduceRule(const tw::Shape& s) {
 
 tw_edge KeepAxes(const tw::Grad& g, tw_edge e) {
   const MaybeDims out = ShapeOut(g, 0);
-  if (g.b("keep_dims") || (out && out->empty())) return e;  // a scalar broadcasts as it is
+  if (g.b("keep_dims") || (out && out->empty())) return e;  // a scalar broadcasts unchanged
   Dims kept;
   if (!KnownKeptShape(g, &kept)) return g.op("Reshape", {e, KeptShape(g)});
   for (int64_t& size : kept) size = std::max<int64_t>(size, -1);

@@ -2,7 +2,7 @@
 
 namespace thalweg::ops {
 
-// Rows of no segment take a row of zeros behind the last one.
+// Rows without a segment read an extra row of zeros at the end.
 tw_edge RowsOfSegments::Take(tw_edge e) const {
   if (!negative) return g.op("GatherV2", {e, ids, Int(g, 0)});
   const tw_edge shape = ShapeOf(g, e), none = g.op("Fill", {Concat(g, {Ints(g, {1}), Tail(g, shape, 1)}), Number(g, 0, e)});
@@ -17,7 +17,7 @@ tw_edge RowsOfSegments::Sum(tw_edge rows, tw_edge e) const { return g.op("Unsort
 
 tw_edge RowsOfSegments::Divide(tw_edge e, bool root) const {
   const tw_edge sizes = g.op("Maximum", {Sum(g.op("OnesLike", {ids}), e), g.scalar(1, TypeOf(g, ids))});
-  // Counted in whole numbers, which half and bfloat16 hold only up to 2048 and 256.
+  // Counted in integers, because half and bfloat16 are exact only up to 2048 and 256.
   tw_edge by = CastTo(g, sizes, TypeOf(g, e));
   if (root) by = g.op("Sqrt", {by});
   const tw_edge ones = Ones(g, g.op("Size", {Tail(g, ShapeOf(g, e), 1)}));
@@ -32,7 +32,8 @@ tw_edge ExtremeOfRows(const RowsOfSegments& rows) {
   return g.op("SelectV2", {hit, rows.Take(g.op("DivNoNan", {dy, hits})), Number(g, 0, x)});
 }
 
-// As that of Prod: y / x; where x is 0, the product of the rows that are not 0, and with one more 0 also that one.
+// As the gradient of Prod: y / x. For an x of 0 it is the product of the rows that are not 0; if
+// the segment has a second 0, times that 0, which keeps the result differentiable.
 tw_edge ProductOfRows(const RowsOfSegments& rows) {
   const tw::Grad& g = rows.g;
   const tw_edge x = g.x(0), y = g.y(), zero = Number(g, 0, x), one = Number(g, 1, x);

@@ -7,7 +7,7 @@
 namespace thalweg::ops {
 namespace {
 
-// The broadcast of two sizes; false where there is none.
+// Broadcasts two sizes; returns false if they do not fit.
 bool BroadcastSize(int64_t a, int64_t b, int64_t* out) {
   if (a == 1 || SameSize(a, b))
     *out = b;
@@ -16,11 +16,12 @@ bool BroadcastSize(int64_t a, int64_t b, int64_t* out) {
   else if (Known(a) && Known(b))
     return false;
   else
-    *out = Known(a) ? a : Known(b) ? b : -1;  // a known size that is not 1 wins: the other one is 1 or the same
+    *out = Known(a) ? a : Known(b) ? b : -1;  // a known size other than 1 wins: the other size is 1 or equal
   return true;
 }
 
-// Sizes aligned at the last axis; a missing axis counts as 1. Answers the first axis of the result that does not fit, or -1.
+// Broadcasts sizes aligned at the last axis; a missing axis counts as 1. Returns the first axis of
+// the result that does not fit, or -1.
 int64_t BroadcastDims(const Dims& a, const Dims& b, Dims* out) {
   const size_t rank = std::max(a.size(), b.size());
   out->assign(rank, 1);

@@ -1,5 +1,6 @@
-// Sets of element types that the schemas share, as text to paste between string literals: "T: " OPS_FLOATS "; ...".
-// They are TensorFlow's, the quantised and complex types included, whether or not a device has kernels for all of them.
+// Sets of element types that the schemas share, as string literals to concatenate: "T: " OPS_FLOATS
+// "; ...". They are TensorFlow's, quantised and complex types included, whether or not a device has
+// kernels for all of them.
 #pragma once
 
 #define OPS_FLOATS "{half, bfloat16, float, double}"

@@ -3,7 +3,7 @@
 namespace thalweg::ops {
 namespace {
 
-// A list with one positive entry per axis, 1 for batch and channels.
+// Checks a list: one positive entry per axis, 1 for batch and channels.
 void CheckPerAxis(const Dims& v, const char* name, const ImageAxes& axes) {
   const std::string is = "'" + std::string(name) + "' is " + Text(v);
   if (v.size() != axes.rank()) Fail(is + "; it needs " + std::to_string(axes.rank()) + " entries, one per axis");
@@ -58,7 +58,7 @@ int64_t Windows::OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t windo
   const int64_t reach = s.calc('+', s.calc('*', s.calc('-', window, 1), line.dilation), 1);
   const int64_t padded = s.calc('+', in, s.calc('+', line.before, line.after));
   if (Known(reach) && Known(padded) && reach > padded) {
-    if (reach - padded < 2 * line.stride) return 0;  // TensorFlow's limit: it rounds what would be negative towards 0
+    if (reach - padded < 2 * line.stride) return 0;  // TensorFlow's limit: it rounds a negative result towards 0
     Fail("the window covers " + tw::text(reach) + " elements of axis " + std::to_string(axes_.space(k)) + " of the image, which has only " +
          tw::text(padded) + "; use a smaller window or padding SAME");
   }
