@@ -10,7 +10,7 @@ using namespace thalweg::library;
 
 namespace {
 
-// A gradient's sum, in a conditional accumulator of the runtime.
+// The sum of a gradient, in a conditional accumulator of the runtime.
 struct Sum {
   tw_scope* scope;
   uint32_t dtype;
@@ -29,7 +29,7 @@ struct Sum {
   }
 
   const tw_operation* Add(const tw_gradient& g) const {
-    const tw_output never = Long(scope, INT64_MAX);  // too old
+    const tw_output never = Long(scope, INT64_MAX);  // a stamp that is never too old
     OpenOp op(scope, g.rows ? "ResourceSparseAccumulatorApplyGradient" : "ResourceAccumulatorApplyGradient");
     tw_op_add_input(op, handle);
     tw_op_add_input(op, never);
@@ -44,7 +44,7 @@ struct Sum {
     return op.EndOperation();
   }
 
-  // The mean of `count`, and none are left.
+  // Returns the mean of `count` gradients and empties the accumulator.
   tw_gradient Take(const tw_gradient& g, uint32_t count) const {
     OpenOp op(scope, g.rows ? "ResourceSparseAccumulatorTakeGradient" : "ResourceAccumulatorTakeGradient");
     tw_op_add_input(op, handle);

@@ -14,7 +14,7 @@ const tw_operation* tw_train_adagrad(tw_scope* scope, const tw_output* variables
   return Protect(scope, [&]() -> const tw_operation* {
     const tw_adagrad o = ReadOptions(scope, "tw_adagrad", options, tw_adagrad_init);
     CheckNotBelow0(scope, "tw_adagrad: epsilon", o.epsilon);
-    // A gradient of 0 would be divided by the root of 0.
+    // With epsilon 0 and an accumulator of 0, a gradient of 0 would be divided by the root of 0.
     if (o.epsilon > 0) {
       CheckNotBelow0(scope, "tw_adagrad: initial_accumulator", o.initial_accumulator);
     } else {

@@ -1,4 +1,5 @@
-// Adam. The powers of beta1 and beta2 that correct the bias are variables of their own, multiplied once all updates of the step are done.
+// Adam. The powers of beta1 and beta2 that correct the bias are variables of their own, multiplied
+// after all updates of the step.
 #include "ops/library/build.h"
 #include "ops/library/options.h"
 #include "thalweg/op.h"
@@ -29,7 +30,7 @@ const tw_operation* tw_train_adam(tw_scope* scope, const tw_output* variables, c
           const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
           const auto cast = [&](tw_output value) { return CastTo(scope, value, info.dtype); };
           const tw_output m = Slot(scope, info, "Adam"), v = Slot(scope, info, "Adam");
-          // m and v decay everywhere, so a sparse gradient saves nothing once it is here.
+          // m and v decay in all rows, so a sparse gradient has no advantage here.
           OpenOp op = BeginApply(scope, "Adam",
                                  {variable, m, v, cast(power1.value), cast(power2.value), cast(learning_rate), scalar(o.beta1),
                                   scalar(o.beta2), scalar(o.epsilon)},

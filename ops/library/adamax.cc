@@ -1,4 +1,4 @@
-// AdaMax. There is no sparse op: a sparse gradient's rows are gathered, computed with and scattered.
+// AdaMax. There is no sparse op: the rows of a sparse gradient are gathered, updated and scattered.
 #include "ops/library/build.h"
 #include "ops/library/options.h"
 #include "thalweg/train.h"

@@ -15,7 +15,8 @@ void tw_moving_averages_init(tw_moving_averages* options) {
 
 namespace {
 
-// What the variable's own initial assignment gives it, so that one run of the initializer gives both the same random numbers.
+// Returns the value of the variable's own initial assignment, so that one run of the initializer
+// gives both the same random numbers.
 tw_output InitialValue(tw_scope* scope, const VariableInfo& info) {
   const tw_graph* graph = tw_scope_graph(scope);
   const tw_operation* assign = nullptr;
@@ -28,7 +29,7 @@ tw_output InitialValue(tw_scope* scope, const VariableInfo& info) {
   return assign ? tw_operation_input(assign, 1) : 0;
 }
 
-// min(decay, (1 + updates) / (10 + updates)), or decay.
+// Returns min(decay, (1 + updates) / (10 + updates)), or decay.
 tw_output Decay(tw_scope* scope, const tw_moving_averages& o) {
   const auto number = [&](double x) { return tw_scope_scalar(scope, TW_DOUBLE, x); };
   if (o.updates == 0) return number(o.decay);
@@ -86,7 +87,7 @@ const tw_operation* tw_moving_averages_swap(tw_scope* scope, const tw_output* va
     if (!CheckLists(scope, "tw_moving_averages_swap", variables, averages, n)) return nullptr;
     std::vector<const tw_operation*> swaps;
     for (uint32_t i = 0; i < n; ++i) {
-      // Each is written once both are read.
+      // Both are read before either is written.
       const tw_output old = tw_variable_read(scope, variables[i]), average = tw_variable_read(scope, averages[i]);
       const tw_operation *read_old = nullptr, *read_average = nullptr;
       if (!Good(scope)) return nullptr;

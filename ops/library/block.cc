@@ -1,4 +1,4 @@
-// Blocks: begun, written through their scope, finished and made functions.
+// Begins blocks, finishes their scopes and makes functions of them.
 #include "ops/library/block.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Blocks: bodies of functions that are being written, and what conditions and loops need to know of them.
+// Blocks: bodies of functions that are being written, and their properties for conditions and
+// loops.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,18 +9,18 @@
 #include "thalweg/flow.h"
 #include "thalweg/tensor.h"
 
-// A body with its scope, or, once its scope was finished, only the body.
+// A body with its scope; once the scope is finished, only the body.
 struct tw_block {
   ~tw_block();
   tw_graph* body = nullptr;
   tw_scope* scope = nullptr;
   std::vector<tw_output> arguments, results;
 
-  // Of tw_each_begin only.
+  // Only for blocks of tw_each_begin.
   struct Each {
     std::vector<tw_output> initial, states;  // outside; arguments of the block
-    tw_output count = 0, index = 0;          // how many slices, outside; which it is
-    int64_t size = -1;                       // of count, where it is known
+    tw_output count = 0, index = 0;          // count: number of slices, outside; index: of the slice, in the block
+    int64_t size = -1;                       // value of count, if known
     bool reverse = false;
   };
   std::unique_ptr<Each> each;
@@ -27,25 +28,27 @@ struct tw_block {
 
 namespace thalweg::library {
 
-// "tw_cond (made at net.c:7): ", as messages begin.
+// Makes the start of a message: "tw_cond (made at net.c:7): ".
 std::string Where(tw_scope* scope, const char* function);
-// Fails the scope with INVALID_ARGUMENT and such a message.
+// Fails the scope with INVALID_ARGUMENT and a message that starts with Where.
 void Refuse(tw_scope* scope, const char* function, const std::string& text);
 
-// Values from around, which all functions of one operation take behind their own arguments.
+// Values of graphs around, which all functions of one operation take behind their own arguments.
 using Captured = std::vector<tw_output>;
-// Finishes the scopes of the blocks, whose failures become those of `scope`, and answers what any of them uses from around, each once.
-// Fails the scope for a block that is NULL, stands twice or is of another graph.
+// Finishes the scopes of the blocks and moves their failures to `scope`. Returns the values of
+// graphs around that any block uses, each once. Fails the scope for a block that is NULL, repeated
+// or of another graph.
 Captured Finish(tw_scope* scope, const char* function, const std::vector<tw_block*>& blocks);
-// Whether the block's scope is good; what it failed with becomes the failure of `scope`.
+// Returns true if the block's scope has not failed; moves a failure to `scope`.
 bool Holds(tw_scope* scope, tw_block* block);
-// Whether an operation of the block keeps or changes something.
+// Returns true if an operation of the block keeps or changes state.
 bool IsStateful(const tw_block& block);
-// Makes a finished block a function of the scope's graph, with arguments for the captured values behind its own. `more`: results behind
-// those of the block. Answers its name there; NULL after a failure.
+// Makes a finished block a function of the scope's graph, with arguments for the captured values
+// behind its own. `more`: results behind those of the block. Returns its name there; NULL after a
+// failure.
 const char* AddFunction(tw_scope* scope, const tw_block& block, const std::string& name, const Captured& captured,
                         const std::vector<tw_output>& more = {});
-// What stands in a finished block for values from around.
+// Returns the values of a finished block that stand for values of graphs around.
 std::vector<tw_output> Own(tw_scope* scope, const tw_block& block, const Captured& values);
 
 }  // namespace thalweg::library

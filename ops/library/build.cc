@@ -39,7 +39,7 @@ bool Fits(const tw_shape& shape, const tw_shape& wanted) {
 
 namespace {
 
-// `base` or, where the graph has an operation of that name, base_1, base_2, ...
+// Returns `base` or, if the graph has an operation of that name, base_1, base_2, ...
 std::string Free(const tw_graph* graph, const std::string& base) {
   std::string name = base;
   for (int i = 1;; ++i) {
@@ -67,7 +67,7 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   const void *dtype = nullptr, *shape = nullptr;
   tw_status* missing = tw_operation_attr(operation, "dtype", nullptr, nullptr, nullptr, &dtype);
   if (!missing) missing = tw_operation_attr(operation, "shape", nullptr, nullptr, nullptr, &shape);
-  // An attribute that is there cannot be missing; what has to be said about it may have found no memory.
+  // A failure without memory does not mean that the attribute is missing.
   const bool out_of_memory = tw_status_code(missing) == TW_RESOURCE_EXHAUSTED;
   tw_status_release(missing);
   if (out_of_memory) throw std::bad_alloc();
@@ -77,14 +77,15 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   if (out->name.empty()) out->name = out->operation;
   out->dtype = *static_cast<const uint32_t*>(dtype);
   const auto* dims = static_cast<const tw_shape*>(shape);
-  const bool open = type == "Variable" && dims->rank == 0;  // which is how it says that nothing is known
+  const bool open = type == "Variable" && dims->rank == 0;  // a shape [] of this op means an unknown shape
   out->known_rank = out->known_shape = dims->rank >= 0 && !open;
   if (dims->rank > 0) out->dims.assign(dims->dims, dims->dims + dims->rank);
   for (const int64_t dim : out->dims) out->known_shape = out->known_shape && dim >= 0;
   return true;
 }
 
-// What stands in a block for a variable of the graph around.
+// Returns true if the handle stands in a block for a variable of the graph around; describes that
+// variable.
 static bool IsCaptured(const tw_graph* graph, tw_output handle, const tw_operation* operation, VariableInfo* out) {
   uint32_t type = 0;
   tw_shape shape = {nullptr, -1, 0};
@@ -114,7 +115,7 @@ bool IsReal(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE || 
 
 namespace {
 
-// The tensor is made by make(out), which answers a status.
+// Adds a constant; make(out) makes the tensor and returns a status.
 template <class F>
 tw_output Constant(tw_scope* scope, F&& make) {
   tw_tensor* t = nullptr;
@@ -158,7 +159,8 @@ const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<
 
 namespace {
 
-// As long as it lives, the scope adds to the device that the variable asks for, if it does: what is kept for it must be there, too.
+// While it lives, the scope adds operations on the device that the variable names, if it names one,
+// so that slots are on the variable's device.
 class WhereItIs {
  public:
   WhereItIs(tw_scope* scope, const VariableInfo& variable) : scope_(scope), before_(tw_scope_device(scope)) {
@@ -181,7 +183,7 @@ class WhereItIs {
 
 tw_output Beside(tw_scope* scope, const VariableInfo& variable, const char* slot, tw_output initial) {
   const WhereItIs there(scope, variable);
-  // The name stands beside the variable's, not under this scope's prefix once more.
+  // The name follows the variable's name; the scope's prefix must not be added again.
   const std::string prefix = tw_scope_prefix(scope), name = variable.operation + "/" + slot;
   if (name.compare(0, prefix.size(), prefix) == 0) return tw_variable_create(scope, name.substr(prefix.size()).c_str(), initial);
   tw_scope* top = tw_scope_create(tw_scope_graph(scope), nullptr);
@@ -225,7 +227,8 @@ const tw_operation* Assign(tw_scope* scope, tw_output variable, const VariableIn
 
 namespace {
 
-// The number of rows of a variable as a scalar of the type of `rows`; fails the scope where it is not known.
+// Returns the number of rows of a variable as a scalar of the type of `rows`; fails the scope if it
+// is not known.
 tw_output RowCount(tw_scope* scope, const VariableInfo& variable) {
   if (variable.dims.empty() || variable.dims[0] < 0) {
     Fail(scope, TW_INVALID_ARGUMENT, "variable '" + variable.name + "' has a sparse gradient but no known number of rows");
@@ -239,7 +242,7 @@ tw_output RowCount(tw_scope* scope, const VariableInfo& variable) {
 tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {
   if (gradient.rows == 0) return gradient.values;
   const tw_output count = RowCount(scope, variable), zero = tw_scope_scalar(scope, TW_INT64, 0), one = tw_scope_scalar(scope, TW_INT64, 1);
-  // The sum drops rows below 0 without a word; looking each row up refuses them.
+  // The sum drops rows below 0 silently; a lookup of each row refuses them.
   const tw_output all = tw_scope_op3(scope, "Range", zero, count, one);
   const tw_output rows = tw_scope_op3(scope, "GatherV2", all, gradient.rows, tw_scope_scalar(scope, TW_INT32, 0));
   return tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, rows, count);

@@ -10,14 +10,15 @@ namespace {
 
 tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
 
-// The sum of squares as a double; of short types, squared in float.
+// Returns the sum of squares as a double; 16-bit types are squared in float.
 tw_output SquareSum(tw_scope* scope, tw_output values) {
   const uint32_t dtype = Describe(scope, values).dtype;
   const tw_output wide = dtype == TW_HALF || dtype == TW_BFLOAT16 ? CastTo(scope, values, TW_FLOAT) : values;
   return Op(scope, "Mul", CastTo(scope, tw_scope_op1(scope, "L2Loss", wide), TW_DOUBLE), tw_scope_scalar(scope, TW_DOUBLE, 2));
 }
 
-// values * max_norm / max(norm, max_norm): 1 at most; NaN for a norm that is not finite, so that nobody trains on with half an infinity.
+// Returns values * max_norm / max(norm, max_norm). The factor is at most 1, and NaN for a norm that
+// is not finite, so that training does not go on with scaled infinities.
 tw_output Shorten(tw_scope* scope, tw_output values, tw_output norm, double max_norm) {
   const tw_output limit = tw_scope_scalar(scope, TW_DOUBLE, max_norm);
   const tw_output zero = Op(scope, "Sub", norm, norm);  // NaN for infinity, too
@@ -25,7 +26,7 @@ tw_output Shorten(tw_scope* scope, tw_output values, tw_output norm, double max_
   return Op(scope, "Mul", values, CastTo(scope, scale, Describe(scope, values).dtype));
 }
 
-// change(values) for each gradient that there is.
+// Calls change(values) for each existing gradient.
 template <class F>
 void ForGradients(tw_scope* scope, const char* function, tw_gradient* gradients, uint32_t n, F&& change) {
   if (n > 0 && !gradients) Fail(scope, TW_INVALID_ARGUMENT, std::string(function) + ": gradients is NULL");

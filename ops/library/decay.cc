@@ -10,14 +10,14 @@ namespace {
 
 tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
 
-// Whether there is something to do, and whether the arguments allow it.
+// Checks the arguments; returns true if there is work to do.
 bool Check(tw_scope* scope, const char* function, const tw_output* variables, const tw_gradient* gradients, uint32_t n, double decay) {
   if (n > 0 && (!variables || !gradients)) Fail(scope, TW_INVALID_ARGUMENT, std::string(function) + ": variables or gradients is NULL");
   CheckNotBelow0(scope, (std::string(function) + ": decay").c_str(), decay);
   return Good(scope) && n > 0;
 }
 
-// The value, not before `after`.
+// Returns the value after `after` has run.
 tw_output After(tw_scope* scope, tw_output value, const tw_operation* after) {
   OpenOp identity(scope, "Identity");
   tw_op_add_input(identity, value);
@@ -55,7 +55,7 @@ void tw_decay_weights(tw_scope* scope, const tw_output* variables, tw_gradient* 
       if (producer) computed.push_back(producer);
     }
     if (!Good(scope) || computed.empty()) return 0;
-    // Every gradient is that of the weights before.
+    // Every gradient is computed from the weights before the decay.
     const tw_operation* all_computed = tw_scope_group(scope, nullptr, computed.data(), uint32_t(computed.size()));
     for (uint32_t i = 0; i < n && Good(scope); ++i) {
       VariableInfo info;

@@ -1,4 +1,5 @@
-// Blocks that are run for each slice: loops over lists of slices, which gather what the block gives in further lists.
+// Blocks that run for each slice: loops over lists of slices, which collect the results of the
+// block in further lists.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +10,7 @@ using namespace thalweg::library;
 
 namespace {
 
-// The sizes of a shape, from its axis `from` on, as an int32 vector; -1 for what is not known.
+// Returns the sizes of a shape, from axis `from` on, as an int32 vector; -1 for unknown ones.
 tw_output Sizes(tw_scope* scope, const tw_shape& shape, int32_t from) {
   if (shape.rank < 0) return tw_scope_scalar(scope, TW_INT32, -1);
   std::vector<int32_t> sizes;
@@ -17,7 +18,7 @@ tw_output Sizes(tw_scope* scope, const tw_shape& shape, int32_t from) {
   return tw_scope_ints(scope, sizes.data(), uint32_t(sizes.size()));
 }
 
-// How many slices a value has.
+// Returns the number of slices of a value.
 tw_output FirstSize(tw_scope* scope, tw_output value, const tw_shape& shape) {
   if (shape.rank > 0 && shape.dims[0] >= 0 && shape.dims[0] <= INT32_MAX) return tw_scope_scalar(scope, TW_INT32, double(shape.dims[0]));
   const int32_t zero = 0, one = 1;
@@ -33,7 +34,7 @@ tw_output ListOp(tw_scope* scope, const char* type, std::initializer_list<tw_out
   return op.End();
 }
 
-// The first sizes that are known must agree.
+// Checks that the known first sizes agree.
 void CheckSlices(tw_scope* scope, const std::vector<ValueInfo>& elems) {
   const tw_shape* known = nullptr;
   for (size_t i = 0; i < elems.size() && Good(scope); ++i) {
@@ -48,7 +49,7 @@ void CheckSlices(tw_scope* scope, const std::vector<ValueInfo>& elems) {
   }
 }
 
-// The loop around a block that is written: its condition, what it counts, and lists of results.
+// The loop around a block: its condition, its counter, and lists of results.
 class EachLoop {
  public:
   EachLoop(tw_scope* scope, std::unique_ptr<tw_block> block) : scope_(scope), block_(std::move(block)), each_(*block_->each) {}
@@ -92,7 +93,7 @@ class EachLoop {
                ShapeText(kept.shape) + " at first, but the block makes it " + tw_dtype_name(next.dtype) + " " + ShapeText(next.shape));
   }
 
-  // The list of a result as a loop variable; answers the list with this slice's.
+  // Makes the list of a result a loop variable; returns the list with the result of this slice.
   tw_output Gather(tw_output result) {
     const ValueInfo info = Describe(block_->scope, block_->body, result);
     if (tw_scope_code(block_->scope) != TW_OK) return 0;
@@ -125,7 +126,7 @@ class EachLoop {
   tw_scope* scope_;
   std::unique_ptr<tw_block> block_;
   tw_block::Each& each_;
-  const int64_t size_ = each_.size;  // which outlives the block
+  const int64_t size_ = each_.size;  // used after the block is gone
   std::vector<tw_output> first_;
   std::vector<Result> results_;
 };
@@ -136,7 +137,7 @@ tw_block* tw_each_begin(tw_scope* scope, const tw_output* elems, uint32_t n_elem
                         uint32_t reverse, tw_output* out_slices, tw_output* out_states) {
   return Protect(scope, [&]() -> tw_block* {
     const std::vector<tw_output> values(elems, elems + (elems ? n_elems : 0)), first(initial, initial + (initial ? n_states : 0));
-    if (out_slices) std::fill(out_slices, out_slices + n_elems, 0);  // which may be elems
+    if (out_slices) std::fill(out_slices, out_slices + n_elems, 0);  // out_slices may be elems
     if (out_states) std::fill(out_states, out_states + n_states, 0);
     if (!elems || n_elems == 0 || !out_slices)
       Refuse(scope, "tw_each_begin", elems && n_elems > 0 ? "out_slices is NULL" : "there are no elems");

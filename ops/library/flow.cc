@@ -1,4 +1,4 @@
-// Conditions and loops of blocks: what their functions must agree on is checked here, and the operation is added.
+// Conditions and loops of blocks: checks that the functions agree, and adds the operation.
 #include <algorithm>
 #include <string>
 
@@ -16,14 +16,14 @@ namespace {
 
 std::string Counted(size_t n, const char* thing) { return std::to_string(n) + " " + thing + (n == 1 ? "" : "s"); }
 
-// Sizes and types of many values, which keep the memory of their dims.
+// Shapes and types of many values; owns the memory of the dims.
 struct Shapes {
   void Add(const tw_shape& shape) {
     dims.emplace_back(shape.dims, shape.dims + std::max(shape.rank, 0));
     for (int64_t& dim : dims.back()) dim = std::max<int64_t>(dim, -1);
     ranks.push_back(shape.rank);
   }
-  // Leaves what both have.
+  // Keeps the sizes that both shapes have.
   void Meet(size_t i, const tw_shape& other) {
     if (ranks[i] != other.rank) {
       ranks[i] = -1;
@@ -42,7 +42,7 @@ struct Shapes {
   std::vector<int32_t> ranks;
 };
 
-// Ends an operation whose outputs are one list, and puts the first n of them into out.
+// Ends an operation whose outputs are one list, and writes the first n of them to out.
 const tw_operation* EndList(OpenOp* op, tw_output* out, uint32_t n) {
   const tw_operation* made = op->EndOperation();
   for (uint32_t i = 0; made && i < n; ++i) out[i] = tw_operation_output(made, i);
@@ -56,7 +56,7 @@ class Choice {
   Choice(tw_scope* scope, const char* function, std::vector<tw_block*> branches, uint32_t n)
       : scope_(scope), function_(function), branches_(std::move(branches)), n_(n) {}
 
-  // Op is If or Case.
+  // op: If or Case.
   const tw_operation* Add(const char* op, const char* name, tw_output chooser, tw_output* out) {
     if (n_ > 0 && !out) Refuse(scope_, function_, "out_results is NULL");
     const Captured captured = Finish(scope_, function_, branches_);
@@ -71,7 +71,7 @@ class Choice {
       if (made) functions.push_back({made, std::char_traits<char>::length(made)});
     }
     if (!Good(scope_)) return nullptr;
-    const std::vector<tw_shape> shapes = shapes_.Get();  // nothing below allocates while the operation is described
+    const std::vector<tw_shape> shapes = shapes_.Get();  // so that nothing allocates while the operation is described
     OpenOp added(scope_, (std::string(stateful ? "" : "Stateless") + op).c_str(), name);
     tw_op_add_input(added, chooser);
     tw_op_add_inputs(added, captured.data(), uint32_t(captured.size()));
@@ -186,7 +186,7 @@ class Loop {
       Refuse(scope_, kFunction, "there are " + Counted(n, "loop variable") + ", but `body` gives " + std::to_string(body_->results.size()));
   }
 
-  // "loop variable 1 ('x')"
+  // Returns "loop variable 1 ('x')".
   std::string Name(size_t i) {
     const tw_operation* maker = nullptr;
     tw_status_release(tw_graph_producer(tw_scope_graph(scope_), first_[i], &maker, nullptr));
@@ -215,7 +215,7 @@ class Loop {
     shapes_.Add(kept.shape);
   }
 
-  // A truth value of the block: what tw_cond takes for one.
+  // Converts a value of the block to bool, by the rule of tw_cond.
   static tw_output Truth(tw_scope* scope, tw_output value) {
     if (Describe(scope, value).dtype == TW_BOOL) return value;
     tw_block* sides[2];
@@ -229,7 +229,7 @@ class Loop {
     return truth;
   }
 
-  // One more variable, which counts.
+  // Adds a loop variable that counts iterations.
   void Limit() {
     const auto last = first_.size();
     first_.push_back(tw_scope_scalar(scope_, TW_INT32, 0));
@@ -273,7 +273,7 @@ const tw_operation* tw_switch_case(tw_scope* scope, const char* name, tw_output 
   });
   for (uint32_t i = 0; branches && i < n_branches; ++i) {
     if (std::find(branches, branches + i, branches[i]) == branches + i)
-      tw_block_destroy(branches[i]);  // one that was given twice goes once
+      tw_block_destroy(branches[i]);  // destroys a repeated block only once
   }
   return made;
 }
@@ -283,7 +283,7 @@ const tw_operation* tw_while_loop(tw_scope* scope, tw_block* cond, tw_block* bod
   const std::unique_ptr<tw_block> goes_on(cond), next(body == cond ? nullptr : body);
   return Protect(scope, [&] {
     Loop loop(scope, cond, body, first, n, options);
-    Clear(out_last, n);  // which may be `first`
+    Clear(out_last, n);  // out_last may be `first`
     return Good(scope) ? loop.Add(out_last) : nullptr;
   });
 }

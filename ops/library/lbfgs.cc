@@ -1,4 +1,5 @@
-// What L-BFGS adds to a graph: loss and gradient as vectors of doubles, and setting the variables from one. The rest is lbfgs_run.cc.
+// The graph's part of L-BFGS: loss and gradient as vectors of doubles, and an operation that sets
+// the variables from one. lbfgs_run.cc has the rest.
 #include "thalweg/lbfgs.h"
 
 #include <cmath>
@@ -39,7 +40,7 @@ tw_status* CheckOptions(const tw_lbfgs_options& o) {
   return nullptr;
 }
 
-// All elements of several values, one after the other, as a vector of doubles.
+// Concatenates all elements of several values as a vector of doubles.
 tw_output Flat(tw_scope* scope, const std::vector<tw_output>& values) {
   std::vector<tw_output> parts;
   for (const tw_output value : values) {
@@ -50,14 +51,14 @@ tw_output Flat(tw_scope* scope, const std::vector<tw_output>& values) {
   return tw_scope_op(scope, "ConcatV2", parts.data(), uint32_t(parts.size()));
 }
 
-// Adds an assignment of `variable` from the elements of the target that begin at `first`.
+// Adds an assignment of `variable` from the elements of the target from `first` on.
 const tw_operation* SetFrom(tw_scope* scope, tw_output target, int64_t first, tw_output variable, const VariableInfo& info, int64_t count) {
   const tw_output part = tw_scope_op3(scope, "Slice", target, Longs(scope, {first}), Longs(scope, {count}));
   const tw_output shaped = tw_scope_op2(scope, "Reshape", part, Longs(scope, info.dims));
   return Update(scope, "AssignVariableOp", {variable, CastTo(scope, shaped, info.dtype)});
 }
 
-// Adds everything for the variables that the loss depends on.
+// Builds the graph's part for the variables that the loss depends on.
 void Build(tw_scope* scope, tw_output loss, const tw_output* variables, uint32_t n, tw_lbfgs* out) {
   std::vector<tw_gradient> found(n);
   tw_scope_gradients(scope, loss, variables, n, found.data());

@@ -1,4 +1,4 @@
-// What an L-BFGS is, for the files that make and run one.
+// Definition of tw_lbfgs, for the files that make and run one.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -12,10 +12,10 @@ namespace thalweg::library {
 
 using Vector = std::vector<double>;
 
-// What one iteration has taught of the curvature.
+// Curvature information of one iteration.
 struct Pair {
-  Vector step, change;  // of the position and of the gradient
-  double product;       // of the two, > 0
+  Vector step, change;  // differences of position and of gradient
+  double product;       // dot product of the two, > 0
 };
 
 inline tw_status* Refuse(const std::string& text) { return tw_status_create(TW_INVALID_ARGUMENT, ("tw_lbfgs: " + text).c_str()); }
@@ -25,9 +25,9 @@ inline tw_status* Refuse(const std::string& text) { return tw_status_create(TW_I
 struct tw_lbfgs {
   tw_lbfgs_options options;
   tw_output loss, gradient, position;  // of type double: a scalar and two vectors
-  tw_output target;                    // fed with a position,
-  const tw_operation* set;             // which this makes the variables'
+  tw_output target;                    // placeholder for a position
+  const tw_operation* set;             // sets the variables from the target
   int64_t size = 0;
-  double rounding;  // of the loss, relative to it: smaller differences mean nothing
+  double rounding;  // relative rounding error of the loss: smaller differences mean nothing
   std::deque<thalweg::library::Pair> history;
 };

@@ -30,18 +30,19 @@ double Largest(const Vector& a) {
   return most;
 }
 
-// A position, and loss and gradient there.
+// A position, with the loss and gradient there.
 struct Point {
   Vector x, gradient;
   double loss = 0;
 };
 
-// A point of a line search: how far along, the loss, the slope.
+// A point of a line search: distance, loss, slope.
 struct Trial {
   double t, loss, slope;
 };
 
-// Where a cubic through both ends has its minimum, at least a tenth away from either.
+// Returns the minimum of a cubic through both ends, at least a tenth of the interval away from
+// either.
 double Between(const Trial& lo, const Trial& hi) {
   const double width = hi.t - lo.t;
   const double a = lo.slope + hi.slope - 3 * (lo.loss - hi.loss) / (lo.t - hi.t);
@@ -77,7 +78,7 @@ class Run {
   }
 
  private:
-  // Loss and gradient where the variables are.
+  // Computes loss and gradient at the variables' position.
   tw_status* Evaluate(Point* out) {
     const tw_output fetches[] = {l_.loss, l_.gradient, l_.position};
     tw_tensor* got[3] = {};
@@ -114,7 +115,7 @@ class Run {
     return failed;
   }
 
-  // Minus the gradient times the inverse curvature that the history knows.
+  // Returns minus the gradient times the inverse curvature of the history.
   Vector Direction() const {
     Vector d = at_.gradient;
     std::vector<double> alphas(l_.history.size());
@@ -133,8 +134,9 @@ class Run {
     return d;
   }
 
-  // From at_ along d, t at first: *to meets the strong Wolfe conditions or, where the evaluations ran out, at least lowers the loss.
-  // *found: whether there is such a point. Between lo, the best so far, and hi, once that is known, there is one.
+  // Searches from at_ along d, with t as the first distance. *to meets the strong Wolfe conditions
+  // or, if the evaluations ran out, at least has a lower loss. *found: whether there is such a
+  // point. Invariant: one lies between lo, the best so far, and hi, once that is known.
   tw_status* Search(const Vector& d, double t, Point* to, bool* found) {
     const double slope = Dot(at_.gradient, d);
     Trial lo = {0, at_.loss, slope}, hi = lo;
@@ -149,7 +151,7 @@ class Run {
       const Trial trial = {t, p.loss, Dot(p.gradient, d)};
       const bool finite = std::isfinite(trial.loss) && std::isfinite(trial.slope);
       const bool level = finite && std::fabs(trial.slope) <= -l_.options.curvature * slope;
-      if (level && std::fabs(trial.loss - at_.loss) <= l_.rounding * std::fabs(at_.loss)) {  // the slope says more than the loss can
+      if (level && std::fabs(trial.loss - at_.loss) <= l_.rounding * std::fabs(at_.loss)) {  // the slope is more precise than the loss here
         *to = std::move(p);
         return nullptr;
       }
@@ -174,17 +176,17 @@ class Run {
   void Remember(const Point& next) {
     Pair p = {Minus(next.x, at_.x), Minus(next.gradient, at_.gradient), 0};
     p.product = Dot(p.step, p.change);
-    if (!(p.product > 1e-12 * Dot(p.change, p.change))) return;  // no curvature to learn from
+    if (!(p.product > 1e-12 * Dot(p.change, p.change))) return;  // no usable curvature
     l_.history.push_back(std::move(p));
     if (l_.history.size() > l_.options.history) l_.history.pop_front();
   }
 
-  // One iteration; sets why_ where it was the last.
+  // Runs one iteration; sets why_ if it was the last.
   tw_status* Step(uint32_t max_iterations) {
     if (Largest(at_.gradient) <= l_.options.gradient_tolerance) return End(TW_LBFGS_GRADIENT);
     if (iterations_ == max_iterations) return End(TW_LBFGS_ITERATIONS);
     Vector d = Direction();
-    if (!(Dot(d, at_.gradient) < 0)) {  // rounding errors took over
+    if (!(Dot(d, at_.gradient) < 0)) {  // rounding errors made d an uphill direction
       l_.history.clear();
       d = Direction();
     }
@@ -196,7 +198,7 @@ class Run {
     if (tw_status* failed = Search(d, fresh ? std::min(1.0, 1 / sum) : 1, &next, &found)) return failed;
     if (!found) {
       if (fresh) return End(TW_LBFGS_STUCK);
-      l_.history.clear();  // and try again along the gradient
+      l_.history.clear();  // then try again along the gradient
       return nullptr;
     }
     Remember(next);

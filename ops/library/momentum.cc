@@ -21,7 +21,7 @@ const tw_operation* tw_train_momentum(tw_scope* scope, const tw_output* variable
                      CheckHeld(scope, "tw_momentum: momentum", o.momentum, info);
                      const tw_output slot = Slot(scope, info, "Momentum");
                      const tw_output rate = CastTo(scope, learning_rate, info.dtype);
-                     // A row that stands twice would be decayed twice.
+                     // Repeated rows would decay twice.
                      OpenOp op = BeginApply(scope, "Momentum", {variable, slot, rate}, UniqueRows(scope, gradient),
                                             {tw_scope_scalar(scope, info.dtype, o.momentum)});
                      tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);

@@ -1,4 +1,4 @@
-// Reading the option records of optimizers: defaults for NULL, the size and ranges checked.
+// Reads the option records of optimizers: defaults for NULL, checks of the size and of ranges.
 #pragma once
 #include <cmath>
 #include <cstdio>
@@ -10,7 +10,8 @@
 
 namespace thalweg::library {
 
-// A copy of the caller's record over the defaults that `init` fills in. Fails the scope for a record that is too small or has flags.
+// Returns a copy of the caller's record over the defaults of `init`. Fails the scope for a record
+// that is too small or has flags.
 template <class T>
 T ReadOptions(tw_scope* scope, const char* name, const T* options, void (*init)(T*)) {
   T out;
@@ -26,7 +27,7 @@ T ReadOptions(tw_scope* scope, const char* name, const T* options, void (*init)(
   return out;
 }
 
-// A number as it was typed.
+// Formats a number as the user typed it.
 inline std::string Text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
@@ -50,12 +51,13 @@ inline void CheckNotBelow0(tw_scope* scope, const char* what, double value) {
   Fail(scope, TW_INVALID_ARGUMENT, std::string(what) + " is " + Text(value) + "; it must be finite and not below 0");
 }
 
-// Fails the scope where value, in [0, 1), is 0 though it was not, or 1, in the type of the variable, which the update op computes its step
-// with: 1e-8 is 0 in half, 0.999 is 1 in bfloat16, and the step would be NaN or nothing.
+// Fails the scope if `value`, in [0, 1), rounds to 0 (without being 0) or to 1 in the variable's
+// type, in which the update op computes: 1e-8 is 0 in half, 0.999 is 1 in bfloat16, and the step
+// would be NaN or nothing.
 inline void CheckHeld(tw_scope* scope, const char* what, double value, const VariableInfo& variable) {
   const bool half = variable.dtype == TW_HALF, bfloat16 = variable.dtype == TW_BFLOAT16, is_float = variable.dtype == TW_FLOAT;
   const double least = half ? 0x1p-24 : bfloat16 ? 0x1p-133 : is_float ? 0x1p-149 : 0;
-  const double below_1 = half ? 0x1p-11 : bfloat16 ? 0x1p-8 : is_float ? 0x1p-24 : 0x1p-53;  // from 1 to the next number below
+  const double below_1 = half ? 0x1p-11 : bfloat16 ? 0x1p-8 : is_float ? 0x1p-24 : 0x1p-53;  // distance from 1 to the next number below
   const bool is_0 = value > 0 && value <= least / 2, is_1 = value < 1 && value >= 1 - below_1 / 2;
   if (!is_0 && !is_1) return;
   Fail(scope, TW_INVALID_ARGUMENT,
@@ -64,7 +66,8 @@ inline void CheckHeld(tw_scope* scope, const char* what, double value, const Var
            " or keep the variable in float");
 }
 
-// The learning rate of an option record, or the default; in double, from which it is cast to each variable's type.
+// Returns the learning rate of an option record, or the default, as a double, which is then cast to
+// each variable's type.
 inline tw_output RateOr(tw_scope* scope, tw_output given, double otherwise) {
   return given ? given : tw_scope_scalar(scope, TW_DOUBLE, otherwise);
 }

@@ -57,19 +57,19 @@ tw_output Variable(tw_scope* scope, const char* name, const char* part, tw_outpu
 
 // ---- Steps ----
 
-// What a variable holds; a value as it is.
+// Returns the value of a variable; other values unchanged.
 tw_output Value(tw_scope* scope, tw_output weight) {
   return Describe(scope, weight).dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
 }
 
-// Axis i of a value, -1 where it is not known and where it is no number of a vector of int32.
+// Returns the size of axis i of a value; -1 if it is unknown or exceeds int32.
 int32_t Known(tw_scope* scope, tw_output value, int32_t axis) {
   const int64_t dim = Describe(scope, value).Dim(axis);
   return dim <= INT32_MAX ? int32_t(std::max<int64_t>(dim, -1)) : -1;
 }
 
-// Zeros [batch, cell], where the batch is that axis of x, and `bias` has so many elements for each of the cell's gates. What is known of
-// the sizes now is known of the zeros.
+// Returns zeros [batch, cell]. batch: that axis of x. cell: elements of `bias` for each of the
+// cell's gates. Sizes that are known now are known for the zeros.
 tw_output Zeros(tw_scope* scope, tw_output x, int32_t axis, tw_output bias, int32_t gates) {
   const int32_t one = 1, columns = Known(scope, bias, 0), known[] = {Known(scope, x, axis), columns < 0 ? -1 : columns / gates};
   const tw_output zero = tw_scope_scalar(scope, TW_FLOAT, 0);
@@ -85,13 +85,15 @@ tw_output Zeros(tw_scope* scope, tw_output x, int32_t axis, tw_output bias, int3
   return known[1] > 0 ? tw_scope_op2(scope, "Reshape", zeros, tw_scope_ints(scope, known, 2)) : zeros;
 }
 
-// Rows of `now` where the sequence goes on in step t, else those of `otherwise`.
+// Returns the rows of `now` for sequences that are still going in step t, else those of
+// `otherwise`.
 tw_output WhileGoing(tw_scope* scope, tw_output going, tw_output now, tw_output otherwise) {
   if (!going) return now;
   return tw_scope_op3(scope, "SelectV2", going, now, otherwise);
 }
 
-// [batch, 1]: whether step t belongs to a sequence; 0 where all go on. t, lengths: int64.
+// Returns [batch, 1]: whether step t belongs to a sequence; 0 if all sequences go on. t, lengths:
+// int64.
 tw_output Going(tw_scope* scope, tw_output lengths, tw_output t) {
   if (!lengths) return 0;
   const tw_output more = tw_scope_op2(scope, "Less", t, lengths);
@@ -103,7 +105,7 @@ bool CheckInputs(tw_scope* scope, const char* function, const tw_output* inputs,
   return Good(scope);
 }
 
-// Inputs of all steps in one value.
+// Checks a value that holds the inputs of all steps.
 bool CheckSequence(tw_scope* scope, const char* function, tw_output inputs) {
   const int32_t rank = Describe(scope, inputs).shape.rank;
   if (rank >= 0 && rank != 3)
@@ -133,7 +135,7 @@ class Lstm {
     none_ = peephole_ ? 0 : CastTo(scope, Full(scope, TW_FLOAT, 0, 0), dtype_);
   }
 
-  // The same cell in a block inside the scope.
+  // Returns the same cell in a block inside the scope.
   Lstm In(tw_scope* block) const {
     Lstm inside = *this;
     inside.scope_ = block;
@@ -153,7 +155,7 @@ class Lstm {
     const tw_output first = op.End();
     return {tw_scope_output(scope_, first, 1), tw_scope_output(scope_, first, 6)};
   }
-  // A step that leaves states of sequences that have ended as they are; *output is 0 for these.
+  // Adds a step that keeps the states of ended sequences; *output is 0 for these.
   LstmState Step(tw_output x, const LstmState& before, tw_output going, tw_output* output) const {
     const LstmState now = Step(x, before);
     *output = WhileGoing(scope_, going, now.h, going ? tw_scope_scalar(scope_, dtype_, 0) : 0);

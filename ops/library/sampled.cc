@@ -1,4 +1,4 @@
-// Losses over the true classes of each example and some that are drawn.
+// Losses over the true classes of each example and some drawn classes.
 #include "thalweg/sampled.h"
 
 #include "ops/library/build.h"
@@ -17,7 +17,7 @@ namespace {
 tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
 tw_output Int(tw_scope* scope, int32_t value) { return tw_scope_scalar(scope, TW_INT32, value); }
 
-// Values of one type, one after the other along an axis.
+// Concatenates values of one type along an axis.
 tw_output Concat(tw_scope* scope, tw_output a, tw_output b, int32_t axis) {
   const tw_output both[] = {a, b};
   OpenOp op(scope, "ConcatV2");
@@ -26,7 +26,7 @@ tw_output Concat(tw_scope* scope, tw_output a, tw_output b, int32_t axis) {
   return op.End();
 }
 
-tw_output Product(tw_scope* scope, tw_output a, tw_output b) {  // a b'
+tw_output Product(tw_scope* scope, tw_output a, tw_output b) {  // a times the transpose of b
   OpenOp op(scope, "MatMul");
   tw_op_add_input(op, a);
   tw_op_add_input(op, b);
@@ -36,7 +36,7 @@ tw_output Product(tw_scope* scope, tw_output a, tw_output b) {  // a b'
 
 tw_output SumOver(tw_scope* scope, tw_output values, int32_t axis) { return Op(scope, "Sum", values, Int(scope, axis)); }
 
-// What the loss is made of.
+// Logits of the true and of the drawn classes.
 struct Logits {
   tw_output right, drawn;  // [batch, true classes] and [batch, drawn classes]
   uint32_t dtype;
@@ -45,7 +45,7 @@ struct Logits {
 
 class Sampled {
  public:
-  // weights, biases: tables where they are in shards.
+  // weights, biases: tables if they are sharded.
   Sampled(tw_scope* scope, const char* function, const tw_sampled_loss* given, const Table* weights = nullptr,
           const Table* biases = nullptr)
       : scope_(scope), function_(function), weights_(weights), biases_(biases) {
@@ -68,7 +68,8 @@ class Sampled {
     labels = CastTo(scope_, labels, TW_INT64);
     const tw_output drawn = options_.candidates ? options_.candidates : Draw(labels, out.num_true, classes);
     const tw_output flat = tw_scope_op2(scope_, "Reshape", labels, tw_scope_ints(scope_, &kAll, 1));
-    // One lookup for all, so that a gradient of rows is one, too; then the labels' rows and the others.
+    // One lookup for all rows, so that there is one sparse gradient; then the labels' rows and the
+    // others are split.
     const tw_output ids = Concat(scope_, flat, drawn, 0);
     const tw_output rows = weights_ ? weights_->Lookup(scope_, ids) : Rows(weights, ids);
     const tw_output offsets = biases_ ? biases_->Lookup(scope_, ids) : Rows(biases, ids);
@@ -115,7 +116,7 @@ class Sampled {
     if (!Inspect(scope_, from, &info)) return 0;
     return Typed(scope_, "ResourceGather", {from, ids}, "dtype", info.dtype);
   }
-  // The first rows, as many as `count` (a vector of one number) says, and those behind them.
+  // Return the first rows, `count` (a vector of one number) of them, and the rest.
   tw_output Head(tw_output values, tw_output count, int32_t rank) { return Cut(values, Numbers(0, rank), Size(count, rank)); }
   tw_output Tail(tw_output values, tw_output count, int32_t rank) {
     const tw_output begin = rank == 1 ? count : Concat(scope_, count, Numbers(0, 1), 0);
@@ -127,10 +128,10 @@ class Sampled {
     const int32_t both[] = {value, value};
     return tw_scope_ints(scope_, both, uint32_t(n));
   }
-  // The product of each true class's row with its example: a vector.
+  // Returns the product of each true class's row with its example: a vector.
   tw_output Dots(tw_output inputs, tw_output rows, int64_t num_true) {
     tw_output shaped = rows, examples = inputs;
-    if (num_true > 1) {  // each example next to each of its rows
+    if (num_true > 1) {  // repeat each example for each of its rows
       const tw_output columns = tw_scope_op3(scope_, "Slice", tw_scope_op1(scope_, "Shape", inputs), Numbers(1, 1), Numbers(1, 1));
       const int32_t split[] = {-1, int32_t(num_true)};
       shaped = tw_scope_op2(scope_, "Reshape", rows, Concat(scope_, tw_scope_ints(scope_, split, 2), columns, 0));
@@ -139,7 +140,7 @@ class Sampled {
     const tw_output dots = SumOver(scope_, Op(scope_, "Mul", examples, shaped), -1);
     return num_true > 1 ? tw_scope_op2(scope_, "Reshape", dots, tw_scope_ints(scope_, &kAll, 1)) : dots;
   }
-  // The lowest number where a drawn class is a true one of the example, else 0.
+  // Returns the lowest number if a drawn class is a true class of the example, else 0.
   tw_output Hits(tw_output labels, tw_output drawn, const Logits& logits) {
     OpenOp op(scope_, "ComputeAccidentalHits");
     tw_op_add_input(op, labels);
@@ -152,7 +153,8 @@ class Sampled {
     tw_op_set_int(pack, "axis", 1);
     return tw_scope_op3(scope_, "ScatterNd", pack.End(), CastTo(scope_, low, logits.dtype), tw_scope_op1(scope_, "Shape", logits.drawn));
   }
-  // The logarithms of the expected counts: output k of the sampler. Numbers to the gradient, which does not ask the sampler.
+  // Returns the logarithms of the expected counts, from output k of the sampler. They are constants
+  // for the gradient, which does not go through the sampler.
   tw_output LogCount(tw_output drawn, uint32_t k, uint32_t dtype) {
     return CastTo(scope_, tw_scope_op1(scope_, "Log", tw_scope_op1(scope_, "StopGradient", tw_scope_output(scope_, drawn, k))), dtype);
   }
@@ -163,7 +165,7 @@ class Sampled {
   tw_sampled_loss options_;
 };
 
-// [batch, true and drawn classes]: `right` for the true ones, 0 for the others.
+// Returns [batch, true and drawn classes]: `right` for the true ones, 0 for the others.
 tw_output Targets(tw_scope* scope, const Logits& l, double right) {
   const tw_output ones = tw_scope_op1(scope, "OnesLike", l.right);
   return Concat(scope, Op(scope, "Mul", ones, tw_scope_scalar(scope, l.dtype, right)), tw_scope_op1(scope, "ZerosLike", l.drawn), 1);

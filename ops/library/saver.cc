@@ -1,6 +1,7 @@
-// Savers: one SaveV2 over all variables, one RestoreV2, and a check and, once all have passed, an assignment each, under the names that
-// TensorFlow's savers use. Resources of plugins go through SaveResource and, all at once, RestoreResources. Where each task saves its own,
-// there is one of each of these for each task, and a merge.
+// Savers: one SaveV2 over all variables, one RestoreV2, and per variable a check and, once all have
+// passed, an assignment, under the names that TensorFlow's savers use. Resources of plugins use
+// SaveResource and, all at once, RestoreResources. If each task saves its own variables, there is
+// one of each of these for each task, and a merge.
 #include "thalweg/saver.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ using namespace thalweg::library;
 
 namespace {
 
-// A string vector constant.
+// Adds a string vector constant.
 tw_output Strings(tw_scope* scope, const std::vector<std::string>& texts) {
   const int64_t n = int64_t(texts.size());
   tw_tensor* tensor = nullptr;
@@ -36,7 +37,7 @@ tw_output Strings(tw_scope* scope, const std::vector<std::string>& texts) {
   return constant;
 }
 
-// The prefix to save under: "model" unless it is fed.
+// Adds the prefix to save under; "model" unless it is fed.
 tw_output Prefix(tw_scope* scope) {
   tw_tensor* model = nullptr;
   tw_scope_fail(scope, tw_tensor_create_string("model", 5, &model));
@@ -51,7 +52,7 @@ tw_output Prefix(tw_scope* scope) {
   return prefix.End();
 }
 
-// "SaveV2" for the first task, which is all there is without tasks, then names that are made.
+// "SaveV2" for the first task (the only one unless saves are by task), then generated names.
 const char* NameAt(size_t k, const char* name) { return k == 0 ? name : nullptr; }
 
 template <class T>
@@ -78,7 +79,7 @@ const tw_operation* SaveTask(tw_scope* scope, const tw_saver& t, size_t k, tw_ou
   return save.EndOperation();
 }
 
-// Each task writes a part, and what was written becomes one checkpoint.
+// Each task writes a part, and the parts are merged into one checkpoint.
 const tw_operation* SaveParts(tw_scope* scope, const tw_saver& t) {
   Operations saved;
   std::vector<tw_output> parts;
@@ -116,12 +117,12 @@ const tw_operation* AddSave(tw_scope* scope, tw_saver* t) {
   return after.EndOperation();
 }
 
-// What a task reads, not assigned yet.
+// Values that a task has read and not assigned yet.
 struct Loaded {
-  std::vector<tw_output> variables, values;    // handles and what is for them
+  std::vector<tw_output> variables, values;    // handles and their values
   std::vector<VariableInfo> infos;             // of the variables
-  std::vector<tw_output> resources, contents;  // the same of plugins' resources
-  const tw_operation* checked = nullptr;       // the values fit
+  std::vector<tw_output> resources, contents;  // the same for plugins' resources
+  const tw_operation* checked = nullptr;       // checks that the values fit
 };
 
 Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
@@ -147,7 +148,8 @@ Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
       loaded.contents.push_back(value);
       continue;
     }
-    // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
+    // An assignment may change a variable's shape, but a file must not. The error message contains
+    // the name of the check.
     OpenOp ensure(scope, "EnsureShape", ("check/" + info.operation).c_str());
     tw_op_add_input(ensure, value);
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
@@ -160,7 +162,7 @@ Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
   return loaded;
 }
 
-// Plugins are asked before the first assignment.
+// Resources of plugins are restored before the first assignment.
 const tw_operation* Set(tw_scope* scope, const Loaded& loaded, const tw_operation* checked, const char* name) {
   Operations updates;
   if (!loaded.resources.empty()) updates.push_back(checked = AddRestoreResources(scope, loaded.resources, loaded.contents, {checked}));
@@ -170,7 +172,7 @@ const tw_operation* Set(tw_scope* scope, const Loaded& loaded, const tw_operatio
   return tw_scope_group(scope, name, updates.data(), uint32_t(updates.size()));
 }
 
-// All change, or none.
+// Adds a restore that changes all or none.
 const tw_operation* AddRestore(tw_scope* scope, tw_saver* t) {
   std::vector<Loaded> loaded;
   for (size_t k = 0; k < t->tasks.size() && Good(scope); ++k) loaded.push_back(Load(scope, *t, k));
@@ -188,7 +190,7 @@ const tw_operation* AddRestore(tw_scope* scope, tw_saver* t) {
   return tw_scope_group(scope, "restore_all", all.data(), uint32_t(all.size()));
 }
 
-// Who saves what.
+// Divides the handles among the tasks.
 void Divide(tw_scope* scope, tw_saver* t) {
   for (size_t i = 0; i < t->handles.size(); ++i) {
     const std::string device = t->by_task ? TaskOf(scope, t->handles[i]) : "";
@@ -198,7 +200,7 @@ void Divide(tw_scope* scope, tw_saver* t) {
   }
 }
 
-// "save", or the first of save_1, save_2, ... that the graph has no nodes under.
+// Returns "save", or the first of save_1, save_2, ... without nodes under it in the graph.
 std::string FreePrefix(const tw_graph* graph) {
   std::string prefix = "save";
   for (int i = 1;; ++i) {
@@ -221,7 +223,7 @@ tw_status* Run(tw_session* session, const tw_saver& saver, const tw_operation* t
   return status;
 }
 
-// Several data files: the operation of the graph writes one.
+// Saves several data files; the operation of the graph writes only one.
 tw_status* SaveSharded(tw_session* session, tw_saver* saver, const char* prefix) {
   std::vector<const char*> names;
   for (const std::string& name : saver->names) names.push_back(name.c_str());

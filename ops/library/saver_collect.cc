@@ -9,7 +9,8 @@
 namespace thalweg::library {
 namespace {
 
-// Fills *out for a handle to a plugin's resource that can be saved; the type, or NULL where it is none.
+// Fills *out for a handle to a plugin's resource that can be saved; returns its type, or NULL for
+// other handles.
 const char* Describe(const tw_operation* operation, uint32_t i, VariableInfo* out, bool* saved) {
   uint32_t can = 0;
   const char* type = tw_operation_resource(operation, i, &can);

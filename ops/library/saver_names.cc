@@ -9,7 +9,7 @@
 namespace thalweg::library {
 namespace {
 
-constexpr uint32_t kMostShards = 1000;  // as tw_checkpoint_write_sharded
+constexpr uint32_t kMostShards = 1000;  // limit of tw_checkpoint_write_sharded
 
 struct Rules {
   std::map<std::string, std::string, std::less<>> exact, beginnings;
@@ -31,7 +31,8 @@ bool TakeStar(std::string* text) {
   return true;
 }
 
-// False where there is a star inside, or on one side only, and for a second rule for the same.
+// Returns false for a star inside, or on one side only, and for a second rule for the same
+// variable.
 bool AddRule(std::string variable, std::string name, Rules* rules) {
   const bool star = TakeStar(&variable);
   if (star != TakeStar(&name) || variable.find('*') != variable.npos || name.find('*') != name.npos) return false;
@@ -69,7 +70,7 @@ Rules ReadRules(tw_scope* scope, const tw_saver_options* o) {
   return rules;
 }
 
-// Edits (insert, delete, replace) from a to b.
+// Returns the number of edits (insert, delete, replace) from a to b.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -84,7 +85,7 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// "; the closest is 'x'": long names are not compared.
+// Returns "; the closest is 'x'"; does not compare long names.
 std::string Closest(const std::vector<VariableInfo>& variables, const std::string& name) {
   constexpr size_t kLongest = 200;
   const VariableInfo* closest = nullptr;
@@ -99,7 +100,8 @@ std::string Closest(const std::vector<VariableInfo>& variables, const std::strin
   return closest ? "; the closest is '" + closest->name + "'" : "";
 }
 
-// A misspelt rule would leave a variable under its own name, where a partial restore then finds nothing.
+// A misspelt rule would leave a variable under its own name, which a partial restore would not
+// find.
 void CheckUsed(tw_scope* scope, const std::vector<VariableInfo>& variables, const Rules& rules) {
   for (const auto& [variable, name] : rules.exact) {
     const auto is_it = [&](const VariableInfo& v) { return v.name == variable; };

@@ -1,4 +1,4 @@
-// Partial restores: the file is looked at first, then one step assigns what fits.
+// Partial restores: reads the file first, then one step assigns the values that fit.
 #include <memory>
 #include <set>
 #include <string>
@@ -31,7 +31,7 @@ struct CloseCheckpoint {
   void operator()(tw_checkpoint* c) const { tw_checkpoint_close(c); }
 };
 
-// Says so in the entry where a resource of another type was saved under that name.
+// Reports in the entry that a resource of another type was saved under that name.
 tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e, OwnedTensor* saved) {
   tw_tensor* t = nullptr;
   if (tw_status* failed = tw_checkpoint_read(c, e->name.c_str(), &t)) return failed;
@@ -43,7 +43,8 @@ tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoin
   return nullptr;
 }
 
-// What will become of a variable or resource. saved: of a resource, whose type only its contents tell, what was saved.
+// Decides the outcome for a variable or resource. saved: the saved contents of a resource, which
+// alone tell its type.
 tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* c, Entry* out, OwnedTensor* saved) {
   Entry& e = *out;
   e.variable = v.name;
@@ -81,7 +82,8 @@ void AddUnused(const tw_checkpoint* c, tw_restore_report* report) {
 
 }  // namespace
 
-// What assigns each variable a value that is fed, after one RestoreResources over all resources.
+// Adds assignments that set each variable from a feed, after one RestoreResources over all
+// resources.
 tw_status* thalweg::library::AddAssignments(tw_saver* saver) {
   if (!saver->feeds.empty()) return nullptr;
   tw_scope* scope = tw_scope_create(saver->graph, (saver->scope + "/partial").c_str());
@@ -109,7 +111,8 @@ tw_status* thalweg::library::AddAssignments(tw_saver* saver) {
 
 namespace {
 
-// Reads all that fit before any is assigned. tensors: one for each handle, those of resources read already.
+// Reads all values that fit before any is assigned. tensors: one for each handle, those of
+// resources read already.
 tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, const tw_restore_report& report,
                   std::vector<OwnedTensor> tensors) {
   std::vector<tw_tensor*> values;
@@ -118,7 +121,7 @@ tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, 
   for (size_t i = 0; i < saver.handles.size(); ++i) {
     const bool fits = report.entries[i].outcome == TW_RESTORE_DONE;
     if (!fits && saver.infos[i].resource.empty()) continue;
-    const int64_t none = 0;  // an empty vector leaves a resource as it is
+    const int64_t none = 0;  // an empty vector leaves a resource unchanged
     if (!fits || !tensors[i]) {
       tw_tensor* t = nullptr;
       tw_status* failed = fits ? tw_checkpoint_read(c, saver.names[i].c_str(), &t) : tw_tensor_create(TW_STRING, &none, 1, &t);

@@ -1,4 +1,4 @@
-// What a saver is, for the files that make one.
+// Definition of tw_saver, for the files that make one.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace thalweg::library {
 
-// What one task saves and restores.
+// Operations and handles of one task.
 struct SaverTask {
   std::string device;
-  std::vector<size_t> members;  // which of the handles
+  std::vector<size_t> members;  // indices of its handles
   const tw_operation* restore = nullptr;
 };
 
@@ -19,35 +19,36 @@ struct SaverTask {
 struct SaverTable {
   std::string name;
   uint32_t partition = 0;
-  std::vector<size_t> members;  // by shard
+  std::vector<size_t> members;  // indices of handles, by shard
 };
 
 }  // namespace thalweg::library
 
 struct tw_saver {
   tw_graph* graph = nullptr;
-  std::string scope;  // under which its operations are
+  std::string scope;  // prefix of its operations
   uint32_t shards = 1;
-  std::vector<tw_output> handles, values;  // one of each variable and resource; values: what reads it
+  std::vector<tw_output> handles, values;  // one per variable and resource; values: operations that read them
   std::vector<thalweg::library::VariableInfo> infos;
   std::vector<std::string> names;  // in files
   bool by_task = false;
-  std::vector<thalweg::library::SaverTask> tasks;  // one of all handles unless by_task
+  std::vector<thalweg::library::SaverTask> tasks;  // a single one with all handles unless by_task
   std::vector<thalweg::library::SaverTable> tables;
   tw_output prefix = 0;
   const tw_operation* save = nullptr;
   const tw_operation* restore = nullptr;
-  // For partial restores, from the first of them on: what to feed for a variable, and what then assigns it.
+  // Created by the first partial restore: placeholders for the values, and the operations that
+  // assign them.
   std::vector<tw_output> feeds;
   std::vector<const tw_operation*> assignments;
 };
 
 namespace thalweg::library {
 
-// Adds what feeds and assigns each handle, once.
+// Adds placeholders and assignments for each handle, once.
 tw_status* AddAssignments(tw_saver* saver);
 
-// One RestoreResources over all of them.
+// Adds one RestoreResources over all of them.
 inline const tw_operation* AddRestoreResources(tw_scope* scope, std::vector<tw_output> resources, const std::vector<tw_output>& saved,
                                                const std::vector<const tw_operation*>& after) {
   resources.insert(resources.end(), saved.begin(), saved.end());

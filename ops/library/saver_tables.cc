@@ -41,7 +41,7 @@ size_t ShardsIn(const tw_checkpoint* c, const std::string& table) {
 
 // ---- Rows ----
 
-// Row `row` of shard k of n is this row of the table, and the other way round.
+// Maps row `row` of shard k of n to the row of the table, and back.
 struct Rows {
   int64_t all;
   uint32_t n, partition;
@@ -61,7 +61,7 @@ std::string Title(const char* prefix, const std::string& table) {
   return "checkpoint '" + std::string(prefix) + "': table '" + table + "' ";
 }
 
-// A table as it was saved.
+// A table in its saved shards.
 struct Saved {
   std::vector<OwnedTensor> parts;
   Rows rows{};
@@ -94,7 +94,7 @@ tw_status* ReadTable(tw_checkpoint* c, const char* prefix, const SaverTable& tab
   return nullptr;
 }
 
-// Shard k of the table as it is now.
+// Builds shard k of the table for the current number of shards.
 tw_status* Arrange(const Saved& saved, const Rows& now, size_t k, const VariableInfo& info, OwnedTensor* out) {
   tw_tensor* made = nullptr;
   if (tw_status* failed = tw_tensor_create(info.dtype, info.dims.data(), uint32_t(info.dims.size()), &made)) return failed;
@@ -131,7 +131,7 @@ tw_status* ArrangeTable(tw_checkpoint* c, const char* prefix, const SaverTable& 
   return nullptr;
 }
 
-// What is in no table.
+// Reads a variable that is in no table.
 tw_status* ReadPlain(tw_checkpoint* c, const char* prefix, const VariableInfo& info, const std::string& name, OwnedTensor* out) {
   tw_tensor* t = nullptr;
   if (tw_status* failed = tw_checkpoint_read(c, name.c_str(), &t)) return failed;

@@ -70,7 +70,7 @@ Number Raise(double base, Number exponent) { return Two("Pow", Constant(exponent
 Number AsNumber(tw_scope* scope, tw_output value) { return {scope, CastTo(scope, value, TW_DOUBLE)}; }
 Number Step(tw_scope* scope, tw_output step) { return Max(AsNumber(scope, step), 0); }
 
-// from 1 to alpha along half a wave, as done goes from 0 to 1.
+// Returns a factor from 1 to alpha along half a cosine wave, as done goes from 0 to 1.
 Number Wave(Number done, double alpha) { return (1 - alpha) * (0.5 * (One("Cos", std::acos(-1.0) * done) + 1)) + alpha; }
 
 }  // namespace
@@ -115,7 +115,7 @@ tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial
     CheckNotBelow0(scope, "tw_polynomial: power", o.power);
     const Number at = Step(scope, step);
     const Number cycles = o.cycle ? Max(One("Ceil", at / steps), 1) : Constant(scope, 1);
-    const Number done = Min(at / (steps * cycles), 1);  // which may round up to more than 1, of which a root would be NaN
+    const Number done = Min(at / (steps * cycles), 1);  // rounding may give more than 1, whose root would be NaN
     return ((initial - o.end) * Two("Pow", 1 - done, Constant(scope, o.power)) + o.end).value;
   });
 }
@@ -145,7 +145,8 @@ tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double in
     const Number periods = Step(scope, step) / first_steps;
     Number restarts = One("Floor", periods), done = periods - restarts;
     if (length_factor != 1) {
-      // Period i begins at (1 - f^i) / (1 - f) first periods. A logarithm that is rounded down must not end up in the period before.
+      // Period i begins at (1 - f^i) / (1 - f) first periods. Rounding down the logarithm must not
+      // select the previous period.
       restarts = One("Floor", One("Log", 1 - (1 - length_factor) * periods) / std::log(length_factor) + 1e-12);
       const Number length = Raise(length_factor, restarts);
       done = (periods - (1 - length) / (1 - length_factor)) / length;

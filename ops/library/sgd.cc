@@ -18,7 +18,7 @@ const tw_operation* tw_train_sgd(tw_scope* scope, const tw_output* variables, co
         scope, "tw_train_sgd", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
           const tw_output rate = CastTo(scope, learning_rate, info.dtype);
           if (gradient.rows == 0) return Update(scope, "ResourceApplyGradientDescent", {variable, rate, gradient.values});
-          // Rows that repeat need no care: what is subtracted twice adds up.
+          // Repeated rows are correct as they are, because each is subtracted.
           return Update(scope, "ResourceScatterSub", {variable, gradient.rows, tw_scope_op2(scope, "Mul", gradient.values, rate)});
         });
   });

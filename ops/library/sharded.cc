@@ -1,4 +1,4 @@
-// Tables in shards: looking rows up beside them, and the full softmax over classes that are in shards.
+// Sharded tables: lookups beside the shards, and the full softmax over sharded classes.
 #include "thalweg/sharded.h"
 
 #include "ops/library/table.h"
@@ -60,7 +60,7 @@ Table::Places Table::Find(tw_scope* scope, tw_output ids) const {
   if (partition_ == TW_SHARDED_MOD) {
     shard = op("FloorMod", ids, shards);
     row = op("FloorDiv", ids, shards);
-  } else {  // the first `more` shards have a row more
+  } else {  // the first `more` shards have one more row
     const tw_output small = op("Less", ids, edge), moved = op("Sub", ids, more);
     shard = tw_scope_op3(scope, "SelectV2", small, op("FloorDiv", ids, each + 1), op("FloorDiv", moved, each));
     row = tw_scope_op3(scope, "SelectV2", small, op("FloorMod", ids, each + 1), op("FloorMod", moved, each));
@@ -70,7 +70,7 @@ Table::Places Table::Find(tw_scope* scope, tw_output ids) const {
 
 namespace {
 
-// What goes to each shard.
+// Splits values by shard.
 const tw_operation* Part(tw_scope* scope, tw_output values, tw_output shard, size_t n) {
   OpenOp op(scope, "DynamicPartition");
   tw_op_add_input(op, values);
@@ -106,7 +106,7 @@ tw_output Table::Lookup(tw_scope* scope, tw_output ids) const {
 
 namespace {
 
-// What one shard's task says about the logits of its classes, each [batch].
+// Results of one shard's task for the logits of its classes, each [batch].
 struct Said {
   tw_output largest, sum, right;  // sum: of exp(logit - largest)
 };
@@ -115,7 +115,7 @@ tw_output Over(tw_scope* scope, const char* type, tw_output values, int32_t axis
   return tw_scope_op2(scope, type, values, tw_scope_scalar(scope, TW_INT32, axis));
 }
 
-// mine: for each example its label's class among those of the shard, or -1.
+// mine: for each example the number of its label among the shard's classes, or -1.
 Said Ask(tw_scope* scope, const Table& weights, const Table* biases, size_t k, tw_output inputs, tw_output mine) {
   const On on(scope, weights.task(k));
   OpenOp product(scope, "MatMul");
@@ -124,7 +124,7 @@ Said Ask(tw_scope* scope, const Table& weights, const Table* biases, size_t k, t
   tw_op_set_bool(product, "transpose_b", 1);
   tw_output logits = product.End();
   if (biases) logits = tw_scope_op2(scope, "BiasAdd", logits, tw_variable_read(scope, biases->shard(k)));
-  // A shift that changes nothing, so nothing flows back through it.
+  // The shift does not change the result, so no gradient flows through it.
   const tw_output largest = tw_scope_op1(scope, "StopGradient", Over(scope, "Max", logits, 1));
   const tw_output shifted = tw_scope_op2(scope, "Sub", logits, Over(scope, "ExpandDims", largest, 1));
   const tw_output sum = Over(scope, "Sum", tw_scope_op1(scope, "Exp", shifted), 1);

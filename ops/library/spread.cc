@@ -1,4 +1,4 @@
-// Spreads: variables over the tasks of a job.
+// Spreads: distribute variables over the tasks of a job.
 #include "thalweg/spread.h"
 
 #include <algorithm>

@@ -1,10 +1,13 @@
-// Synchronous training. Each variable has an accumulator for each replica beside it; one task keeps the state, a vector under a mutex:
-// stamp, step, how many replicas' gradients were let in for this step, how many were dropped, and for each replica whether it is in.
+// Synchronous training. Each variable has an accumulator for each replica beside it; one task keeps
+// the state, a vector under a mutex: stamp, step, the number of replicas admitted in this step, the
+// number of dropped gradients, and for each replica whether it is admitted.
 //
-// A replica gives its gradients to its accumulators first, which drop them if their stamp is older than what was taken last, and asks to be
-// let in when all of them are there. It has one step at a time on its way. Who makes the required number full lets the update go on. The
-// update takes what is there, in the order of the replicas, and changes variables, then the state. So who has read the variables and then
-// finds the stamp that it began with, and room for one more, has read them as they were in that step.
+// A replica first gives its gradients to its accumulators, which drop them if their stamp is older
+// than the last taken one. When all are there, it asks for admission. It runs one step at a time.
+// The replica that completes the required number starts the update. The update takes the gradients
+// in the order of the replicas, and changes variables, then the state. So if a replica has read the
+// variables and then finds the stamp that it began with, and room for one more, it has read the
+// variables of that step.
 #include "thalweg/sync.h"
 
 #include <algorithm>
@@ -22,12 +25,12 @@ using namespace thalweg::library;
 
 namespace {
 
-constexpr int32_t kStamp = 0, kStep = 1, kIn = 2, kDropped = 3, kReplicas = 4;  // places in the state
+constexpr int32_t kStamp = 0, kStep = 1, kIn = 2, kDropped = 3, kReplicas = 4;  // positions in the state
 constexpr uint32_t kMostReplicas = 4096;
 
-// What belongs to one variable.
+// Gradient and accumulators of one variable.
 struct Given {
-  tw_gradient gradient;  // of this graph's replica
+  tw_gradient gradient;  // of the replica of this graph
   VariableInfo info;
   std::string task;
   std::vector<tw_output> accumulators;  // by replica
@@ -39,9 +42,9 @@ struct Given {
 struct tw_sync {
   std::string name, task;
   uint32_t replicas = 1, required = 1, replica = 0;
-  tw_output ticket = 0, stamp = 0;           // fed
-  tw_output state = 0, mutex = 0, full = 0;  // full: an accumulator that has something when enough are in
-  std::vector<tw_output> tokens;             // accumulators that have something for who may go on
+  tw_output ticket = 0, stamp = 0;           // placeholders
+  tw_output state = 0, mutex = 0, full = 0;  // full: an accumulator that gets an element when enough replicas are admitted
+  std::vector<tw_output> tokens;             // accumulators that get an element for each replica that may go on
   std::vector<Given> given;
   tw_output next = 0, consistent = 0;
   bool backup() const { return required < replicas; }
@@ -60,7 +63,7 @@ tw_output Accumulator(tw_scope* scope, const std::string& name, uint32_t dtype, 
   return op.End();
 }
 
-// Two of the same have their mean, which is the same again: who gives twice gives once.
+// Two equal gradients have the same mean, so a replica that gives twice counts once.
 const tw_operation* Give(tw_scope* scope, tw_output accumulator, tw_output stamp, const tw_gradient& g, const Operations& after) {
   if (!g.rows) return After(scope, "ResourceAccumulatorApplyGradient", {accumulator, stamp, g.values}, after);
   OpenOp op(scope, "ResourceSparseAccumulatorApplyGradient");
@@ -76,7 +79,8 @@ const tw_operation* Take(tw_scope* scope, tw_output accumulator, uint32_t dtype,
                {accumulator, tw_scope_scalar(scope, TW_INT32, 1)}, after, dtype);
 }
 
-// One that says something by having something in it; who takes it has the mean of what was sent.
+// An accumulator used as a signal by holding an element; the taker gets the mean of the sent
+// numbers.
 constexpr double kGoOn = 1, kSweep = 2;  // sweep: for `current` of the same replica, which waits for it
 tw_output Signal(tw_scope* scope, const std::string& name) { return Accumulator(scope, name, TW_FLOAT, {}, false); }
 const tw_operation* Send(tw_scope* scope, tw_output signal, tw_output stamp, const Operations& after, double value = kGoOn) {
@@ -86,7 +90,7 @@ const tw_operation* Await(tw_scope* scope, tw_output signal, const Operations& a
   return Take(scope, signal, TW_FLOAT, false, after);
 }
 
-// What adds nothing.
+// Returns a gradient that adds nothing.
 tw_gradient Nothing(tw_scope* scope, const Given& g) {
   std::vector<int64_t> dims = g.info.dims;
   if (g.sparse()) dims[0] = 0;
@@ -116,7 +120,7 @@ const tw_operation* Producer(tw_scope* scope, tw_output value) {
   return maker;
 }
 
-// Between taking the state's lock and letting it go.
+// The state between lock and unlock.
 struct Locked {
   const tw_operation* lock;
   tw_output state;
@@ -125,7 +129,7 @@ struct Locked {
   const tw_operation* End(tw_scope* scope, const Operations& after) const { return After(scope, "ConsumeMutexLock", {First(lock)}, after); }
 };
 
-// The state with 1 at these places.
+// Returns the state's vector with 1 at these positions.
 std::vector<int64_t> Ones(const tw_sync& s, const std::vector<int32_t>& places) {
   std::vector<int64_t> v(size_t(kReplicas) + s.replicas);
   for (const int32_t i : places) v[size_t(i)] = 1;
@@ -134,9 +138,9 @@ std::vector<int64_t> Ones(const tw_sync& s, const std::vector<int32_t>& places) 
 
 // ---- A replica ----
 
-// What the state says about a replica with the ticket that is fed.
+// The state of a replica for the ticket that is fed.
 struct Standing {
-  tw_output now, in;  // the ticket is that of now; its gradients are in already
+  tw_output now, in;  // now: the ticket is current; in: its gradients are admitted already
 };
 
 tw_output Is(tw_scope* scope, tw_output state, int32_t place, const char* how, tw_output value) {
@@ -153,7 +157,8 @@ Standing Look(tw_scope* scope, const tw_sync& s, tw_output state) {
   return {now, And(scope, now, Is(scope, state, Mine(s), "Greater", Long(scope, 0)))};
 }
 
-// Asks to be let in, once the gradients are given. before: how it stood when it began. Where there is room still, no update has begun.
+// Asks for admission after the gradients are given. before: the replica's standing at its start. If
+// there is still room, no update has begun.
 const tw_operation* Enter(tw_scope* scope, tw_sync* sync, const Standing& before, const Operations& given) {
   const tw_sync& s = *sync;
   const Locked locked(scope, s, given);
@@ -167,13 +172,14 @@ const tw_operation* Enter(tw_scope* scope, tw_sync* sync, const Standing& before
   const tw_output change = Choose(scope, enters, Longs(scope, Ones(s, {kIn, Mine(s)})), stays);
   const tw_operation* changed = After(scope, "AssignAddVariableOp", {s.state, change}, {}, TW_INT64);
   const tw_output in = tw_scope_op2(scope, "AddV2", Place(scope, locked.state, kIn), CastTo(scope, enters, TW_INT64));
-  // Whoever finds the number full says so, again if need be: one who died before saying it holds nobody up.
+  // Every replica that finds the number complete signals it, repeatedly if needed, so a replica
+  // that died before its signal blocks nobody.
   const tw_output full = And(scope, is.now, tw_scope_op2(scope, "GreaterEqual", in, required));
   const tw_operation* said = Send(scope, s.full, Choose(scope, full, s.stamp, Long(scope, -1)), {changed});
   return locked.End(scope, {said});
 }
 
-// Who is in already gives nothing once more: the variables may be about to change.
+// A replica that is admitted already gives nothing again: the variables may be about to change.
 void AddReplica(tw_scope* scope, tw_sync* s) {
   Standing before;
   tw_output stamp;
@@ -187,14 +193,15 @@ void AddReplica(tw_scope* scope, tw_sync* s) {
   const On on(scope, s->task);
   const tw_output token = s->tokens[s->replica];
   const tw_operation* awaited = Await(scope, token, {Enter(scope, s, before, given)});
-  // A run may still be on its way when its program has ended, and stands in line before the `current` of that program begun anew, which
-  // waits under the lock: so it hands on what that sweeps with.
+  // A run may still be in progress when its program has ended. It then waits in line before
+  // `current` of the restarted program, which waits under the lock. So if it takes the token that
+  // `current` sweeps with, it passes the token on.
   const tw_output swept = tw_scope_op2(scope, "Greater", First(awaited), tw_scope_scalar(scope, TW_FLOAT, kGoOn));
   const tw_operation* handed = Send(scope, token, Choose(scope, swept, Long(scope, INT64_MAX), Long(scope, -1)), {}, kSweep);
   s->next = Ticket(scope, Read(scope, *s, {handed}));
 }
 
-// The ticket of now. A token that is left of what was before goes.
+// Returns the current ticket, and removes a token of an earlier run.
 tw_output AddCurrent(tw_scope* scope, const tw_sync& s) {
   const tw_operation* lock = After(scope, "MutexLock", {s.mutex}, {});
   const tw_operation* sent = Send(scope, s.tokens[s.replica], Long(scope, INT64_MAX), {lock}, kSweep);
@@ -214,7 +221,8 @@ tw_output Joined(tw_scope* scope, const std::vector<tw_output>& parts) {
   return op.End();
 }
 
-// Of who was not let in, what is there is taken, too, and counts for nothing; who has given nothing is given it, so that nobody waits.
+// Also takes the gradients of a replica that is not admitted, and ignores them. An accumulator
+// without a gradient is given an empty one, so that nothing blocks.
 tw_gradient TakeOne(tw_scope* scope, const tw_sync& s, const Given& g, uint32_t replica, const tw_operation* full, tw_output who) {
   const tw_output accumulator = g.accumulators[replica];
   const auto taken = [&](const tw_operation* after) -> tw_gradient {
@@ -235,7 +243,7 @@ tw_gradient TakeOne(tw_scope* scope, const tw_sync& s, const Given& g, uint32_t 
           tw_scope_op3(scope, "Slice", one.rows, Longs(scope, {0}), count)};
 }
 
-// The mean, added up in the order of the replicas.
+// Returns the mean, summed in the order of the replicas.
 tw_gradient Mean(tw_scope* scope, const tw_sync& s, const Given& g, const tw_operation* full, tw_output who) {
   const On on(scope, g.task);
   std::vector<tw_output> values, rows;
@@ -253,7 +261,8 @@ tw_gradient Mean(tw_scope* scope, const tw_sync& s, const Given& g, const tw_ope
   return {s.required == 1 ? sum.values : tw_scope_op2(scope, "Mul", sum.values, share), sum.rows};
 }
 
-// An operation, or those that it waits for where it is a group: a group may be on a replica's task.
+// Returns the operation, or the operations that it waits for if it is a group: a group may be on a
+// replica's task.
 Operations Ungrouped(const tw_operation* operation) {
   Operations found, todo = {operation};
   std::set<const tw_operation*> seen;
@@ -269,7 +278,7 @@ Operations Ungrouped(const tw_operation* operation) {
   return found;
 }
 
-// Everybody may go on.
+// Lets all replicas go on.
 Operations SendTokens(tw_scope* scope, const tw_sync& s, const tw_operation* after) {
   Operations sent;
   for (const tw_output token : s.tokens) sent.push_back(Send(scope, token, Long(scope, INT64_MAX), {after}));
@@ -287,8 +296,9 @@ const tw_operation* AddUpdate(tw_scope* scope, const tw_sync& s, const tw_operat
 
 // ---- Beginning ----
 
-// Takes all that is there and begins at the stamp. That of a lost task begins at 0, where gradients of an earlier stamp are let in, so the
-// stamp comes first: whatever is given from then on is dropped, and taking adds the 1 that is missing.
+// Empties an accumulator and sets its stamp. The accumulator of a lost task starts at stamp 0 and
+// would accept gradients of an earlier stamp, so the stamp is set first: later gradients of that
+// kind are dropped. Taking then adds the missing 1.
 const tw_operation* Empty(tw_scope* scope, const tw_sync& s, tw_output accumulator, const tw_gradient& nothing, uint32_t dtype) {
   const tw_output before = tw_scope_op2(scope, "Sub", s.stamp, Long(scope, 1));
   const tw_operation* begun = After(scope, "ResourceAccumulatorSetGlobalStep", {accumulator, before}, {});
@@ -311,7 +321,7 @@ const tw_operation* AddReset(tw_scope* scope, const tw_sync& s) {
   tw_op_add_input(assign, s.state);
   tw_op_add_input(assign, Joined(scope, {s.ticket, rest}));
   tw_op_add_control(assign, lock);
-  // Who waited for an update that is not to come wakes up and finds a new ticket.
+  // Replicas that wait for an update that will not come wake up and find a new ticket.
   return After(scope, "ConsumeMutexLock", {First(lock)}, SendTokens(scope, s, assign.EndOperation()));
 }
 
@@ -396,7 +406,7 @@ std::unique_ptr<tw_sync> Begin(tw_scope* scope, const tw_sync_options* options, 
   return Good(scope) ? std::move(s) : nullptr;
 }
 
-// As much of it as the caller's record has room for.
+// Writes as many fields as the caller's record has room for.
 void WriteOps(tw_sync_ops ops, tw_sync_ops* out) {
   ops.size = out->size;
   std::memcpy(out, &ops, std::min<size_t>(out->size, sizeof ops));

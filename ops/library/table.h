@@ -1,4 +1,4 @@
-// Sharded tables as builders see them.
+// Sharded tables, for builders.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,8 @@ namespace thalweg::library {
 
 class Table {
  public:
-  // Fails the scope, naming the function and what the table is to it, for a record that is none.
+  // Fails the scope for an invalid record; the message names the function and, by `what`, the
+  // argument.
   Table(tw_scope* scope, const std::string& function, const char* what, const tw_sharded* given);
 
   size_t n() const { return shards_.size(); }
@@ -23,12 +24,12 @@ class Table {
   const std::string& task(size_t k) const { return tasks_[k]; }
   tw_output shard(size_t k) const { return shards_[k]; }
 
-  // Of row numbers, an int64 vector: in which shard each is (int32), and as which row of it.
+  // For row numbers, an int64 vector: the shard of each (int32), and its row in that shard.
   struct Places {
     tw_output shard, row;
   };
   Places Find(tw_scope* scope, tw_output ids) const;
-  // The rows themselves.
+  // Returns the rows.
   tw_output Lookup(tw_scope* scope, tw_output ids) const;
 
  private:

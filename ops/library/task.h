@@ -1,4 +1,4 @@
-// Building on tasks: where nodes go that work beside a variable, and nodes with controls.
+// Builds on tasks: places nodes beside a variable, and adds nodes with control inputs.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace thalweg::library {
 
-// The job and task of a device name, "/job:ps/task:0" of "/job:ps/task:0/device:CPU:0"; "" where it names none.
+// Returns the job and task of a device name, "/job:ps/task:0" of "/job:ps/task:0/device:CPU:0"; ""
+// if it names none.
 std::string TaskOf(const std::string& device);
-// The task that a value is made on, as far as its operation says.
+// Returns the task of a value, as far as its operation names one.
 std::string TaskOf(tw_scope* scope, tw_output value);
 
-// As long as it lives, what the scope adds goes there.
+// While it lives, the scope adds operations on that device.
 class On {
  public:
   On(tw_scope* scope, const std::string& device) : scope_(scope), before_(tw_scope_device(scope)) {
@@ -28,7 +29,7 @@ class On {
 };
 
 using Operations = std::vector<const tw_operation*>;
-// An operation that runs after others; dtype: its attribute of that name, 0: it has none.
+// Adds an operation that runs after others; dtype: its attribute of that name, 0: it has none.
 const tw_operation* After(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const Operations& after,
                           uint32_t dtype = 0);
 inline tw_output First(const tw_operation* operation) { return tw_operation_output(operation, 0); }

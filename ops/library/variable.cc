@@ -1,4 +1,4 @@
-// Variables: a handle, its first assignment, and the list of them that a graph holds.
+// Variables: a handle, its first assignment, and the list of a graph's variables.
 #include "thalweg/variable.h"
 
 #include <memory>
