@@ -86,8 +86,8 @@ StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
   if (!t) return InvalidArgument("a tensor is NULL");
   if (!thalweg::LiesOnHost(*t)) return InvalidArgument("the tensor lies on a device; copy it with tw_tensor_to_host first");
   thalweg::Tensor tensor = thalweg::Tensor::Share(t);
-  // Shapes and placement may depend on integers, also during planning, and the program may still
-  // write to its memory.
+  // Copies a tensor of integers: shapes and placement may depend on it, also during planning, and
+  // the program may still write to its memory.
   const bool may_decide = !thalweg::IsReal(tensor.dtype()) && thalweg::FindDType(tensor.dtype())->plain;
   return may_decide ? tensor.Clone() : tensor;
 }

@@ -75,7 +75,7 @@ typedef struct tw_while_options {
   uint32_t size, flags;
   const char* name;             /* a free name of the operation; NULL: generated */
   tw_output maximum_iterations; /* an int32 scalar that bounds the number of iterations; 0: no bound */
-  int64_t parallel_iterations;  /* > 0; only recorded in the graph, for passes that split loops */
+  int64_t parallel_iterations;  /* > 0; kept in the graph, for software that splits loops */
 } tw_while_options;
 /* Defaults: name NULL, maximum_iterations 0, parallel_iterations 10. NULL is fine. */
 TW_EXPORT void tw_while_options_init(tw_while_options* options);

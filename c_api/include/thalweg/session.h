@@ -59,9 +59,9 @@ typedef struct tw_run_options {
  * naming it; plugin/op.h lists them). It does so when a run first needs the operation, before
  * anything runs. Options of the session change this:
  *  - allow_files=DIR: files beneath DIR, in any spelling of the path; links that lead out of DIR
- * are not followed. DIR may be `scheme://folder`.
+ *    are not followed. DIR may be `scheme://folder`.
  *  - trust_imported=true: imported operations may do what the program's own operations may do; with
- * allow_files, files still only in DIR.
+ *    allow_files, files still only in DIR.
  *  - allow_ops, deny_ops: the ops that may run at all.
  * Operations that the program adds to an imported graph (a saver, for instance) are its own and not
  * restricted, whatever values they read.
@@ -211,7 +211,7 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  * of the latest run or, before any run, a plan for the shapes that the graph declares, with -1 for
  * unknown sizes, which is not kept. The caller owns *out_json. Errors: INVALID_ARGUMENT for shapes
  * that do not fit; the errors of making a plan. The text is an object
- *     {"engine": "fixed" (one node after the other, in the order of "nodes"), "counted" (a node runs when its inputs are ready) or
+ *     {"engine": "fixed" (one node after the other, in the order of "nodes"), "counted" (a node runs when those it waits for have ended) or
  *      "frames" (the same, once per iteration in loops of Enter, Exit and the like),
  *      "order": "given" or "smallest_peak": how the order was chosen,
  *      "feeds" and "fetches": [name of a value: "x", or "x:1" for output 1],

@@ -14,16 +14,17 @@
  * A ticket is a vector of two int64: a stamp, which is unique and grows with every update, and the
  * number of the training step.
  *  - One client, the chief, initializes the variables and runs `reset`, fed with a ticket. Its
- * stamp must be above all earlier ones, such as the time in nanoseconds; its step is 0 or the step
- * of the checkpoint. The chief then runs `update` once for each step; update waits for gradients.
+ *    stamp must be above all earlier ones, such as the time in nanoseconds; its step is 0 or the
+ *    step of the checkpoint. The chief then runs `update` once for each step; update waits for
+ *    gradients.
  *  - Each replica fetches `current`, its first ticket. Then it runs `next` repeatedly, fed with its
- * ticket. next computes and submits the gradients of its batch, waits for the update, and returns
- * the ticket of the next step. If next fails, the replica fetches `current` again and goes on with
- * that ticket, which may be the same one: gradients that are submitted twice count once. A replica
- * runs one next at a time. Other values that such a run computes, its loss say, belong to the
- * ticket's step only if `consistent` is true. If the gradients were in already, from a run that
- * failed or whose program died, or if a backup replica is late, the run may read variables while
- * the update changes them.
+ *    ticket. next computes and submits the gradients of its batch, waits for the update, and
+ *    returns the ticket of the next step. If next fails, the replica fetches `current` again and
+ *    goes on with that ticket, which may be the same one: gradients that are submitted twice count
+ *    once. A replica runs one next at a time. Other values that such a run computes, its loss say,
+ *    belong to the ticket's step only if `consistent` is true. If the gradients were in already,
+ *    from a run that failed or whose program died, or if a backup replica is late, the run may read
+ *    variables while the update changes them.
  * No variable changes before all gradients of a step have arrived, and they are added in the order
  * of the replicas. If all replicas are required, the bits of the variables therefore do not depend
  * on timing. With backup replicas (required < replicas) the first `required` replicas count, each

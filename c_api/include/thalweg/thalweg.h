@@ -4,28 +4,28 @@
  *
  * The contract, once:
  *  - Failure. Every fallible function returns tw_status*; NULL means success. The caller releases
- * it. No function aborts, throws or leaks: after a failure the objects are as before and may be
- * used again. A NULL handle is INVALID_ARGUMENT, never a crash. Two builders (tw_op, tw_scope) keep
- * their first failure until they are finished. A function that cannot fail returns its value. Any
- * function may return INVALID_ARGUMENT for an invalid argument and RESOURCE_EXHAUSTED when memory
- * is out; a header lists the other codes, and these two if there is more to say.
+ *    it. No function aborts, throws or leaks: after a failure the objects are as before and may be
+ *    used again. A NULL handle is INVALID_ARGUMENT, never a crash. Two builders (tw_op, tw_scope)
+ *    keep their first failure until they are finished. A function that cannot fail returns its
+ *    value. Any function may return INVALID_ARGUMENT for an invalid argument and RESOURCE_EXHAUSTED
+ *    when memory is out; a header lists the other codes, and these two if there is more to say.
  *  - Results come last, in `out_...` parameters, written on success only unless the header says
- * more.
+ *    more.
  *  - Ownership. Release a result of `_create` or `_open` with `_destroy` or `_close`, and a shared
- * object (runtime, tensor, buffer, status) with `_release`. All of these accept NULL. Pointers
- * passed in are borrowed for the call, unless said otherwise. Texts and arrays passed out belong to
- * the object that returned them, and live as long.
+ *    object (runtime, tensor, buffer, status) with `_release`. All of these accept NULL. Pointers
+ *    passed in are borrowed for the call, unless said otherwise. Texts and arrays passed out belong
+ *    to the object that returned them, and live as long.
  *  - Text is UTF-8 with a terminating zero; bytes come with a length.
  *  - Records (tw_signature, tw_adam, ...) start with `size`, which the program that fills them sets
- * to sizeof, so that they can grow, and `flags`, 0. Fields beyond `size` have their defaults, and
- * fields that this library does not know yet are not read; a size below that of the first version
- * and an unknown flag are INVALID_ARGUMENT. Values (tw_string, tw_shape, tw_gradient) have neither
- * field and never change.
+ *    to sizeof, so that they can grow, and `flags`, 0. Fields beyond `size` have their defaults,
+ *    and fields that this library does not know yet are not read; a size below that of the first
+ *    version and an unknown flag are INVALID_ARGUMENT. Values (tw_string, tw_shape, tw_gradient)
+ *    have neither field and never change.
  *  - Threads. Any number of threads may use a handle at once. Exceptions: a header may give a
- * handle to one thread at a time (builders, scopes), and no thread may use an object that another
- * thread destroys.
+ *    handle to one thread at a time (builders, scopes), and no thread may use an object that
+ *    another thread destroys.
  *  - Versions. Functions are added, never changed or removed within a major version;
- * c_api/CHANGELOG.md has a line for each. */
+ *    c_api/CHANGELOG.md has a line for each. */
 #ifndef THALWEG_THALWEG_H
 #define THALWEG_THALWEG_H
 #include "thalweg/accumulate.h"

@@ -3,26 +3,26 @@
  *
  * The contract, once:
  *  - Records begin with `size` and `flags`, grow only at the end, have no implicit padding, are
- * passed by pointer, and are in arrays only as arrays of pointers. The maker of a record sets
- * `size` to the bytes that it fills; its reader reads no more. Only the maker writes to it. The
- * host refuses an unknown flag bit. A new field never changes the meaning of an old one.
+ *    passed by pointer, and are in arrays only as arrays of pointers. The maker of a record sets
+ *    `size` to the bytes that it fills; its reader reads no more. Only the maker writes to it. The
+ *    host refuses an unknown flag bit. A new field never changes the meaning of an old one.
  *  - Values (tw_string, tw_shape, tw_attr) have no header and never change.
  *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent means
- * UNIMPLEMENTED). The host copies and seals definitions once, at registration; afterwards it does
- * not check sizes or NULL again.
+ *    UNIMPLEMENTED). The host copies and seals definitions once, at registration; afterwards it
+ *    does not check sizes or NULL again.
  *  - tw_status* is NULL for success. Only the host makes statuses; the receiver of a returned
- * status owns it. Entries returning void cannot fail. The host's entries return INVALID_ARGUMENT
- * for an index, type, rank or size that does not fit, FAILED_PRECONDITION at a wrong time and
- * RESOURCE_EXHAUSTED without memory; other codes are listed at the entries. A callback returns the
- * code that fits (types.h). The host adds op, node and device to the message and returns it to the
- * caller of the work, unless the header says otherwise.
+ *    status owns it. Entries returning void cannot fail. The host's entries return INVALID_ARGUMENT
+ *    for an index, type, rank or size that does not fit, FAILED_PRECONDITION at a wrong time and
+ *    RESOURCE_EXHAUSTED without memory; other codes are listed at the entries. A callback returns
+ *    the code that fits (types.h). The host adds op, node and device to the message and returns it
+ *    to the caller of the work, unless the header says otherwise.
  *  - Input pointers are borrowed for the call, and not NULL unless said otherwise. `out_` pointers
- * are written on success only; the caller owns the results and ends them with the matching entry
- * (release, destroy, close). Text is UTF-8 with a length.
+ *    are written on success only; the caller owns the results and ends them with the matching entry
+ *    (release, destroy, close). Text is UTF-8 with a length.
  *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may
- * be used, no exceptions.
+ *    be used, no exceptions.
  *  - No process globals: the host table comes with every call, in its record or as first argument,
- * and lives until shutdown returns.
+ *    and lives until shutdown returns.
  *  - Declarations without a minor exist since minor 0.
  *
  * The ABI is a draft: hosts and plugins must have the same epoch. */
