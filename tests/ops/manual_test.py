@@ -1,4 +1,4 @@
-"""The manual of ops: docs/ops is what tools/docs makes of the registry and of ops/<family>/<file>.md, every op has its entry, and every
+"""The manual of ops: ops/reference is what tools/docs makes of the registry and of ops/<family>/<file>.md, every op has its entry, and every
 example prints what stands below it."""
 import importlib.machinery
 import importlib.util
@@ -32,29 +32,29 @@ for page in ROOT.glob("ops/*/*.md"):
     known = name in listed or name + ")" in listed or page.name == "README.md"
     cases.holds(f"ops/{name} is listed in ops/CMakeLists.txt, so that `thalweg` has it built in", known)
 
-pages = sorted((ROOT / "docs/ops").glob("*/*.md"))
+pages = sorted((ROOT / "ops/reference").glob("*/*.md"))
 shown = "".join(page.read_text() for page in pages)
 cases.holds("there are pages with examples", len(pages) > 100 and shown.count(">>> ") > 300, len(pages))
 for page in pages:
     wrong = examples.rewritten(page.read_text())[1]
     cases.holds(f"the examples of {page.relative_to(ROOT)} print what stands below them", not wrong, "\n".join(wrong))
 
-links = re.findall(r"\]\(([^)#]+)#([^)]+)\)", (ROOT / "docs/ops/README.md").read_text())
+links = re.findall(r"\]\(([^)#]+)#([^)]+)\)", (ROOT / "ops/reference/README.md").read_text())
 cases.holds("the index has a link for each op", len(links) > 300)
 for page, anchor in links:
-    headings = re.findall("^## (.*)$", (ROOT / "docs/ops" / page).read_text(), re.MULTILINE)
+    headings = re.findall("^## (.*)$", (ROOT / "ops/reference" / page).read_text(), re.MULTILINE)
     anchors = [re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings]
     cases.holds(f"the index's link to {page}#{anchor} leads to a heading", anchor in anchors)
 
 with tempfile.TemporaryDirectory() as folder:
     docs.generate(BUILD, folder)
     made = pathlib.Path(folder)
-    for name in docs.differences(made, ROOT / "docs/ops"):
-        cases.holds(f"docs/ops/{name} is what tools/docs makes; run it", False)
+    for name in docs.differences(made, ROOT / "ops/reference"):
+        cases.holds(f"ops/reference/{name} is what tools/docs makes; run it", False)
     some = next(made.glob("math/*.md"))
     some.write_text(some.read_text() + "more")
     (made / "math/extra.md").write_text("# Extra\n")
-    changed = docs.differences(made, ROOT / "docs/ops")
+    changed = docs.differences(made, ROOT / "ops/reference")
     cases.holds("a page that differs, or is in one place only, is found", {"math/extra.md", str(some.relative_to(made))} <= set(changed), changed)
 
 cases.finish()

@@ -1,7 +1,7 @@
 """What the pages say is there is there: files, tests, links, commands and their options; and tables leave nothing out.
 readme_test.py FOLDER_OF_PROGRAMS
 
-Looks at every page that people write (docs/ops and c_api/reference are made by programs that have tests of their own). A file is named by its
+Looks at every page that people write (ops/reference and c_api/reference are made by programs that have tests of their own). A file is named by its
 path from the root, from the page's folder or from any folder, or by its last part. A command is looked up, not run: its sub-command and options
 must be in what its --help says; what pages show of commands that print is checked by the tests of the guides."""
 import os
@@ -12,7 +12,7 @@ import sys
 
 root = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"])
 programs = pathlib.Path(sys.argv[1])
-GENERATED = ("docs/ops/", "c_api/reference/")
+GENERATED = ("ops/reference/", "c_api/reference/")
 SOURCES = "cc|h|hpp|c|py|cmake|proto|cl|cuh|rs|md"
 # Names that stand for something of the reader's, or come from elsewhere.
 OTHERS = {
