@@ -36,6 +36,8 @@ class Graph(Handle):
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: dict[str, int] = {}  # those given out, and the number to try next behind each
         self._tables: list[Any] = []  # ShardedTables, for savers
+        self._training: Any = None  # the flag of nn.training
+        self._layer_updates: list[Any] = []  # of nn.updates: a layer's result, and the operation that moves its averages
         self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
         self._function_names: set[str] = set()
         self._mutex = threading.Lock()

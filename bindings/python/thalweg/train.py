@@ -14,7 +14,8 @@ import numpy as np
 from . import _low
 from ._handle import c_text
 from .gradients import Gradient, SparseGradient, _python as from_raw, gradients as gradients_of
-from .graph import Graph
+from .graph import Graph, group
+from .layers import updates
 from .lbfgs import LBFGS, Report
 from .loss_scale import LossScale
 from .output import Formula, Operation, Output
@@ -39,7 +40,7 @@ class Optimizer:
     def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
                  count_steps: Optional[bool] = None) -> Operation:
         """An operation to run once per training step, which makes a scalar loss smaller. variables: None: all trainable ones of real
-        numbers. clip and count_steps: as in apply. Make the initializer after this, so that it covers what the optimizer remembers.
+        numbers. Averages of nn.BatchNorm that the loss depends on move with it. clip and count_steps: as in apply. Make the initializer after this, so that it covers what the optimizer remembers.
         Raises ValueError if the loss depends on none of them."""
         graph = loss.graph
         if variables is None:
@@ -47,7 +48,9 @@ class Optimizer:
         found = gradients_of(loss, list(variables))
         if all(g is None for g in found):
             raise ValueError(f"{loss!r} depends on none of the variables: {', '.join(v.name for v in variables) or 'there are none'}")
-        return self.apply(found, variables, clip=clip, count_steps=count_steps)
+        step = self.apply(found, variables, clip=clip, count_steps=count_steps)
+        averages = updates(loss)
+        return group(step, *averages) if averages else step
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
               count_steps: Optional[bool] = None) -> Operation:

@@ -40,6 +40,7 @@
 #include "thalweg/function.h"
 #include "thalweg/gradients.h"
 #include "thalweg/graph.h"
+#include "thalweg/layer.h"
 #include "thalweg/lbfgs.h"
 #include "thalweg/log.h"
 #include "thalweg/op.h"

@@ -29,7 +29,8 @@ constexpr bool kIsOneOf = (std::is_same_v<T, Of> || ...);
 template <class T>
 constexpr bool kNumbersOnly =
     kIsOneOf<T, tw_sgd, tw_polynomial, tw_cosine_restarts, tw_momentum, tw_adam, tw_adamax, tw_adagrad, tw_adadelta, tw_rmsprop, tw_ftrl,
-             tw_lbfgs_options, tw_moving_averages, tw_lstm_cell, tw_gru_cell, tw_sampled_loss>;
+             tw_lbfgs_options, tw_moving_averages, tw_lstm_cell, tw_gru_cell, tw_sampled_loss, tw_initializer, tw_layer_options, tw_dense,
+             tw_convolution, tw_convolution_sizes, tw_norm, tw_batch_norm, tw_attention>;
 
 template <class T>
 T* Program::Handle() {

@@ -1,0 +1,352 @@
+"""The layers of thalweg.nn, over the C functions of c_api/include/thalweg/layer.h. Inputs have channels last: [batch, positions.., channels]."""
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _low, ops, scopes
+from ._handle import c_text
+from .dtypes import DTypeLike, as_dtype
+from .graph import Graph
+from .module import Module
+from .output import Formula, Operation, Output
+from .variable import Variable, listed
+
+# As c_api/include/thalweg/layer.h numbers them.
+ACTIVATIONS = ("none", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "sigmoid", "hard_sigmoid",
+               "hard_swish", "tanh", "softplus", "softsign", "softmax", "log_softmax")
+INITIALIZERS = ("default", "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "uniform", "normal",
+                "truncated_normal", "constant")
+PADDINGS = ("valid", "same", "causal")
+
+Initializer = Union[str, tuple[str, float]]
+Activation = Union[None, str, Callable[[Any], Any]]
+
+
+def _number(table: tuple[str, ...], what: str, name: str) -> int:
+    if name not in table:
+        raise ValueError(f"there is no {what} '{name}'; there are: {', '.join(table)}")
+    return table.index(name)
+
+
+def _number_of(graph: Graph, x: Any) -> int:
+    return 0 if x is None else (x._value() if isinstance(x, Formula) else graph.constant(x)).number
+
+
+def _graph_of(x: Any) -> Graph:
+    return scopes.working(x._value().graph) if isinstance(x, Formula) else scopes.current().graph
+
+
+def activation(name: str, x: Any) -> Output:
+    """The activation of that name, element by element; softmax and log_softmax over the last axis."""
+    graph, kind = _graph_of(x), _number(ACTIVATIONS, "activation", name)
+    number = _number_of(graph, x)
+    with graph.building() as scope:
+        made = _low.tw_activation(scope, kind, number)
+    return Output(graph, made)
+
+
+def _checked(how: Activation) -> Activation:
+    if isinstance(how, str):
+        _number(ACTIVATIONS, "activation", how)
+    return how
+
+
+def _activated(how: Activation, x: Output) -> Any:
+    return x if how is None else activation(how, x) if isinstance(how, str) else how(x)
+
+
+def training(graph: Optional[Graph] = None) -> Output:
+    """The flag of a graph that tells dropout and batch normalisation that a step is one of training: a bool scalar, False unless fed.
+
+        s.run(step, {x: images, thalweg.nn.training(): True})"""
+    graph = graph or scopes.current().graph
+    while graph.outer is not None:
+        graph = graph.outer
+    if graph._training is None:
+        with scopes.name_scope("training/", graph):
+            graph._training = graph.op("PlaceholderWithDefault", graph.constant(False), shape=[], name="flag")
+    return graph._training
+
+
+class Layer(Module):
+    """What layers with weights share.
+
+    kernel, bias: first values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
+    use_bias: False: none.   dtype: of the weights.   seed: of the first values; 0: others in each session."""
+
+    def __init__(self, name: Optional[str], use_bias: bool = True, kernel: Optional[Initializer] = None, bias: Optional[Initializer] = None,
+                 dtype: DTypeLike = "float32", seed: int = 0):
+        super().__init__(name)
+        self._options = _low.tw_layer_options()
+        _low.tw_layer_options_init(self._options)
+        self._options.dtype, self._options.no_bias, self._options.seed = as_dtype(dtype).number, not use_bias, seed
+        for field, given in (("kernel", kernel), ("bias", bias)):
+            kind, scale = (given, 1.0) if isinstance(given, str) else given or ("default", 1.0)
+            setattr(self._options, field + "_initializer", _number(INITIALIZERS, "initializer", kind))
+            setattr(self._options, field + "_scale", scale)
+
+    def _made(self, create: Callable[[int], Any], *fields: str) -> None:
+        """Runs create(scope); self._record then holds handles in these fields, which become attributes."""
+        graph = scopes.current().graph
+        if graph.outer is not None:
+            raise ValueError(f"module '{self.name}' is called for the first time inside a function; call it once outside, where its variables go")
+        with graph.building() as scope:
+            create(scope)
+        handles = {v.handle.number: v for v in listed(graph)}
+        for field in fields:
+            setattr(self, field, handles.get(getattr(self._record, field)))
+
+    def _applied(self, apply: Callable[..., int], *inputs: Any) -> Output:
+        graph = _graph_of(inputs[0])
+        numbers = [_number_of(graph, x) for x in inputs]
+        with graph.building() as scope:
+            made = apply(scope, self._record, *numbers)
+        return Output(graph, made)
+
+
+def _channels(layer: Module, x: Any) -> int:
+    shape = x._value().shape if isinstance(x, Formula) else np.shape(x)
+    if not shape or shape[-1] is None:
+        raise ValueError(f"module '{layer.name}': the last axis of its first input {x!r} must be known; it says how many weights there are")
+    return int(shape[-1])
+
+
+class Dense(Layer):
+    """x kernel + bias over the last axis: [.., inputs] to [.., units]. activation: a name, or a function of one value."""
+
+    def __init__(self, units: int, activation: Activation = None, *, name: Optional[str] = None, **options: Any):
+        super().__init__(name, **options)
+        self.units, self.activation, self._record = units, _checked(activation), _low.tw_dense()
+
+    def build(self, x: Any) -> None:
+        self._made(lambda scope: _low.tw_dense_create(scope, c_text(""), self._options, _channels(self, x), self.units, self._record),
+                   "kernel", "bias")
+
+    def forward(self, x: Any) -> Any:
+        return _activated(self.activation, self._applied(_low.tw_dense_apply, x))
+
+
+class _Convolution(Layer):
+    axes = 2
+
+    def __init__(self, filters: int, window: Union[int, Sequence[int]], activation: Activation = None, *,
+                 strides: Union[int, Sequence[int]] = 1, padding: str = "same", dilations: Union[int, Sequence[int]] = 1, groups: int = 1,
+                 name: Optional[str] = None, **options: Any):
+        super().__init__(name, **options)
+        self.filters, self.activation, self.groups = filters, _checked(activation), groups
+        self._window = self._each("window", window)
+        self._record = _low.tw_convolution()
+        _low.tw_convolution_init(self._record)
+        self._record.rank, self._record.padding = self.axes, _number(PADDINGS, "padding", padding)
+        for field, given in (("stride", strides), ("dilation", dilations)):
+            for i, size in enumerate(self._each(field + "s", given)):
+                setattr(self._record, f"{field}_{i + 1}", size)
+
+    def _each(self, what: str, given: Union[int, Sequence[int]]) -> list[int]:
+        sizes = [given] * self.axes if isinstance(given, int) else list(given)
+        if len(sizes) != self.axes:
+            raise ValueError(f"{type(self).__name__}: {what} is {given!r}; it must be a number, or one for each of {self.axes} axes")
+        return sizes
+
+    def build(self, x: Any) -> None:
+        sizes = _low.tw_convolution_sizes()
+        _low.tw_convolution_sizes_init(sizes)
+        sizes.channels, sizes.filters, sizes.groups = _channels(self, x), self.filters, self.groups
+        for i, size in enumerate(self._window):
+            setattr(sizes, f"window_{i + 1}", size)
+        self._made(lambda scope: _low.tw_convolution_create(scope, c_text(""), self._options, self._record, sizes, self._record), "kernel", "bias")
+
+    def forward(self, x: Any) -> Any:
+        return _activated(self.activation, self._applied(_low.tw_convolution_apply, x))
+
+
+class Conv1D(_Convolution):
+    """A convolution along one axis: [batch, positions, channels]. padding: "same", "valid" or "causal", whose results see nothing later.
+    groups: group g of the filters sees group g of the channels; as many as channels: depthwise."""
+    axes = 1
+
+
+class Conv2D(_Convolution):
+    """A convolution of images [batch, height, width, channels]; arguments as Conv1D's, without "causal"."""
+
+
+class Conv3D(_Convolution):
+    """A convolution of volumes [batch, depth, height, width, channels]; arguments as Conv1D's, without "causal" and groups."""
+    axes = 3
+
+
+class _Norm(Layer):
+    def __init__(self, epsilon: float, groups: int, rms: bool, name: Optional[str], options: dict[str, Any]):
+        super().__init__(name, **options)
+        self._record = _low.tw_norm()
+        _low.tw_norm_init(self._record)
+        self._record.epsilon, self._record.groups, self._record.rms = epsilon, groups, rms
+
+    def build(self, x: Any) -> None:
+        self._made(lambda scope: _low.tw_norm_create(scope, c_text(""), self._options, self._record, _channels(self, x), self._record),
+                   "scale", "offset")
+
+    def forward(self, x: Any) -> Output:
+        return self._applied(_low.tw_norm_apply, x)
+
+
+class LayerNorm(_Norm):
+    """Mean 0 and variance 1 over the last axis, times scale plus offset."""
+
+    def __init__(self, epsilon: float = 1e-5, *, name: Optional[str] = None, **options: Any):
+        super().__init__(epsilon, 0, False, name, options)
+
+
+class RMSNorm(_Norm):
+    """x over the root of its mean square along the last axis, times scale."""
+
+    def __init__(self, epsilon: float = 1e-6, *, name: Optional[str] = None, **options: Any):
+        super().__init__(epsilon, 0, True, name, options)
+
+
+class GroupNorm(_Norm):
+    """Mean 0 and variance 1 over each group of channels and all positions, times scale plus offset."""
+
+    def __init__(self, groups: int, epsilon: float = 1e-5, *, name: Optional[str] = None, **options: Any):
+        if groups < 1:
+            raise ValueError(f"groups is {groups}; it must be above 0")
+        super().__init__(epsilon, groups, False, name, options)
+
+
+class BatchNorm(Layer):
+    """Normalised by the batch where training() is fed True, by moving averages otherwise. Optimizer.minimize moves the averages with the step of
+    a loss that depends on the layer; updates() lists the operations that do so."""
+
+    def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, *, name: Optional[str] = None, **options: Any):
+        super().__init__(name, **options)
+        self._record = _low.tw_batch_norm()
+        _low.tw_batch_norm_init(self._record)
+        self._record.momentum, self._record.epsilon = momentum, epsilon
+
+    def build(self, x: Any) -> None:
+        self._made(lambda scope: _low.tw_batch_norm_create(scope, c_text(""), self._options, self._record, _channels(self, x), self._record),
+                   "scale", "offset", "mean", "variance")
+        self._averages = {self.mean.handle.number, self.variance.handle.number}
+        self.mean.graph._fixed.update(self._averages)
+
+    def forward(self, x: Any) -> Output:
+        graph, update = _graph_of(x), ctypes.c_void_p()
+        numbers = [_number_of(graph, x), _number_of(graph, training(graph))]
+        with graph.building() as scope:
+            made = Output(graph, _low.tw_batch_norm_apply(scope, self._record, *numbers, update))
+        graph._layer_updates.append((made, Operation(graph, update.value)))
+        return made
+
+
+def updates(loss: Optional[Output] = None) -> list[Operation]:
+    """The operations that move the averages of batch normalisation: of the current graph, or those whose layers `loss` depends on."""
+    if loss is None:
+        return [update for _, update in scopes.current().graph._layer_updates]
+    made = loss.graph._layer_updates
+    if not made:
+        return []
+    seen, todo = set(), [loss.operation]
+    while todo:
+        operation = todo.pop()
+        if operation.name not in seen:
+            seen.add(operation.name)
+            todo += [value.operation for value in operation.inputs]
+    return [update for value, update in made if value.operation.name in seen]
+
+
+class Embedding(Layer):
+    """The rows of a table for ids of any shape: [ids.., width]. Its gradient is sparse."""
+
+    def __init__(self, rows: int, width: int, *, name: Optional[str] = None, **options: Any):
+        super().__init__(name, **options)
+        self.rows, self.width = rows, width
+
+    def build(self, ids: Any) -> None:
+        class Record:
+            table = 0
+        self._record = Record()
+
+        def create(scope: int) -> None:
+            self._record.table = _low.tw_embedding_create(scope, c_text(""), self._options, self.rows, self.width)
+        self._made(create, "table")
+
+    def forward(self, ids: Any) -> Output:
+        return self._applied(lambda scope, record, number: _low.tw_embedding_apply(scope, record.table, number), ids)
+
+
+class Dropout(Module):
+    """While training() is fed True each element is 0 with probability rate, else divided by 1 - rate. seed: 0: others in each session."""
+
+    def __init__(self, rate: float, seed: int = 0, *, name: Optional[str] = None):
+        super().__init__(name)
+        self.rate, self.seed = rate, seed
+
+    def forward(self, x: Any) -> Output:
+        graph = _graph_of(x)
+        numbers = [_number_of(graph, x), _number_of(graph, training(graph))]
+        with graph.building() as scope:
+            made = _low.tw_dropout(scope, numbers[0], self.rate, numbers[1], self.seed)
+        return Output(graph, made)
+
+
+class MultiHeadAttention(Layer):
+    """Attention of x [batch, queries, width] to `to` [batch, keys, width], by default to x itself, in `heads` parts of the width.
+    mask: added to the scores [batch, heads, queries, keys]; -infinity hides a key from a query.   causal: queries see no later keys."""
+
+    def __init__(self, heads: int, *, name: Optional[str] = None, **options: Any):
+        super().__init__(name, **options)
+        self.heads, self._record = heads, _low.tw_attention()
+
+    def build(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False) -> None:
+        self._made(lambda scope: _low.tw_attention_create(scope, c_text(""), self._options, _channels(self, x), self.heads, self._record),
+                   *(f"{part}_{weight}" for part in ("query", "key", "value", "output") for weight in ("kernel", "bias")))
+
+    def forward(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False) -> Output:
+        return self._applied(lambda scope, record, *numbers: _low.tw_attention_apply(scope, record, *numbers, causal), x, to, mask)
+
+
+class Flatten(Module):
+    """[batch, ..] to [batch, n]."""
+
+    def forward(self, x: Output) -> Output:
+        size = 1
+        for dim in (x.shape or (None, None))[1:]:
+            if dim is None:
+                raise ValueError(f"module '{self.name}': all axes of {x!r} but the first must be known")
+            size *= dim
+        return x.reshape(-1, size)
+
+
+class _Pool(Module):
+    op = ""
+
+    def __init__(self, window: Union[int, tuple[int, int]] = 2, strides: Union[None, int, tuple[int, int]] = None, padding: str = "valid", *,
+                 name: Optional[str] = None):
+        super().__init__(name)
+        self.window = (window, window) if isinstance(window, int) else window
+        self.strides = self.window if strides is None else (strides, strides) if isinstance(strides, int) else strides
+        self.padding = PADDINGS[_number(PADDINGS[:2], "padding", padding)].upper()
+
+    def forward(self, x: Any) -> Any:
+        return getattr(ops, self.op)(x, ksize=[1, *self.window, 1], strides=[1, *self.strides, 1], padding=self.padding)
+
+
+class MaxPool2D(_Pool):
+    """The largest of each window of images [batch, height, width, channels]. strides: None: the window."""
+    op = "max_pool"
+
+
+class AvgPool2D(_Pool):
+    """The mean of each window, likewise."""
+    op = "avg_pool"
+
+
+class GlobalAvgPool(Module):
+    """The mean over all positions: [batch, positions.., channels] to [batch, channels]."""
+
+    def forward(self, x: Output) -> Output:
+        if x.shape is None or len(x.shape) < 3:
+            raise ValueError(f"module '{self.name}': {x!r} has no axes between the first and the last")
+        return x.mean(list(range(1, len(x.shape) - 1)))

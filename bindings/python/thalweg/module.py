@@ -1,0 +1,176 @@
+"""Modules: parts of a network that own their variables, name them and list them.
+
+    class Encoder(thalweg.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden, self.out = thalweg.nn.Dense(128, "relu"), thalweg.nn.Dense(10)
+
+        def forward(self, x):
+            return self.out(self.hidden(x))
+
+A module makes its variables when it is called for the first time, in the graph of its input, so that sizes follow from the input. Later
+calls share them. Names of variables begin with the name of the module."""
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import build, scopes
+from .output import Formula, Output, shape_text
+from .variable import Variable
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Module:
+    """What layers and models derive from. Write `forward`; call the module itself.
+
+    name: of its variables; None: the name of the class in lower case. A name that was given out already gets a number."""
+
+    def __init__(self, name: Optional[str] = None):
+        self._wanted, self._prefix = name or type(self).__name__.lower(), ""
+        self._graph: Optional["Graph"] = None
+        self._shape: Any = None  # of what the latest call gave
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """What the module computes; written by each class."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(); write it and call the module itself")
+
+    def build(self, *inputs: Any, **named: Any) -> None:
+        """Makes the variables of the module's own; called once, before the first forward, with its arguments."""
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        if not hasattr(self, "_wanted"):
+            raise RuntimeError(f"{type(self).__name__}.__init__ did not call super().__init__() first")
+        graph = build.graph_of([*inputs, *named.values()]) or scopes.current().graph
+        outermost = graph
+        while outermost.outer is not None:
+            outermost = outermost.outer
+        if self._graph is None:
+            self._prefix = graph._new_prefix(scopes.current(graph).prefix + self._wanted)
+            with scopes.name_scope(self._prefix, graph):
+                self.build(*inputs, **named)
+            self._graph = outermost
+        elif self._graph is not outermost:
+            raise ValueError(f"module '{self.name}' has its variables in another graph than the input {inputs[0]!r}; "
+                             "make a module of its own for this graph, or save and restore the weights")
+        with scopes.name_scope(self._prefix, graph):
+            result = self.forward(*inputs, **named)
+        self._shape = result.shape if isinstance(result, Output) else None
+        return result
+
+    @property
+    def name(self) -> str:
+        """That of its variables, or the one asked for as long as it was not called."""
+        return self._prefix.rstrip("/") or self._wanted
+
+    def children(self) -> Iterator["Module"]:
+        """The modules that are attributes of this one, or stand in lists, tuples and dicts there, in the order in which they were set."""
+        for value in list(vars(self).values()):
+            yield from _within(value, Module)
+
+    def parameters(self, trainable: Optional[bool] = None) -> list[Variable]:
+        """The variables of the module and of all within it, each once. trainable: None: all; True or False: only those.
+        Raises RuntimeError as long as a module was not called: it has no variables yet."""
+        found: dict[int, Variable] = {}
+        for module in self._all():
+            if module._graph is None:
+                raise RuntimeError(f"module '{module.name}' was not called yet, so it has no variables; call it once before you list them")
+            for value in vars(module).values():
+                for variable in _within(value, Variable):
+                    found.setdefault(variable.handle.number, variable)
+        return [v for v in found.values() if trainable is None or v.trainable is trainable]
+
+    def named_parameters(self) -> dict[str, Variable]:
+        """The same by name."""
+        return {v.name: v for v in self.parameters()}
+
+    def freeze(self, frozen: bool = True) -> None:
+        """Takes the variables from what optimizers train of themselves, or gives them back; averages stay as they are."""
+        for module in self._all():
+            for value in vars(module).values():
+                for variable in _within(value, Variable):
+                    if variable.handle.number in getattr(module, "_averages", ()):
+                        continue
+                    fixed = variable.graph._fixed
+                    (fixed.add if frozen else fixed.discard)(variable.handle.number)
+
+    def summary(self) -> str:
+        """A table: each module with the shape of its latest result and the number of its own and inner parameters."""
+        rows = [("module", "class", "result", "parameters")]
+        seen: set[int] = set()
+        for depth, module in self._tree(0):
+            count = sum(_size(v) for v in module.parameters())
+            rows.append(("  " * depth + module.name.rsplit("/", 1)[-1], type(module).__name__, shape_text(module._shape) if module._shape is not None else "",
+                         f"{count:,}"))
+            seen.update(v.handle.number for v in module.parameters())
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join((*(row[i].ljust(widths[i]) for i in range(3)), row[3].rjust(widths[3]))).rstrip() for row in rows]
+        lines.insert(1, "-" * len(lines[0]))
+        trained = sum(_size(v) for v in self.parameters(trainable=True))
+        return "\n".join([*lines, f"{sum(_size(v) for v in self.parameters()):,} parameters, {trained:,} of them trained"])
+
+    def _tree(self, depth: int) -> Iterator[tuple[int, "Module"]]:
+        yield depth, self
+        for child in self.children():
+            yield from child._tree(depth + 1)
+
+    def _all(self) -> Iterator["Module"]:
+        known: set[int] = set()
+        for _, module in self._tree(0):
+            if id(module) not in known:
+                known.add(id(module))
+                yield module
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
+
+
+def _within(value: Any, kind: type) -> Iterator[Any]:
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _within(one, kind)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _within(one, kind)
+
+
+def _size(variable: Variable) -> int:
+    size = 1
+    for dim in variable.shape or ():
+        size *= dim or 0
+    return size
+
+
+class Sequential(Module):
+    """Modules, or other functions of one value, one after the other."""
+
+    def __init__(self, *parts: Callable[[Any], Any], name: Optional[str] = None):
+        super().__init__(name)
+        for part in parts:
+            if not callable(part):
+                raise TypeError(f"{part!r} is neither a module nor a function of one value")
+        self.parts = list(parts)
+
+    def forward(self, x: Any) -> Any:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, i: int) -> Callable[[Any], Any]:
+        return self.parts[i]
+
+
+class Residual(Module):
+    """x + inner(x)."""
+
+    def __init__(self, inner: Callable[[Any], Any], name: Optional[str] = None):
+        super().__init__(name)
+        self.inner = inner
+
+    def forward(self, x: Formula) -> Formula:
+        return x + self.inner(x)

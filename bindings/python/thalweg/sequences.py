@@ -1,0 +1,64 @@
+"""The recurrent layers of thalweg.nn: LSTM and GRU over sequences [batch, steps, inputs], by the cells of thalweg.recurrent."""
+from typing import Any, Optional
+
+from . import ops
+from .layers import _channels
+from .module import Module
+from .output import Output
+from .recurrent import GRUCell, LSTMCell
+
+
+class _Recurrent(Module):
+    """units: of the state.   sequences: whether the result is [batch, steps, units], or the last output [batch, units].
+    reverse: from the last step to the first; the results keep the order of the steps.   seed: of the first weights; 0: others in each session."""
+
+    def __init__(self, units: int, sequences: bool = False, reverse: bool = False, seed: int = 0, *, name: Optional[str] = None):
+        super().__init__(name)
+        self.units, self.sequences, self.reverse, self.seed = units, sequences, reverse, seed
+
+    def _cell(self, inputs: int) -> Any:
+        raise NotImplementedError
+
+    def build(self, x: Any, lengths: Any = None) -> None:
+        self.cell = self._cell(_channels(self, x))
+        self.weights = list(self.cell.variables)
+
+    def forward(self, x: Output, lengths: Any = None) -> Output:
+        steps = x.transpose([1, 0, 2])
+        if self.reverse:
+            steps = ops.reverse_v2(steps, [0]) if lengths is None else ops.reverse_sequence(steps, lengths, seq_dim=0, batch_dim=1)
+        outputs, state = self.cell.loop(steps, lengths)
+        if not self.sequences:
+            last: Output = state[1] if isinstance(state, tuple) else state
+            return last
+        if self.reverse:
+            outputs = ops.reverse_v2(outputs, [0]) if lengths is None else ops.reverse_sequence(outputs, lengths, seq_dim=0, batch_dim=1)
+        return outputs.transpose([1, 0, 2])
+
+
+class LSTM(_Recurrent):
+    """A layer of LSTM cells (Hochreiter and Schmidhuber, 1997); with lengths [batch], sequences end before that step."""
+
+    def _cell(self, inputs: int) -> LSTMCell:
+        return LSTMCell(inputs, self.units, name="cell", seed=self.seed)
+
+
+class GRU(_Recurrent):
+    """A layer of GRU cells (Cho et al., arXiv:1406.1078); with lengths [batch], sequences end before that step."""
+
+    def _cell(self, inputs: int) -> GRUCell:
+        return GRUCell(inputs, self.units, name="cell", seed=self.seed)
+
+
+class Bidirectional(Module):
+    """Two recurrent layers of one kind, one of them from the last step to the first, with their outputs side by side.
+
+        thalweg.nn.Bidirectional(lambda reverse: thalweg.nn.LSTM(64, sequences=True, reverse=reverse))"""
+
+    def __init__(self, make: Any, *, name: Optional[str] = None):
+        super().__init__(name)
+        self.forwards, self.backwards = make(False), make(True)
+
+    def forward(self, x: Output, lengths: Any = None) -> Output:
+        both: Output = ops.concat_v2([self.forwards(x, lengths), self.backwards(x, lengths)], -1)
+        return both
