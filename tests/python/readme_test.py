@@ -78,3 +78,11 @@ def test_its_fragments_run(graph, chapter, tmp_path, monkeypatch):
         if "..." in block:  # what a program has there: first what makes variables
             block = block.replace("...\n", "s.run(graph.initializer())\n")
         exec(compile(block, "bindings/python/README.md", "exec"), names)
+
+
+def test_its_programs_run(capsys):
+    """Those in fences, but for the first, which wheel_test.py runs from an installed wheel."""
+    programs = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)[1:]
+    for program in programs:
+        exec(compile(program, "bindings/python/README.md", "exec"), {})
+    assert len(programs) >= 1 and capsys.readouterr().out.splitlines()[-1] == "True"
