@@ -1,4 +1,5 @@
-// The standard ops as a plugin that is linked into the library: what to list where static plugins are listed.
+// The plugin of the standard ops, which is linked into the library. An embedder adds this function
+// to its list of static plugins.
 #pragma once
 #include "thalweg/plugin/plugin.h"
 

@@ -1,4 +1,5 @@
-// One function per file of the families: adds the file's ops to the plugin. register_all.cc calls them all.
+// One function per source file of the families; each adds the file's ops to the plugin.
+// register_all.cc calls all of them.
 #pragma once
 #include "thalweg/cpp/plugin.hpp"
 

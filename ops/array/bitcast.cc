@@ -1,4 +1,4 @@
-// Bitcast: the same bits as elements of another type.
+// Bitcast reinterprets the bits of a tensor as elements of another type.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -26,7 +26,7 @@ int64_t BytesOf(uint32_t type) {
   }
 }
 
-// Smaller elements stand along a new last axis; larger ones take the last axis up.
+// Smaller elements add a new last axis; larger ones consume the last axis.
 void Rule(const tw::Shape& s) {
   MaybeDims dims = In(s, 0);
   const int64_t from = BytesOf(s.type_in(0)), to = BytesOf(s.type_out(0));

@@ -1,5 +1,5 @@
-// BroadcastTo: a tensor repeated to a larger shape. BroadcastArgs: the shape to which two broadcast. BroadcastGradientArgs: the axes over
-// which to sum to undo a broadcast.
+// BroadcastTo repeats a tensor to a larger shape. BroadcastArgs computes the shape to which two
+// shapes broadcast. BroadcastGradientArgs computes the axes over which to sum to undo a broadcast.
 #include <algorithm>
 
 #include "ops/common/grad.h"
@@ -31,7 +31,7 @@ void ToGradient(const tw::Grad& g) { g.dx(0, SumTo(g, g.dy(), 0, ShapeOut(g, 0))
 void ArgsRule(const tw::Shape& s) {
   WantVector(s, 0, "s0");
   WantVector(s, 1, "s1");
-  // How many axes there are to sum over only the kernel counts.
+  // Only the kernel knows the number of axes to sum over.
   Dims s0, s1;
   if (s.value(0, &s0) && s.value(1, &s1)) Broadcast(s0, s1);
 }

@@ -1,4 +1,4 @@
-// Cast: the same numbers in another element type.
+// Cast converts numbers to another element type.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -9,7 +9,7 @@ bool Differentiable(uint32_t type) {
   return type == TW_HALF || type == TW_BFLOAT16 || type == TW_FLOAT || type == TW_DOUBLE || type == TW_COMPLEX64 || type == TW_COMPLEX128;
 }
 
-// Nothing flows through whole numbers.
+// Integers get no gradient.
 void Gradient(const tw::Grad& g) {
   if (Differentiable(g.type_in(0)) && Differentiable(g.type_out(0))) g.dx(0, CastTo(g, g.dy(), g.type_in(0)));
 }

@@ -1,4 +1,4 @@
-// ConcatV2, Concat: tensors one after the other along an axis. ConcatOffset: where each of them begins.
+// ConcatV2 and Concat join tensors along an axis. ConcatOffset computes the offset of each of them.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +6,8 @@
 namespace thalweg::ops {
 namespace {
 
-// Which inputs hold the values, and which one the axis: it is the last one of ConcatV2 and the first one of Concat.
+// Numbers of the inputs that hold the values and the axis. The axis is the last input of ConcatV2
+// and the first one of Concat.
 struct Places {
   uint32_t first, end, axis;
   const char* axis_name;
@@ -17,7 +18,7 @@ Places Find(uint32_t n_in) {
   return kAxisFirst ? Places{1, n_in, 0, "concat_dim"} : Places{0, n_in - 1, n_in - 1, "axis"};
 }
 
-// The size along the axis is the sum, the other sizes must agree.
+// The output's size along the axis is the sum; the other sizes must agree.
 MaybeDims Joined(const tw::Shape& s, const Places& at, int64_t axis) {
   MaybeDims out;
   int64_t sum = 0;
@@ -56,7 +57,7 @@ void Rule(const tw::Shape& s) {
     s.out(0, Dims(ranked->size(), -1));
 }
 
-// Each input gets its part of the gradient: a slice that starts where the inputs before it end.
+// Each input gets its slice of the gradient. A slice starts where the one before it ends.
 void StepGradient(const tw::Grad& g, const Places& at) {
   const tw_edge rank = g.op("Size", {g.shape(at.first)});
   const tw_edge axis = g.op("FloorMod", {CastTo(g, g.x(at.axis), TW_INT32), rank});
@@ -68,14 +69,15 @@ void StepGradient(const tw::Grad& g, const Places& at) {
   }
 }
 
-// The same with all numbers at hand.
+// Does the same with constants if the axis, the rank and the sizes along the axis are known; else
+// returns false.
 bool KnownGradient(const tw::Grad& g, const Places& at) {
   Dims axis;
   if (!g.value(at.axis, &axis) || !ShapeIn(g, at.first)) return false;
   const size_t rank = ShapeIn(g, at.first)->size(), k = static_cast<size_t>(Axis(axis[0], static_cast<int64_t>(rank), at.axis_name));
   for (uint32_t i = at.first; i < at.end; ++i)
     if (!ShapeIn(g, i) || !Known((*ShapeIn(g, i))[k])) return false;
-  Dims begin(rank, 0), size(rank, -1);  // -1: all there is
+  Dims begin(rank, 0), size(rank, -1);  // -1: up to the end
   for (uint32_t i = at.first; i < at.end; ++i) {
     size[k] = (*ShapeIn(g, i))[k];
     g.dx(i, g.op("Slice", {g.dy(), g.ints(begin), g.ints(size)}));
@@ -90,7 +92,7 @@ void Gradient(const tw::Grad& g) {
   if (!KnownGradient(g, at)) StepGradient(g, at);
 }
 
-// Shapes whose sizes agree but along the axis.
+// Checks shapes that must agree in all sizes except the one along the axis.
 void OffsetRule(const tw::Shape& s) {
   const std::optional<int64_t> axis = ScalarValue(s, 0, "concat_dim");
   MaybeDims length;

@@ -1,4 +1,5 @@
-// Const, Placeholder, PlaceholderWithDefault: where values enter a graph. The framework itself provides the first two.
+// Const, Placeholder, PlaceholderWithDefault: the sources of values in a graph. The framework
+// itself provides the first two.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,5 @@
-// DynamicPartition sends parts of a tensor to one of several outputs; DynamicStitch and ParallelDynamicStitch put parts in their places.
+// DynamicPartition sends parts of a tensor to several outputs. DynamicStitch and
+// ParallelDynamicStitch put parts in their places.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -10,7 +11,8 @@
 namespace thalweg::ops {
 namespace {
 
-// The axes of data behind those that it begins with: those of `places`. names: of both, for a message.
+// Returns the axes of `data` after its first ones, which must equal those of `places`. The names
+// are for the error message.
 MaybeDims Behind(const MaybeDims& places, const MaybeDims& data, const std::string& places_name, const std::string& data_name) {
   if (!places || !data) return std::nullopt;
   bool fits = places->size() <= data->size();
@@ -19,14 +21,16 @@ MaybeDims Behind(const MaybeDims& places, const MaybeDims& data, const std::stri
   return Sub(*data, places->size(), data->size());
 }
 
-// The values of input i, which the schema says is int32, where they are; not copied, for they may be as many as a step can hold.
+// Returns a view of the values of input i if they are known. The schema says that they are int32.
+// They are not copied, since there may be as many as memory holds.
 std::optional<std::span<const int32_t>> Values(const tw::Shape& s, uint32_t i) {
   const tw_view* v = s.c->value[i];
   if (!v) return std::nullopt;
   return std::span(static_cast<const int32_t*>(v->data), size_t(v->count));
 }
 
-// How many parts go where only the values tell: the kernel allocates.
+// The number of parts per output depends on the values. If these are unknown, the kernel allocates
+// the outputs.
 void PartitionRule(const tw::Shape& s) {
   const MaybeDims part = Behind(In(s, 1), In(s, 0), "'partitions'", "'data'");
   const int64_t n = s.i("num_partitions");
@@ -46,7 +50,8 @@ void PartitionRule(const tw::Shape& s) {
   }
 }
 
-// The places from which the parts came go the same way, and tell where they belong.
+// Partitions the positions of the parts the same way; the results are the indices for stitching the
+// gradients.
 void PartitionGradient(const tw::Grad& g) {
   const uint32_t n = static_cast<uint32_t>(g.i("num_partitions"));
   const tw_edge count = g.op("Prod", {g.shape(1), Int(g, 0)});
@@ -58,7 +63,7 @@ void PartitionGradient(const tw::Grad& g) {
   g.dx(0, g.op("Reshape", {g.op("ParallelDynamicStitch", in), g.shape(0)}));
 }
 
-// The number of places: one more than the largest index, where all are known; else -1.
+// Returns the number of places: one more than the largest index if all indices are known, else -1.
 int64_t Places(const tw::Shape& s, uint32_t n) {
   int64_t places = 0;
   for (uint32_t i = 0; i < n; ++i) {
@@ -92,7 +97,7 @@ void PickedGradient(const tw::Grad& g) {
   for (uint32_t i = 0; i < n; ++i) g.dx(n + i, g.op("GatherV2", {g.dy(), g.x(i), Int(g, 0)}));
 }
 
-// Of parts for one place only the last one counts: found by sending their numbers the same way.
+// Among parts for one place only the last one counts. Stitching the numbers of the parts finds it.
 void StitchGradient(const tw::Grad& g) {
   const uint32_t n = g.inputs() / 2;
   std::vector<tw_edge> in, numbers;

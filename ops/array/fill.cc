@@ -1,4 +1,4 @@
-// Fill, ZerosLike, OnesLike: tensors of one value.
+// Fill, ZerosLike and OnesLike make tensors of one value.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,4 +1,4 @@
-// GatherV2, Gather: parts of a tensor, picked by their positions along an axis or along the first one.
+// GatherV2 picks slices of a tensor by index along an axis; Gather does so along the first axis.
 #include "ops/common/gather.h"
 
 #include "ops/common/types.h"
@@ -14,7 +14,7 @@ void Rule(const tw::Shape& s) {
   Set(s, 0, GatheredShape(s, In(s, 0), In(s, 1), axis, s.i("batch_dims")));
 }
 
-// Sparse where whole rows are picked, which is how embeddings are read.
+// The gradient is sparse if the op picks whole rows, as an embedding lookup does.
 void Gradient(const tw::Grad& g) {
   const MaybeDims params = ShapeIn(g, 0), indices = ShapeIn(g, 1);
   int64_t batch = g.i("batch_dims");

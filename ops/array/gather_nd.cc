@@ -1,4 +1,5 @@
-// GatherNd picks elements or blocks by index vectors; ScatterNd adds blocks into zeros by index vectors. Each is the gradient of the other.
+// GatherNd picks elements or blocks by index vectors. ScatterNd adds blocks to zeros by index
+// vectors. Each is the gradient of the other.
 #include "ops/common/gather.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

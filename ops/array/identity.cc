@@ -1,11 +1,11 @@
-// Ops that pass their inputs on: Identity, IdentityN, StopGradient, PreventGradient, EnsureShape.
+// Ops that pass on their inputs: Identity, IdentityN, StopGradient, PreventGradient, EnsureShape.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// A resource handle keeps what is known about its variable.
+// A resource handle keeps the known type and shape of its variable.
 void PassRule(const tw::Shape& s) {
   for (uint32_t i = 0; i < s.c->n_in; ++i) {
     s.out(i, s.in(i));
@@ -22,7 +22,7 @@ void PassGradient(const tw::Grad& g) {
     if (g.has_dy(i)) g.dx(i, g.dy(i));
 }
 
-// Whoever built the graph says here that something is not to be differentiated.
+// Fails, because the builder of the graph ruled out differentiation at this node.
 void PreventedGradient(const tw::Grad& g) {
   const std::string why(g.s("message"));
   Fail("the gradient is asked for here and was ruled out" + (why.empty() ? std::string() : ": " + why));

@@ -1,4 +1,4 @@
-// LinSpace: numbers at equal distances.
+// LinSpace makes numbers at equal distances.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,9 +1,10 @@
-// MatrixDiagV3, MatrixDiagPartV3, MatrixSetDiagV3: bands of diagonals, made into matrices, taken out of them, and put into them.
-// MatrixBandPart: a matrix without what lies outside a band.
+// MatrixDiagV3 makes matrices from bands of diagonals, MatrixDiagPartV3 extracts a band, and
+// MatrixSetDiagV3 replaces one. MatrixBandPart sets the elements outside a band to 0.
 //
-// Diagonal d holds the elements whose column is d more than their row. `k` is one d, or the lowest and the highest. A band of one diagonal
-// is a vector [n] per matrix, a band of several [diagonals, n], the highest first; n is the length of the longest one, and `align` says
-// where the shorter ones stand in it.
+// Diagonal d holds the elements whose column is d more than their row. `k` is one d, or the lowest and
+// the highest d. A band of one diagonal is a vector [n] per matrix; a band of several is
+// [diagonals, n], the highest first. n is the length of the longest diagonal. `align` says at which
+// end the shorter ones are aligned.
 #include <algorithm>
 
 #include "ops/common/grad.h"
@@ -16,7 +17,7 @@ namespace {
 struct Band {
   bool known = false;
   int64_t low = 0, high = 0;
-  // 1, several, or -1 where neither is certain.
+  // The number of diagonals; -1 if unknown.
   int64_t diagonals = -1;
 };
 
@@ -34,7 +35,7 @@ Band ReadBand(const tw::Shape& s, uint32_t i) {
   return band;
 }
 
-// The length of diagonals of a band in a matrix: of the longest one. -1 where it is not known.
+// Returns the length of the longest diagonal of the band in a matrix; -1 if unknown.
 int64_t LongestDiagonal(const tw::Shape& s, const Band& band, int64_t rows, int64_t cols) {
   for (int64_t d : {band.low, band.high}) {
     const bool below = Known(rows) && d <= -rows, above = Known(cols) && d >= cols;
@@ -45,7 +46,7 @@ int64_t LongestDiagonal(const tw::Shape& s, const Band& band, int64_t rows, int6
   return Known(down) && Known(across) ? std::min(down, across) : -1;
 }
 
-// The axes of a band per matrix.
+// The shape of one matrix's band.
 Dims BandDims(const Band& band, int64_t longest) { return band.diagonals == 1 ? Dims{longest} : Dims{band.diagonals, longest}; }
 
 void PartRule(const tw::Shape& s) {
@@ -72,7 +73,8 @@ void SetRule(const tw::Shape& s) {
   Merge(s, In(s, 1), Join(Sub(*in, 0, in->size() - 2), wanted), "the shape of 'diagonal' and what 'input' and 'k' ask for");
 }
 
-// Rows and columns of the matrices that a band makes. Those not given are as few as possible.
+// The number of rows and columns of the matrices that a band makes. A number that is not given is
+// as small as possible.
 struct Size {
   int64_t rows = -1, cols = -1;
 };
@@ -131,14 +133,15 @@ void BandPartRule(const tw::Shape& s) {
 tw_edge Part(const tw::Grad& g, tw_edge matrix, tw_edge k, tw_edge padding) {
   return g.op("MatrixDiagPartV3", {matrix, k, padding}, {{"align", g.s("align")}});
 }
-// The last two sizes of input i, as scalars.
+// The size of input i at axis -back, as a scalar.
 tw_edge SizeFromEnd(const tw::Grad& g, uint32_t i, int64_t back) {
   return g.op("StridedSlice", {g.shape(i), Ints(g, {-back}), Ints(g, {-back + 1}), Ints(g, {1})},
               {{"shrink_axis_mask", 1}, {"end_mask", back == 1 ? 1 : 0}});
 }
 tw_edge False(const tw::Grad& g, uint32_t i) { return g.op("Fill", {g.shape(i), g.scalar(0, TW_BOOL)}); }
 
-// The padding's gradient comes from wherever the same op of false, padded with true, is true.
+// The gradient of the padding value is the sum of dy over the padded places. The same op on a
+// tensor of false, padded with true, marks these places.
 void DiagGradient(const tw::Grad& g) {
   g.dx(0, Part(g, g.dy(), g.x(1), Number(g, 0, g.dy())));
   const tw_edge padded = g.op("MatrixDiagV3", {False(g, 0), g.x(1), g.x(2), g.x(3), g.scalar(1, TW_BOOL)}, {{"align", g.s("align")}});

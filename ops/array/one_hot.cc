@@ -1,4 +1,4 @@
-// OneHot: a new axis on which one element is on.
+// OneHot adds an axis on which one element has on_value and the others have off_value.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -20,7 +20,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// Each of the two values gets the sum of the gradient where it stands.
+// Each of the two values gets the sum of the gradient over its places.
 void Gradient(const tw::Grad& g) {
   const tw_edge dy = g.dy(), zero = Number(g, 0, dy), one = Number(g, 1, dy);
   const tw_edge axes = g.op("Range", {Int(g, 0), g.op("Rank", {dy}), Int(g, 1)});

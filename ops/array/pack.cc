@@ -1,4 +1,4 @@
-// Pack, Unpack: tensors of one shape under a new axis, and back.
+// Pack stacks tensors of one shape along a new axis; Unpack does the reverse.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,5 @@
-// Pad, PadV2: a tensor with a border of one value. MirrorPad: with a border that mirrors it. MirrorPadGrad: the border folded back onto it.
+// Pad and PadV2 add a border of one value to a tensor; MirrorPad adds one that mirrors the tensor.
+// MirrorPadGrad adds the border back to the elements that it mirrors.
 #include <algorithm>
 
 #include "ops/common/grad.h"
@@ -8,7 +9,7 @@
 namespace thalweg::ops {
 namespace {
 
-// What goes before and after axis k: rows of 'paddings', where they are known.
+// The rows of 'paddings', if known: the number of elements before and after axis k.
 struct Paddings {
   int64_t rank = -1;  // of the input and the output; -1: unknown
   bool known = false;
@@ -49,7 +50,7 @@ void ValueRule(const tw::Shape& s) {
   Rule(s);
 }
 
-// A border takes each element inside at most once; REFLECT leaves out the one at the edge.
+// Checks that a border mirrors each element at most once. REFLECT skips the element at the edge.
 void WantMirrored(const tw::Shape& s, const Paddings& p, size_t k, int64_t inside) {
   const bool reflect = s.s("mode") == "REFLECT";
   const int64_t limit = reflect ? inside - 1 : inside, widest = std::max(p.before(k), p.after(k));
@@ -81,7 +82,7 @@ void FoldRule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// The middle of the gradient: without the padding.
+// The gradient of the input is dy without the padding.
 void Gradient(const tw::Grad& g) {
   Dims paddings;
   if (g.value(1, &paddings)) {
@@ -95,14 +96,15 @@ void Gradient(const tw::Grad& g) {
   g.dx(0, g.op("Slice", {g.dy(), CastTo(g, column, TW_INT32), g.shape(0)}));
 }
 
-// The value stands wherever the same padding of false with true is true.
+// The gradient of the value is the sum of dy over the padding. The same padding of a tensor of
+// false, with true, marks it.
 void ValueGradient(const tw::Grad& g) {
   Gradient(g);
   const tw_edge inside = g.op("Fill", {g.shape(0), g.scalar(0, TW_BOOL)});
   g.dx(2, SumWhere(g, g.op("PadV2", {inside, g.x(1), g.scalar(1, TW_BOOL)}), g.dy()));
 }
 
-// Each is the gradient of the other.
+// MirrorPad and MirrorPadGrad are the gradients of each other.
 void MirrorGradient(const tw::Grad& g) { g.dx(0, g.op("MirrorPadGrad", {g.dy(), g.x(1)}, {{"mode", g.s("mode")}})); }
 void FoldGradient(const tw::Grad& g) { g.dx(0, g.op("MirrorPad", {g.dy(), g.x(1)}, {{"mode", g.s("mode")}})); }
 

@@ -8,7 +8,7 @@
 namespace thalweg::ops {
 namespace {
 
-// A half-precision number's value.
+// Converts a half-precision number.
 double FromHalf(uint16_t h) {
   const int exponent = h >> 10 & 31, mantissa = h & 1023;
   const double sign = h >> 15 ? -1 : 1;
@@ -21,7 +21,7 @@ T First(const tw_view* v) {
   return *static_cast<const T*>(v->data);
 }
 
-// A floating-point scalar as a double; false for whole numbers.
+// Reads a floating-point scalar as a double; returns false for integers.
 bool Real(const tw_view* v, double* out) {
   switch (v->dtype) {
     case TW_FLOAT: *out = static_cast<double>(First<float>(v)); return true;
@@ -32,7 +32,8 @@ bool Real(const tw_view* v, double* out) {
   }
 }
 
-// Whole numbers as sign and size, so that every type fits: the range then counts steps over a distance of up to 2^64.
+// Reads an integer as sign and magnitude, so that every type fits. A range may then cover a
+// distance of up to 2^64.
 bool Whole(const tw_view* v, bool* negative, uint64_t* size) {
   int64_t x = 0;
   switch (v->dtype) {
@@ -73,7 +74,7 @@ struct Signed {
 };
 
 int64_t WholeCount(Signed start, Signed limit, Signed delta) {
-  // In two's complement the distance is right modulo 2^64, and it is shorter than that.
+  // In two's complement the distance is exact modulo 2^64, and it is less than 2^64.
   auto bits = [](Signed v) { return v.negative ? -v.size : v.size; };
   auto below = [](Signed a, Signed b) { return a.negative != b.negative ? a.negative : a.negative ? a.size > b.size : a.size < b.size; };
   const bool leads = delta.negative ? !below(start, limit) : !below(limit, start);

@@ -1,4 +1,4 @@
-// Reshape, ExpandDims, Squeeze: the same elements under other axes.
+// Reshape, ExpandDims and Squeeze give the same elements other axes.
 #include <algorithm>
 
 #include "ops/common/shape.h"
@@ -10,7 +10,7 @@ namespace {
 
 struct Elements {
   int64_t known = 1;  // product of the known sizes
-  int unknown = 0;    // how many sizes are not known
+  int unknown = 0;    // number of unknown sizes
 };
 
 Elements Count(const tw::Shape& s, const Dims& dims) {
@@ -26,7 +26,8 @@ Elements Count(const tw::Shape& s, const Dims& dims) {
   return n;
 }
 
-// REQUIRES: `to` has at most one -1. Puts its size there where the input tells.
+// Replaces a -1 in `to` by the size that the input implies, if known. REQUIRES: `to` has at most
+// one -1.
 void FillIn(const tw::Shape& s, const MaybeDims& from, Dims* to) {
   const auto hole = std::find(to->begin(), to->end(), -1);
   const Elements have = from ? Count(s, *from) : Elements{1, 1}, want = Count(s, *to);
@@ -50,7 +51,7 @@ void ReshapeRule(const tw::Shape& s) {
   if (!s.value(1, &to)) {
     if (!s.known(1) || !Known(s.dim(1, 0))) return;
     to.assign(static_cast<size_t>(s.dim(1, 0)), -1);
-    if (!to.empty()) return s.out(0, to);  // else all of the shape is known: one element
+    if (!to.empty()) return s.out(0, to);  // an empty vector is the whole shape, that of a scalar
   }
   for (int64_t size : to)
     if (size < -1) Fail("'shape' is " + Text(to) + "; sizes must be -1 (what is left) or not negative");
@@ -83,7 +84,7 @@ void SqueezeRule(const tw::Shape& s) {
   Dims out;
   for (size_t k = 0; k < in->size(); ++k) {
     const int64_t size = (*in)[k];
-    if (axes.empty() && !Known(size)) return;  // it may be 1 or not
+    if (axes.empty() && !Known(size)) return;  // the size may or may not be 1
     if (axes.empty() ? size == 1 : drop[k]) {
       if (Known(size) && size != 1)
         Fail("axis " + std::to_string(k) + " of 'input', which is " + Text(in) + ", has size " + tw::text(size) +
@@ -95,7 +96,7 @@ void SqueezeRule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// All three: the elements go back under the axes that they had.
+// The gradient of all three ops: dy in the shape of the input.
 void Gradient(const tw::Grad& g) { g.dx(0, g.op("Reshape", {g.dy(), g.shape(0)})); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ReverseSequence: the first elements of each row in reverse order, as many as the row's length says.
+// ReverseSequence reverses the first elements of each row; the row's length says how many.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,4 +1,4 @@
-// Roll: elements shifted along axes; what leaves at one end comes in at the other.
+// Roll shifts elements along axes; those shifted out at one end come in at the other.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,5 +1,5 @@
-// SelectV2 chooses element by element, all three inputs broadcasting; Select, the older one, does not broadcast but takes a vector that
-// chooses whole rows.
+// SelectV2 selects element by element, and all three inputs broadcast. Select, the older op, does
+// not broadcast, but accepts a vector that selects whole rows.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// Shape, ShapeN, Size, Rank: the size of a tensor as a tensor.
+// Shape, ShapeN, Size and Rank return the size of a tensor as a tensor.
 #include "ops/common/shape.h"
 
 #include "ops/common/types.h"

@@ -1,4 +1,4 @@
-// Slice: a block of a tensor, given by where it begins and how large it is.
+// Slice takes a block of a tensor, given by its begin and size.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,13 +6,13 @@
 namespace thalweg::ops {
 namespace {
 
-// The size of the block along one axis. size -1: up to the end.
+// Returns the size of the block along one axis. size: -1 means up to the end.
 int64_t BlockSize(int64_t have, int64_t begin, int64_t size, size_t axis) {
   const std::string where = " on axis " + std::to_string(axis);
   if (begin < 0) Fail("'begin' is " + tw::text(begin) + where + "; it must not be negative");
   if (size < -1) Fail("'size' is " + tw::text(size) + where + "; it must be -1 (up to the end) or not negative");
   if (!Known(have)) return size;
-  // Written so that nothing overflows.
+  // The comparison is written so that it cannot overflow.
   if (begin > have || size > have - begin)
     Fail("the block begins at " + tw::text(begin) + " with size " + tw::text(size) + where + ", but the input has size " + tw::text(have) +
          " there");
@@ -39,7 +39,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// The gradient with zeros round it, where the input was cut away.
+// The gradient is padded with zeros where the slice cut the input off.
 void Gradient(const tw::Grad& g) {
   const tw_edge before = CastTo(g, g.x(1), TW_INT32);
   const tw_edge after = g.op("Sub", {g.op("Sub", {g.shape(0), ShapeOf(g, g.dy())}), before});

@@ -1,18 +1,19 @@
-// SpaceToDepth, DepthToSpace: square blocks of an image become channels of one place, and back.
+// SpaceToDepth turns square blocks of an image into channels of one pixel; DepthToSpace does the
+// reverse.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// Where the axes are. NCHW_VECT_C has the channels in fours: [N, C / 4, H, W, 4].
+// The positions of the axes. NCHW_VECT_C has the channels in fours: [N, C / 4, H, W, 4].
 struct Axes {
   size_t height, width, channels;
   int32_t rank;
 };
 Axes AxesOf(std::string_view format) { return format == "NHWC" ? Axes{1, 2, 3, 4} : Axes{2, 3, 1, format == "NCHW" ? 4 : 5}; }
 
-// The dims of the input, checked; unknown sizes where the rank is not known.
+// Returns the checked shape of the input. All sizes are unknown if the rank is.
 Dims Image(const tw::Shape& s, const Axes& axes) {
   WantRank(s, 0, axes.rank, "input");
   Dims in = s.known(0) ? *In(s, 0) : Dims(static_cast<size_t>(axes.rank), -1);
@@ -48,7 +49,7 @@ void ToSpaceRule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// Each is the gradient of the other.
+// Each op is the gradient of the other.
 void Backward(const tw::Grad& g, const char* op) {
   g.dx(0, g.op(op, {g.dy()}, {{"block_size", g.i("block_size")}, {"data_format", g.s("data_format")}}));
 }

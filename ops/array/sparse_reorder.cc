@@ -1,4 +1,4 @@
-// SparseReorder: the stored elements of a sparse tensor in order of their places.
+// SparseReorder sorts the stored elements of a sparse tensor by their indices.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -22,7 +22,7 @@ void Rule(const tw::Shape& s) {
     if (size < 0) Fail("'input_shape' is " + Text(sizes) + "; sizes must not be negative");
 }
 
-// Where the elements go is found by sending their numbers the same way.
+// Reordering the numbers of the elements gives the permutation to invert.
 void Gradient(const tw::Grad& g) {
   const tw_edge count = g.op("Prod", {g.shape(kValues), Int(g, 0)}), numbers = g.op("Range", {Int(g, 0), count, Int(g, 1)});
   const tw_edge order = g.out(g.op("SparseReorder", {g.x(kIndices), numbers, g.x(kShape)}), 1);

@@ -1,4 +1,4 @@
-// SparseToDense: a tensor of one value everywhere but at the places that are listed.
+// SparseToDense makes a tensor with the default value everywhere except at the listed places.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -26,7 +26,8 @@ void Rule(const tw::Shape& s) {
   Set(s, 0, out);
 }
 
-// A value gets what arrives at its place, unless another one took that; the default gets what arrives everywhere else.
+// A value gets the gradient of its place, unless a later value replaced it there. The default gets
+// the sum of the gradient over all other places.
 void Gradient(const tw::Grad& g) {
   const tw_edge indices = g.x(kIndices), shape = g.x(kShape), dy = g.dy();
   const auto sent = [&](tw_edge values, tw_edge other) {

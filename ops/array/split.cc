@@ -1,4 +1,4 @@
-// Split, SplitV: a tensor cut along an axis, into parts of one size or of given sizes.
+// Split and SplitV cut a tensor along an axis into parts of equal size or of given sizes.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -22,7 +22,7 @@ void Rule(const tw::Shape& s) {
   for (uint32_t o = 0; o < s.c->n_out; ++o) Set(s, o, out);
 }
 
-// One of the sizes may be -1: what the others leave of `have`.
+// One of the sizes may be -1: it takes the part of `have` that the others leave.
 Dims PartSizes(const tw::Shape& s, Dims sizes, int64_t have) {
   const std::string text = Text(sizes);
   int64_t sum = 0;
@@ -63,7 +63,7 @@ void SizedRule(const tw::Shape& s) {
   }
 }
 
-// The parts put together again.
+// The gradient of the input is the concatenation of the parts' gradients.
 void JoinParts(const tw::Grad& g, uint32_t value, uint32_t axis) {
   const uint32_t n = static_cast<uint32_t>(g.i("num_split"));
   std::vector<tw_edge> parts;

@@ -1,4 +1,5 @@
-// StridedSlice: Python's a[begin:end:stride, ..., newaxis, i], and StridedSliceGrad, which puts such a part back among zeros.
+// StridedSlice is Python's a[begin:end:stride, ..., newaxis, i]. StridedSliceGrad puts such a part
+// back into zeros.
 #include <algorithm>
 #include <bit>
 
@@ -9,7 +10,8 @@
 namespace thalweg::ops {
 namespace {
 
-// The five masks and what is known of the three vectors; entry i of the vectors is described by bit i of the masks.
+// The five masks and the known values of the three vectors. Bit i of the masks describes entry i of
+// the vectors.
 struct Spec {
   uint64_t begin_mask, end_mask, ellipsis, new_axis, shrink;
   bool has_begin, has_end, has_strides;
@@ -19,7 +21,7 @@ struct Spec {
 
 bool Bit(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
 
-// Entry i is an index, which takes its axis away.
+// Checks entry i, an index that removes its axis.
 void CheckIndex(const Spec& spec, size_t i, int64_t size, size_t axis) {
   if (spec.has_strides && spec.strides[i] <= 0)
     Fail("'strides' is " + tw::text(spec.strides[i]) + " at entry " + std::to_string(i) +
@@ -30,7 +32,7 @@ void CheckIndex(const Spec& spec, size_t i, int64_t size, size_t axis) {
     Fail("index " + tw::text(at) + " is outside axis " + std::to_string(axis) + ", which has size " + tw::text(size));
 }
 
-// How many elements the range of entry i takes from an axis of that size.
+// Returns how many elements the range of entry i takes from an axis of size `size`; -1 if unknown.
 int64_t RangeSize(const Spec& spec, size_t i, int64_t size) {
   const bool from_start = Bit(spec.begin_mask, i), to_end = Bit(spec.end_mask, i);
   if (!spec.has_strides) return -1;
@@ -38,7 +40,8 @@ int64_t RangeSize(const Spec& spec, size_t i, int64_t size) {
   if (stride == 0) Fail("'strides' is 0 at entry " + std::to_string(i) + "; a range needs a step");
   if (from_start && to_end && (stride == 1 || stride == -1)) return size;
   if (!Known(size) || (!from_start && !spec.has_begin) || (!to_end && !spec.has_end)) return -1;
-  // Positions are cut to what a walk in that direction can stand on, one past the last included.
+  // Positions are clamped to the valid range for that direction, with the end one past the last
+  // element.
   const int64_t lowest = stride > 0 ? 0 : -1, highest = stride > 0 ? size : size - 1;
   auto cut = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, lowest, highest); };
   const int64_t begin = from_start ? (stride > 0 ? lowest : highest) : cut(spec.begin[i]);
@@ -48,7 +51,7 @@ int64_t RangeSize(const Spec& spec, size_t i, int64_t size) {
   return (stride > 0 ? end <= begin : end >= begin) ? 0 : static_cast<int64_t>((way - 1) / step + 1);
 }
 
-// first: the input that holds 'begin'. False where even the number of entries is unknown.
+// first: the input that holds 'begin'. Returns false if even the number of entries is unknown.
 bool ReadSpec(const tw::Shape& s, uint32_t first, Spec* spec) {
   const char* names[] = {"begin", "end", "strides"};
   int64_t n = -1;
@@ -73,10 +76,10 @@ bool ReadSpec(const tw::Shape& s, uint32_t first, Spec* spec) {
   return true;
 }
 
-// The shape of the part that the spec takes from a tensor of that shape.
+// Returns the shape of the slice that `spec` takes from a tensor of shape `in`.
 MaybeDims PartShape(const Spec& spec, const MaybeDims& in) {
   if (!in) return std::nullopt;
-  size_t used = 0;  // axes that the entries name
+  size_t used = 0;  // number of axes that the entries consume
   for (size_t i = 0; i < spec.n; ++i) used += !Bit(spec.ellipsis, i) && !Bit(spec.new_axis, i);
   if (used > in->size())
     Fail("'begin' has entries for " + std::to_string(used) + " axes but the input is " + Text(in) + "; leave some out");

@@ -1,5 +1,5 @@
-// TensorScatterUpdate, TensorScatterAdd, -Sub, -Max, -Min: a tensor in which blocks, found by index vectors, are replaced by or combined
-// with updates, in the order in which they stand.
+// TensorScatterUpdate, TensorScatterAdd, -Sub, -Max, -Min: copies of a tensor in which the blocks
+// at the index vectors are replaced by updates or combined with them, in the order of the updates.
 #include <algorithm>
 
 #include "ops/common/gather.h"
@@ -21,13 +21,13 @@ void Rule(const tw::Shape& s) {
         "the shape of 'updates' and what 'indices' and 'tensor' ask for");
 }
 
-// In a type that GatherNd takes.
+// The indices in a type that GatherNd supports.
 tw_edge Indices(const tw::Grad& g) { return g.type_in(1) == TW_UINT16 ? CastTo(g, g.x(1), TW_INT32) : g.x(1); }
 tw_edge Picked(const tw::Grad& g, tw_edge from) {
   return g.op("GatherNd", {from, Indices(g)}, {{"bad_indices_policy", g.s("bad_indices_policy")}});
 }
 
-// Whether all index vectors are certainly different.
+// Returns true if all index vectors are known to be different.
 bool AllDifferent(const tw::Grad& g) {
   Dims indices;
   const MaybeDims shape = ShapeIn(g, 1);
@@ -43,8 +43,8 @@ bool AllDifferent(const tw::Grad& g) {
   return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
 }
 
-// Of updates to one place only the last one counts: true for it, broadcastable to the shape of the updates. Found by sending their numbers
-// the same way.
+// Marks the updates that survive: among updates of one place only the last one counts. Scattering
+// the numbers of the updates finds it. The mask broadcasts to the shape of the updates.
 tw_edge Survives(const tw::Grad& g) {
   const tw_edge rows = Head(g, g.shape(1), -1), depth = Tail(g, g.shape(1), -1);
   const tw_edge outer = g.op("StridedSlice", {g.shape(0), Ints(g, {0}), depth, Ints(g, {1})}, {{"begin_mask", 1}});
@@ -72,7 +72,7 @@ void SubGradient(const tw::Grad& g) {
   g.dx(2, g.op("Neg", {Picked(g, g.dy())}));
 }
 
-// Those that are the extreme of their place share its gradient.
+// All elements that equal the extreme of their place share its gradient evenly.
 void ExtremeGradient(const tw::Grad& g) {
   const uint32_t type = g.type_in(0);
   const tw_edge mine = CastTo(g, g.op("Equal", {g.x(0), g.y()}), type), theirs = CastTo(g, g.op("Equal", {g.x(2), Picked(g, g.y())}), type);

@@ -1,4 +1,4 @@
-// Tile: copies of a tensor side by side.
+// Tile repeats a tensor along its axes.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -28,7 +28,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// The gradient with each axis split into (copy, place), summed over the copies.
+// Splits each axis of the gradient into (copy, place) and sums over the copies.
 void Gradient(const tw::Grad& g) {
   const MaybeDims in = ShapeIn(g, 0);
   Dims multiples;

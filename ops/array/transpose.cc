@@ -1,4 +1,4 @@
-// Transpose: axes in another order. InvertPermutation: the order that undoes one.
+// Transpose permutes axes. InvertPermutation inverts a permutation.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +6,7 @@
 namespace thalweg::ops {
 namespace {
 
-// Checks a permutation of which negative axes, where they are allowed, count from the end, and makes them count from the front.
+// Checks a permutation and makes negative axes, where allowed, count from the front.
 enum class Negative { kRefused, kFromEnd };
 void CheckPermutation(Dims* perm, const char* name, Negative negative) {
   const Dims given = *perm;

@@ -1,4 +1,4 @@
-// Unique, UniqueV2: each element, or each slice along an axis, once.
+// Unique and UniqueV2 keep one of each element, or one of each slice along an axis.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +6,7 @@
 namespace thalweg::ops {
 namespace {
 
-// How many there are only the values tell: the kernel allocates.
+// The number of results depends on the values, so the kernel allocates the outputs.
 void Rule(const tw::Shape& s) {
   WantVector(s, 0, "x");
   s.out(0, Dims{-1});

@@ -1,11 +1,11 @@
-// Where: the positions of all elements that are not 0.
+// Where returns the indices of all elements that are not 0.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// How many rows there are only the values tell: the kernel allocates.
+// The number of rows depends on the values, so the kernel allocates the output.
 void Rule(const tw::Shape& s) { s.out(0, Dims{-1, s.rank(0)}); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Abort: stops the step wherever it is reached.
+// Abort fails the step when it runs.
 #include "ops/register.h"
 
 namespace thalweg::ops {

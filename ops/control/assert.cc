@@ -1,4 +1,4 @@
-// Assert: stops the step where a condition does not hold.
+// Assert fails the step if its condition is false.
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -1,4 +1,4 @@
-// CheckNumerics: stops the step where a number is none, or infinite.
+// CheckNumerics fails the step if an element is NaN or infinite.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +6,7 @@
 namespace thalweg::ops {
 namespace {
 
-// The gradient is looked at, too.
+// The gradient is checked, too.
 void Gradient(const tw::Grad& g) {
   const std::string message = "in the gradient of: " + std::string(g.s("message"));
   g.dx(0, g.op("CheckNumerics", {g.dy()}, {{"message", message}}));

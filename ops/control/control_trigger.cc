@@ -1,4 +1,5 @@
-// ControlTrigger: control edges from branches that may not run. The framework runs it itself; there is no kernel.
+// ControlTrigger joins control edges from branches that may not run. The framework runs it itself;
+// there is no kernel.
 #include "ops/register.h"
 
 namespace thalweg::ops {

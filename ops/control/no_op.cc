@@ -1,4 +1,4 @@
-// NoOp: something for control edges to start from and lead to.
+// NoOp does nothing; control edges start from it and lead to it.
 #include "ops/register.h"
 
 namespace thalweg::ops {

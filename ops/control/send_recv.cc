@@ -1,4 +1,5 @@
-// _Send and _Recv: the two ends of an edge between tasks of a cluster. Sessions over several processes put them into graphs.
+// _Send and _Recv are the two ends of an edge between tasks of a cluster. Sessions that span
+// several processes add them to their graphs.
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -22,7 +22,7 @@ void SwitchRule(const tw::Shape& s) {
   }
 }
 
-// The sizes that all inputs behind the first ones have in common.
+// Outputs the sizes that all inputs from `first` on have in common.
 void Common(const tw::Shape& s, uint32_t first) {
   MaybeDims all = In(s, first);
   for (uint32_t i = first + 1; all && i < s.c->n_in; ++i) {
@@ -38,7 +38,7 @@ void Common(const tw::Shape& s, uint32_t first) {
   Set(s, 0, all);
 }
 
-// Whichever comes.
+// The output is the input that arrives first, so it has the common shape.
 void MergeRule(const tw::Shape& s) {
   Common(s, 0);
   if (s.c->n_in == 1) KeepHandle(s, 0, 0);

@@ -1,4 +1,5 @@
-// Conditional accumulators: gradients of several workers, added up until there are as many as one step wants.
+// Conditional accumulators sum the gradients of several workers until there are as many as a step
+// requires.
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -12,7 +13,7 @@ void HandleRule(const tw::Shape& s) {
   s.set_handle(0, s.type("dtype"), s.shape("shape"));
 }
 
-// What the handle was made for, if that is known here.
+// Returns the shape that the handle carries, if known; checks its element type.
 tw_shape Accumulated(const tw::Shape& s) {
   uint32_t type = 0;
   tw_shape shape;
@@ -34,7 +35,7 @@ void TakeRule(const tw::Shape& s) {
   s.out(0, Accumulated(s));
 }
 
-// Of references nothing is known but what they are.
+// A reference carries neither type nor shape of the accumulator, so these rules check only ranks.
 void ReferenceRule(const tw::Shape& s) { s.out(0, std::vector<int64_t>{}); }
 void ApplyByReferenceRule(const tw::Shape& s) { s.want_rank(1, 0, "local_step"); }
 void TakeByReferenceRule(const tw::Shape& s) { s.want_rank(1, 0, "num_required"); }
@@ -51,7 +52,7 @@ const std::string kNoInputs = R"(no_gradient "it has no inputs"; doc ")", kNoOut
 const std::string kTaken = R"(no_gradient "what others added is not an input"; doc ")",
                   kCount = R"(no_gradient "a count has no derivative"; doc ")";
 
-// What graphs from before there were handles use.
+// Adds the ops with references, as in graphs from before resource handles.
 void AddReferences(tw::Plugin& p) {
   p.op<nullptr, ReferenceRule>("ConditionalAccumulator() -> (handle: ref(string)); " + kMade +
                                "stateful; runs_as ResourceConditionalAccumulator; " + kNoInputs +
@@ -68,7 +69,7 @@ void AddReferences(tw::Plugin& p) {
   add("AccumulatorSetGlobalStep", ", new_global_step: int64[]) -> (); ", kNoOutputs);
 }
 
-// TensorFlow has them by reference only; what runs are ops with handles.
+// TensorFlow has the sparse ops with references only. These run as ops with handles.
 void AddSparse(tw::Plugin& p) {
   const std::string made = kNoInputs + "an accumulator of gradients that are rows of a tensor",
                     apply = kNoOutputs + "adds a gradient of rows, unless its step is older than the accumulator's";

@@ -1,5 +1,5 @@
-// Barriers: elements that are put together by key from components that come one by one. Their handles are references in graphs, and
-// resources when they run.
+// Barriers assemble elements by key from components that arrive one by one. Their handles are
+// references in graphs, and resources at run time.
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -14,8 +14,8 @@ void InsertRule(const tw::Shape& s) {
 }
 void TakeRule(const tw::Shape& s) { s.want_rank(1, 0, "num_elements"); }
 
-// The op with a resource, and the one with a reference that runs as it. what: outputs and attributes; why: no gradient, and the manual's
-// line.
+// Adds the op with a resource handle, and the op with a reference that runs as it. what: outputs
+// and attributes. why: the `no_gradient` clause and the doc line.
 template <auto kRule>
 void AddBoth(tw::Plugin& p, const std::string& name, const std::string& inputs, const std::string& what, const std::string& why) {
   p.op<nullptr, kRule>("Resource" + name + "(handle: resource" + inputs + ") -> " + what +

@@ -1,5 +1,5 @@
-// Staging areas by key: places where steps lay down lists of tensors under a key for others to take up. They have no handles: ops name the
-// area.
+// Staging areas by key: one step stores lists of tensors under a key, another takes them out. They
+// have no handles; ops name the area.
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -8,7 +8,7 @@ namespace {
 #define OPS_AREA "container: string = \"\"; shared_name: string = \"\"; stateful; no_gradient "
 #define OPS_ROOM "capacity: int >= 0 = 0; memory_limit: int >= 0 = 0; "
 
-// ordered: which list the op without a key takes.
+// ordered: the doc text that says which list the op without a key takes.
 void AddFamily(tw::Plugin& p, const std::string& prefix, const std::string& ordered) {
   p.op(prefix + "Stage(key: int64, indices: int32, values: fake_dtypes) -> (); " OPS_ROOM
                 "dtypes: list(type); fake_dtypes: list(type) >= 1; " OPS_AREA

@@ -1,4 +1,4 @@
-// Mutexes: locks that steps take and hold as a value; it is let go with the value.
+// Mutexes. A step locks one and holds the lock as a value; destroying the value unlocks the mutex.
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -1,4 +1,5 @@
-// Queues: elements of several tensors each, put in by some steps and taken out by others, which wait for each other.
+// Queues of elements, each of several tensors. Some steps enqueue and others dequeue, and they wait
+// for each other.
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -6,7 +7,7 @@ namespace {
 
 #define OPS_QUEUE "resource handle org.thalweg.queue; "
 
-// The op with a resource, and the one of graphs from before there were handles, with a reference, that runs as it.
+// Adds the op with a resource handle, and the older op with a reference that runs as it.
 void AddQueue(tw::Plugin& p, const std::string& name, const std::string& attributes, const std::string& doc) {
   const std::string named = attributes + "container: string = \"\"; shared_name: string = \"\"; stateful; ";
   const std::string end = "no_gradient \"it has no inputs\"; doc \"" + doc;
@@ -14,7 +15,8 @@ void AddQueue(tw::Plugin& p, const std::string& name, const std::string& attribu
   p.op(name + "() -> (handle: ref(string)); " + named + "runs_as " + name + "V2; " + end + " (by reference)\"");
 }
 
-// inputs: beside the handle; what: outputs and attributes; end: no gradient, and the manual's line.
+// inputs: those after the handle. what: outputs and attributes. end: the `no_gradient` clause and
+// the doc line.
 template <auto kRule>
 void AddBoth(tw::Plugin& p, const std::string& name, const std::string& inputs, const std::string& what, const std::string& end) {
   p.op<nullptr, kRule>(name + "V2(handle: resource" + inputs + ") -> " + what + "stateful; " OPS_QUEUE + end + "\"");
@@ -22,7 +24,8 @@ void AddBoth(tw::Plugin& p, const std::string& name, const std::string& inputs, 
                        " (by reference)\"");
 }
 
-// What takes n elements gives tensors with n in front.
+// Checks n, the number of elements to take. Each output has n as its first size; no static shape is
+// set.
 void ManyRule(const tw::Shape& s) {
   s.want_rank(1, 0, "n");
   std::vector<int64_t> n;

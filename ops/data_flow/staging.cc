@@ -1,4 +1,5 @@
-// Staging areas: places where steps lay down lists of tensors for others to take up. They have no handles: ops name the area.
+// Staging areas: one step stores lists of tensors, another takes them out. They have no handles;
+// ops name the area.
 #include "ops/register.h"
 
 namespace thalweg::ops {

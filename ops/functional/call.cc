@@ -1,4 +1,4 @@
-// PartitionedCall, StatefulPartitionedCall: a function.
+// PartitionedCall and StatefulPartitionedCall call a function.
 #include "ops/functional/outputs.h"
 #include "ops/register.h"
 

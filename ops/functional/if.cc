@@ -1,4 +1,4 @@
-// If, StatelessIf, Case, StatelessCase: one of several functions.
+// If, StatelessIf, Case and StatelessCase call one of several functions.
 #include "ops/functional/outputs.h"
 #include "ops/register.h"
 

@@ -1,10 +1,10 @@
-// Shapes of what functions give, as far as nodes state them.
+// The shape rule of ops that call functions: output shapes as the node states them.
 #pragma once
 #include "ops/common/shape.h"
 
 namespace thalweg::ops {
 
-// Attribute `output_shapes`, one for each output or none.
+// Reads attribute `output_shapes`, which has one shape per output or is empty.
 inline void StatedShapes(const tw::Shape& s) {
   const tw_attr* stated = s.find("output_shapes");
   if (!stated || stated->count == 0) return;

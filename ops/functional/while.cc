@@ -1,4 +1,4 @@
-// While, StatelessWhile, For: loops of functions.
+// While, StatelessWhile and For repeat functions.
 #include "ops/functional/outputs.h"
 #include "ops/register.h"
 

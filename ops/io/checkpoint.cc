@@ -1,5 +1,6 @@
-// SaveV2, RestoreV2 and MergeV2Checkpoints: tensors in checkpoint files, and the names of data files. `shape_and_slices` holds one text per
-// tensor, empty for a whole tensor.
+// SaveV2, RestoreV2 and MergeV2Checkpoints handle tensors in checkpoint files; ShardedFilename and
+// ShardedFilespec make names of data files. `shape_and_slices` holds one string per tensor, empty
+// for a whole tensor.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -19,7 +20,7 @@ void WantEntries(const tw::Shape& s, uint32_t n) {
 }
 
 void SaveRule(const tw::Shape& s) { WantEntries(s, s.c->n_in - 3); }
-// The file alone knows the shapes: the kernel allocates.
+// Only the file knows the shapes, so the kernel allocates the outputs.
 void RestoreRule(const tw::Shape& s) { WantEntries(s, s.c->n_out); }
 
 void MergeRule(const tw::Shape& s) {

@@ -1,4 +1,5 @@
-// ReadFile, WriteFile and MatchingFiles: whole files, of any file system that the host knows.
+// ReadFile, WriteFile and MatchingFiles work on whole files, in any file system that the host
+// knows.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// PrintV2: a line of text for people.
+// PrintV2 prints a line of text.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,5 @@
-// Regular expressions, in the syntax of RE2: time is linear in the text, whatever the pattern.
+// Regular expressions in the syntax of RE2. Matching time is linear in the length of the text, for
+// any pattern.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -5,7 +5,7 @@
 namespace thalweg::ops {
 namespace {
 
-// Scalars go with every element.
+// Scalar inputs combine with every element of the others.
 void JoinRule(const tw::Shape& s) {
   MaybeDims out = Dims{};
   bool unknown = false;
@@ -17,7 +17,8 @@ void JoinRule(const tw::Shape& s) {
                          : Merge(s, out, In(s, i),
                                  "'inputs' must be scalars or have one shape: those before input " + tw::text(i) + ", and its own,");
   }
-  // Of unknown rank and scalars nothing can be said; with a known shape the unknown ones must fit it or be scalars.
+  // If some ranks are unknown and all others are scalars, the output shape is unknown. If one shape
+  // is known, an input of unknown rank must have it or be a scalar.
   if (!unknown || !out->empty()) Set(s, 0, out);
 }
 

@@ -1,4 +1,5 @@
-// The Stack ops: a stack of tensors that lives as long as a step holds its handle. Whoever pushes and pops is ordered by control inputs.
+// The Stack ops: a stack of tensors that lives as long as a step holds its handle. Control inputs
+// order the pushes and pops.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

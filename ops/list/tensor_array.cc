@@ -1,5 +1,6 @@
-// The TensorArrayV3 family: an array of tensors that lives as long as a step holds its handle. `flow`, a float, orders who writes and who
-// reads, and carries gradients: what a read gets back is written to the array of gradients, and what was written reads it there.
+// The TensorArrayV3 family: an array of tensors that lives as long as a step holds its handle.
+// `flow`, a float, orders writes and reads and carries gradients. The gradient of a read is a write
+// to the array of gradients; that of a write is a read from it.
 #include "ops/common/grad.h"
 #include "ops/common/shape.h"
 #include "ops/register.h"
@@ -7,7 +8,7 @@
 namespace thalweg::ops {
 namespace {
 
-// The shape of the elements, as the handle at input 0 tells it, or the attribute.
+// The shape of the elements, from the handle at input 0 merged with the attribute `attr`, if given.
 MaybeDims Element(const tw::Shape& s, const char* attr = nullptr) {
   uint32_t dtype = 0;
   tw_shape shape{};
@@ -48,7 +49,7 @@ void Split(const tw::Shape& s) {
   WantVector(s, 2, "lengths");
 }
 
-// The array of the gradients of what is behind the handle at input 0: its handle, and behind it the flow.
+// Emits the array of gradients of the array at input 0. The op returns its handle, then the flow.
 tw_edge Gradients(const tw::Grad& g, tw_edge flow) { return g.op("TensorArrayGradV3", {g.x(0), flow}, {{"source", ""}}); }
 
 void WriteGradient(const tw::Grad& g) {

@@ -1,5 +1,5 @@
-// The TensorList family: lists of tensors as values, behind elements of type variant. A handle tells the element type and, as far as it is
-// known, the shape of the elements.
+// The TensorList family: lists of tensors as values, in elements of type variant. A handle carries
+// the element type and, as far as known, the shape of the elements.
 #include "ops/common/grad.h"
 #include "ops/common/shape.h"
 #include "ops/register.h"
@@ -7,15 +7,15 @@
 namespace thalweg::ops {
 namespace {
 
-// What is known of a list while planning.
+// The type and shape of a list's elements, as far as known while planning.
 struct List {
-  uint32_t dtype = 0;  // 0: nothing
+  uint32_t dtype = 0;  // 0: unknown
   MaybeDims shape;
 };
 
 uint32_t ElementType(const tw::Shape& s) { return s.find("element_dtype") ? s.type("element_dtype") : 0; }
 
-// The list at input i, which must hold the op's element type.
+// Returns the list at input i; fails if its element type is not that of the op.
 List ListIn(const tw::Shape& s, uint32_t i) {
   List list;
   tw_shape shape{};
@@ -35,7 +35,7 @@ void SetList(const tw::Shape& s, uint32_t o, const List& list) {
   s.set_handle(o, list.dtype, {dims.data(), list.shape ? int32_t(dims.size()) : -1, 0});
 }
 
-// An element shape: a vector of sizes, or the scalar -1 for any.
+// Reads an element shape: a vector of sizes, or the scalar -1 for any.
 MaybeDims ElementShape(const tw::Shape& s, uint32_t i) {
   if (s.known(i) && s.rank(i) > 1) Fail("element_shape must be a vector, or the scalar -1, but is " + tw::text(s.in(i)));
   Dims sizes;
@@ -52,7 +52,7 @@ MaybeDims ElementShape(const tw::Shape& s, uint32_t i) {
   return std::nullopt;
 }
 
-// The shape of an element that is read: what the list knows and what the op is told.
+// The shape of an element that is read, merged from the list and from the input `told`.
 MaybeDims Element(const tw::Shape& s, const List& list, uint32_t told) {
   return Merge(s, ElementShape(s, told), list.shape, "'element_shape' and the shape of the list's elements");
 }
@@ -118,7 +118,7 @@ int64_t VectorSize(const tw::Shape& s, uint32_t i, const char* name) {
 
 void Gather(const tw::Shape& s) { Set(s, 0, Stacked(VectorSize(s, 1, "indices"), Element(s, ListIn(s, 0), 2))); }
 
-// tensor and indices are inputs `at` and at + 1.
+// `tensor` and `indices` are inputs `at` and `at` + 1.
 void WantIndexPerRow(const tw::Shape& s, uint32_t at) {
   const int64_t indices = VectorSize(s, at + 1, "indices");
   Rows(In(s, at));
@@ -174,7 +174,7 @@ void PushBackBatch(const tw::Shape& s) {
   SetList(s, 0, list);
 }
 
-// ---- Gradients ----
+// Gradients.
 
 // Attributes of ops that gradients emit.
 tw::Attr Of(const tw::Grad& g) { return tw::Attr::Type("element_dtype", g.type("element_dtype")); }
@@ -182,9 +182,9 @@ tw_edge ShapeOfList(const tw::Grad& g, tw_edge list) {
   return g.op("TensorListElementShape", {list}, {tw::Attr::Type("shape_type", TW_INT32)});
 }
 tw_edge Length(const tw::Grad& g, tw_edge list) { return g.op("TensorListLength", {list}); }
-// A list as long as another whose elements read as zeros.
+// A list as long as `list`, whose elements read as zeros.
 tw_edge Unset(const tw::Grad& g, tw_edge list) { return g.op("TensorListReserve", {ShapeOfList(g, list), Length(g, list)}, {Of(g)}); }
-// What arrives at output o, a list.
+// The incoming gradient of output o, which is a list.
 tw_edge ListGradient(const tw::Grad& g, uint32_t o = 0) { return g.has_dy(o) ? g.dy(o) : Unset(g, g.y(o)); }
 tw_edge RowShape(const tw::Grad& g, tw_edge tensor) { return Tail(g, ShapeOf(g, tensor), 1); }
 
@@ -223,7 +223,7 @@ void ScatterIntoListGradient(const tw::Grad& g) {
   const tw_edge rows = g.op("TensorListGather", {g.dy(), g.x(2), RowShape(g, g.x(1))}, {Of(g)});
   g.dx(1, rows);
   const tw_edge list = g.op("TensorListScatterIntoExistingList", {g.dy(), g.op("ZerosLike", {rows}), g.x(2)}, {Of(g)});
-  g.dx(0, g.op("TensorListResize", {list, Length(g, g.x(0))}));  // the rows may have made it longer
+  g.dx(0, g.op("TensorListResize", {list, Length(g, g.x(0))}));  // the write may have made the list longer
 }
 void ConcatGradient(const tw::Grad& g) { g.dx(0, g.op("TensorListSplit", {g.dy(), ShapeOfList(g, g.x(0)), g.y(1)}, {Of(g)})); }
 void SplitGradient(const tw::Grad& g) {

@@ -1,4 +1,5 @@
-// Hash tables: handles of them, and what is done with their keys. A handle whose keys are scalars tells type and shape of a value.
+// Hash tables: ops that create handles, and ops on keys. A table's handle carries the type and
+// shape of a value.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -15,7 +16,7 @@ void DenseTable(const tw::Shape& s) {
   if (s.known(0) && s.rank(0) == 0) Table(s);
 }
 
-// The shape of the values for the keys at input 1, as far as the handle tells it.
+// The shape of the values for the keys at input 1, as far as the handle carries it.
 MaybeDims Values(const tw::Shape& s) {
   uint32_t dtype = 0;
   tw_shape value{};

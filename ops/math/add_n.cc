@@ -1,4 +1,4 @@
-// AddN, AccumulateNV2: the sum of many tensors of one shape; autodiff adds gradients with the former.
+// AddN and AccumulateNV2 sum tensors of one shape. Autodiff sums gradients with AddN.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -10,7 +10,7 @@ void Gradient(const tw::Grad& g) {
   for (uint32_t i = 0; i < g.inputs(); ++i) g.dx(i, g.dy());
 }
 
-// Attribute `shape` is that of all inputs, as far as it is known.
+// Attribute `shape` is the shape of all inputs, as far as known.
 void ShapedRule(const tw::Shape& s) {
   MaybeDims out = ToDims(s.shape("shape"));
   for (uint32_t i = 0; i < s.c->n_in; ++i)

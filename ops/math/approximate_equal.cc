@@ -1,4 +1,4 @@
-// ApproximateEqual: which elements of two tensors are near each other.
+// ApproximateEqual compares two tensors element by element with a tolerance.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,4 +1,4 @@
-// ArgMax, ArgMin: where along an axis the extreme stands; of several, the first.
+// ArgMax and ArgMin return the index of the extreme along an axis; ties go to the first.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

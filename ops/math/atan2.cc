@@ -1,4 +1,4 @@
-// Atan2: the angle of a point; the arguments broadcast as in NumPy.
+// Atan2 computes the angle of a point; the arguments broadcast as in NumPy.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,5 +1,5 @@
-// BatchMatMul, BatchMatMulV2, BatchMatMulV3: products of the matrices in the last two axes. The axes before them broadcast, but in the
-// first form, where they are equal.
+// BatchMatMul, BatchMatMulV2 and BatchMatMulV3 multiply the matrices in the last two axes. The axes
+// before them broadcast, except in BatchMatMul, where they must be equal.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -36,7 +36,7 @@ tw_edge Product(const tw::Grad& g, tw_edge x, bool ax, tw_edge y, bool ay) {
   return g.op("BatchMatMulV2", {x, y}, {{"adj_x", ax}, {"adj_y", ay}});
 }
 
-// As MatMul's; the adjoint brings the conjugates that complex values need.
+// The gradient is that of MatMul; the adjoint includes the conjugates that complex values need.
 void Gradient(const tw::Grad& g) {
   const bool ax = g.b("adj_x"), ay = g.b("adj_y");
   const tw_edge dy = g.dy(), x = g.x(0), y = g.x(1);
@@ -44,7 +44,7 @@ void Gradient(const tw::Grad& g) {
                     ay ? Product(g, dy, true, x, ax) : Product(g, x, !ax, dy, false), 2);
 }
 
-// Through the type of the product, which holds the numbers of both factors.
+// Computes in the type of the product, which holds the numbers of both factors.
 void MixedGradient(const tw::Grad& g) {
   const bool ax = g.b("adj_x"), ay = g.b("adj_y");
   const uint32_t type = g.type_out(0);

@@ -21,10 +21,10 @@ void Quotient(const tw::Grad& g, const char* divide) {
 void DivGradient(const tw::Grad& g) { Quotient(g, "RealDiv"); }
 void DivNoNanGradient(const tw::Grad& g) { Quotient(g, "DivNoNan"); }
 
-// x - floor(x / y) y, the floor taken as constant.
+// z = x - floor(x / y) y; the floor counts as constant.
 void FloorModGradient(const tw::Grad& g) { BroadcastGradient(g, g.dy(), Neg(g, Mul(g, g.dy(), g.op("FloorDiv", {g.x(0), g.x(1)})))); }
 
-// As in TensorFlow the exponent gets 0 where log(x) is not a real number: at x <= 0.
+// As in TensorFlow, the gradient of the exponent is 0 where log(x) is not a real number, at x <= 0.
 void PowGradient(const tw::Grad& g) {
   const tw_edge x = g.x(0), y = g.x(1), cx = Conj(g, x), cy = Conj(g, y);
   const tw_edge zero = Number(g, 0, x), one = Number(g, 1, x);
@@ -34,7 +34,7 @@ void PowGradient(const tw::Grad& g) {
   BroadcastGradient(g, dx, Mul(g, g.dy(), Mul(g, Conj(g, g.y()), log)));
 }
 
-// The winner gets all; x wins ties.
+// The selected argument gets the whole gradient; x wins ties.
 void Choice(const tw::Grad& g, const char* x_wins) {
   const tw_edge mask = g.op(x_wins, {g.x(0), g.x(1)}), zero = Number(g, 0, g.dy());
   BroadcastGradient(g, g.op("SelectV2", {mask, g.dy(), zero}), g.op("SelectV2", {mask, zero, g.dy()}));
@@ -42,7 +42,8 @@ void Choice(const tw::Grad& g, const char* x_wins) {
 void MaximumGradient(const tw::Grad& g) { Choice(g, "GreaterEqual"); }
 void MinimumGradient(const tw::Grad& g) { Choice(g, "LessEqual"); }
 
-// Of complex numbers it is real: what arrives at its imaginary part goes nowhere.
+// SquaredDifference is real for complex arguments, so the imaginary part of its gradient is
+// ignored.
 void SquaredDifferenceGradient(const tw::Grad& g) {
   const tw_edge twice = Mul(g, Number(g, 2, g.dy()), RealPart(g, g.dy()));
   const tw_edge dx = Mul(g, twice, g.op("Sub", {g.x(0), g.x(1)}));
@@ -57,7 +58,7 @@ void Binary(tw::Plugin& p, const std::string& name, const std::string& types, co
 }  // namespace
 
 void register_binary(tw::Plugin& p) {
-  // Strings make Add the one sum that does not commute.
+  // Add takes strings, so it alone among the sums is not commutative.
   Binary<AddGradient>(p, "Add", "{half, bfloat16, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
                       R"(neutral x -0 y -0; ?data x y; doc "x + y; strings are joined")");
   Binary<AddGradient>(p, "AddV2", OPS_ARITHMETIC, R"(commutative; neutral x -0 y -0; ?data x y; doc "x + y")");

@@ -1,4 +1,4 @@
-// Bincount: how often numbers occur.
+// Bincount counts how often numbers occur.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -17,7 +17,8 @@ void Rule(const tw::Shape& s) {
   s.out(0, {size.value_or(-1)});
 }
 
-// A weight gets the gradient of its bin: of one more, 0, where the number is too large. No weights get none.
+// A weight gets the gradient of its bin. Numbers too large for any bin use one more bin, with
+// gradient 0. Empty weights get no gradient.
 void Gradient(const tw::Grad& g) {
   const tw_edge bins = Concat(g, {g.dy(), g.op("Reshape", {Number(g, 0, g.dy()), Ints(g, {1})})});
   const tw_edge flat = g.op("Reshape", {g.x(0), Ints(g, {-1})});

@@ -1,4 +1,4 @@
-// Whole numbers as bits, element by element; two arguments broadcast as in NumPy.
+// Element-wise bit operations on integers; two arguments broadcast as in NumPy.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

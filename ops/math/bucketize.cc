@@ -1,4 +1,4 @@
-// Bucketize: between which boundaries elements lie.
+// Bucketize finds the two boundaries between which each element lies.
 #include <cmath>
 
 #include "ops/common/shape.h"

@@ -1,4 +1,5 @@
-// ClipByValue: elements between two bounds; of complex numbers both parts, each between those of the bounds.
+// ClipByValue limits elements to the range between two bounds. For complex numbers it limits both
+// parts, each to the range of the bounds' parts.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -21,7 +22,8 @@ struct Inputs {
   tw_edge t, low, high;
 };
 
-// Each element's gradient goes to what it became: itself, or a bound. The lower one wins where the bounds cross. All of the shape of t.
+// Each element's gradient goes to the value that the element became: itself or a bound. The lower
+// bound wins where the bounds cross. All results have the shape of t.
 Inputs Shares(const tw::Grad& g, const Inputs& x, tw_edge dy) {
   const tw_edge zero = Number(g, 0, dy);
   const tw_edge is_high = g.op("Less", {x.high, x.t}), below = g.op("SelectV2", {is_high, x.high, x.t});

@@ -6,7 +6,8 @@
 namespace thalweg::ops {
 namespace {
 
-// Equal and NotEqual may be asked to answer one truth value for shapes that do not broadcast.
+// With incompatible_shape_error false, Equal and NotEqual return one truth value for shapes that do
+// not broadcast.
 void EqualityRule(const tw::Shape& s) {
   const MaybeDims x = In(s, 0), y = In(s, 1);
   if (s.b("incompatible_shape_error") || (AllKnown(x) && AllKnown(y) && Broadcastable(x, y)))
@@ -30,7 +31,7 @@ void Order(tw::Plugin& p, const std::string& name, const std::string& doc) {
                             doc + "\"");
 }
 
-// neutral: the truth value that changes nothing.
+// neutral: the operand that leaves the other one unchanged.
 void Logic(tw::Plugin& p, const std::string& name, const std::string& neutral, const std::string& doc) {
   p.op<nullptr, BinaryRule>(name + "(x: bool, y: bool) -> (z: bool); commutative; neutral x " + neutral + " y " + neutral +
                             "; ?elementwise; ?data x y; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");

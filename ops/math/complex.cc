@@ -1,14 +1,15 @@
-// Complex numbers from their parts and back. A gradient for z is d/d re + i d/d im, as TensorFlow's.
+// Ops that build complex numbers from their parts and take them apart. The gradient of z is d/d re
+// + i d/d im, as in TensorFlow.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// Of the parts that make up numbers of type T.
+// The type of the parts of a complex type.
 uint32_t PartType(uint32_t complex) { return complex == TW_COMPLEX128 ? TW_DOUBLE : TW_FLOAT; }
 
-// dy and 0, in the precision of the input.
+// dy in the precision of the input.
 tw_edge Dy(const tw::Grad& g) { return CastTo(g, g.dy(), PartType(g.type_in(0))); }
 
 void ComplexGradient(const tw::Grad& g) {
@@ -28,7 +29,7 @@ void AngleGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g);
   g.dx(0, g.op("RealDiv", {Complex(g, Number(g, 0, dy), dy), Conj(g, g.x(0))}));
 }
-// z / |z|, and 0 at 0. Not Sign, which has no derivative.
+// z / |z|, and 0 at 0. Sign would not do, because it has no derivative.
 void ComplexAbsGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g), zero = Number(g, 0, dy), size = CastTo(g, g.y(), PartType(g.type_in(0)));
   const tw_edge spread = g.op("Mul", {Complex(g, dy, zero), g.x(0)});

@@ -1,4 +1,4 @@
-// Cumsum, Cumprod: running sums and products along an axis.
+// Cumsum and Cumprod compute running sums and products along an axis.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -13,22 +13,24 @@ void Rule(const tw::Shape& s) {
   Set(s, 0, In(s, 0));
 }
 
-// Each element is in the sums that come after it: sum the gradients the other way.
+// Each element is a term of the sums after it, so its gradient is the sum of theirs in the other
+// direction.
 tw_edge SumBack(const tw::Grad& g, tw_edge e) {
   return g.op("Cumsum", {e, g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", !g.b("reverse")}});
 }
 void SumGradient(const tw::Grad& g) { g.dx(0, SumBack(g, g.dy())); }
 
-// What arrives at the products with the elements of `without` left out of them.
+// Returns the gradient through running products from which the elements marked by `without` are
+// left out.
 tw_edge ProductsBack(const tw::Grad& g, tw_edge without) {
   const tw_edge kept = g.op("SelectV2", {without, Number(g, 1, g.x(0)), g.x(0)});
   const tw_edge products = g.op("Cumprod", {kept, g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", g.b("reverse")}});
   return SumBack(g, g.op("Mul", {g.dy(), Conj(g, products)}));
 }
 
-// y / x for each product that has x in it. After the first 0 of a run all products are 0, so that only it has another slope: that of the
-// products with it left out. The slope of the second 0 is 0 as well, but has a derivative: it is that of the products without both, times
-// the first.
+// The slope is y / x for each product that contains x. After the first 0 of a run all products are
+// 0, so only this 0 has a different slope: the products without it. The slope of the second 0 is 0,
+// but it has a derivative. So it is written as the product without both zeros, times the first.
 void ProdGradient(const tw::Grad& g) {
   const tw_edge x = g.x(0), zero = Number(g, 0, x), one = Number(g, 1, x);
   const tw_edge is_zero = g.op("Equal", {x, zero});

@@ -1,6 +1,8 @@
-// Einsum: sums of products, written as labels of axes: "ij,jk->ik". Labels are letters and digits; blanks mean nothing. A label twice in
-// an input takes its diagonal, twice in the output fills the diagonal; labels that the output lacks are summed over. "..." stands for any
-// axes, which broadcast. Without "->" the output has the ellipsis and then, sorted, the labels that stand in the inputs exactly once.
+// Einsum computes sums of products, given by labels of axes as in "ij,jk->ik". Labels are letters
+// and digits; blanks are ignored. A label that occurs twice in an input takes its diagonal; twice
+// in the output, it fills the diagonal. Labels that are not in the output are summed over. "..."
+// stands for any axes, which broadcast. Without "->" the output has the ellipsis, then, sorted, the
+// labels that occur exactly once in the inputs.
 #include <algorithm>
 
 #include "ops/common/grad.h"
@@ -11,7 +13,7 @@ namespace {
 
 constexpr size_t kNoDots = std::string::npos;
 
-// The labels of one tensor; the ellipsis comes after the first `dots` of them.
+// The labels of one tensor; the ellipsis follows the first `dots` of them.
 struct Term {
   std::string labels;
   size_t dots = kNoDots;
@@ -88,12 +90,12 @@ Equation Parse(std::string_view equation, size_t inputs) {
   return e;
 }
 
-// ---- Shape ----
+// Shape.
 
-// What is known of the sizes of labels, and of the axes that ellipses stand for.
+// The known sizes of labels, and of the axes that ellipses stand for.
 struct Sizes {
   int64_t of[128];
-  int input[128];  // where a size was found first
+  int input[128];  // the input where each size was found first
   MaybeDims dots = Dims{};
 };
 
@@ -145,9 +147,9 @@ void Rule(const tw::Shape& s) {
   s.out(0, out);
 }
 
-// ---- Gradient ----
+// Gradient.
 
-// The parts of an input's shape, as int32 vectors.
+// Parts of the shape of input i, as int32 vectors.
 tw_edge DotsShape(const tw::Grad& g, uint32_t i, const Term& term) {
   const int64_t after = int64_t(term.labels.size() - term.dots);
   const tw_edge rest = Tail(g, g.shape(i), int64_t(term.dots));
@@ -189,7 +191,8 @@ struct Factors {
   }
 };
 
-// Ones along the axes of input i that only it has: what was summed over is spread out again.
+// Adds a factor of ones along the axes that only input i has. It broadcasts the gradient over axes
+// that were summed.
 void AddOnes(const tw::Grad& g, uint32_t i, const Term& x, Factors* product) {
   Term ones;
   for (char label : Distinct(x.labels))
@@ -204,7 +207,8 @@ void AddOnes(const tw::Grad& g, uint32_t i, const Term& x, Factors* product) {
   product->Add(g.op("Fill", {sizes, g.scalar(1, TypeOf(g, product->in[0]))}), ones);
 }
 
-// e has broadcast axes, then `labels` ones; the former are summed to what input i had in their place.
+// `e` has broadcast axes, then `labels` axes of labels. Sums the former to the axes that input i
+// has in their place.
 tw_edge SumDots(const tw::Grad& g, tw_edge e, uint32_t i, const Term& x, int64_t labels) {
   const MaybeDims dims = ShapeIn(g, i), all = DimsOf(g, e);
   if (x.has_dots() && dims && all) {
@@ -217,7 +221,8 @@ tw_edge SumDots(const tw::Grad& g, tw_edge e, uint32_t i, const Term& x, int64_t
   return g.op("Reshape", {g.op("Sum", {e, axes}), kept});
 }
 
-// The gradient of a factor is the product of dy and the other factors: their labels tell what is summed and what is spread out.
+// The gradient of a factor is the product of dy and the other factors. The labels say which axes
+// are summed and which broadcast.
 void Gradient(const tw::Grad& g) {
   const Equation e = Parse(g.s("equation"), g.inputs());
   for (uint32_t i = 0; i < g.inputs(); ++i) {

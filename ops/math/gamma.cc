@@ -1,4 +1,5 @@
-// Lgamma and its derivatives Digamma and Polygamma, the sums Zeta that these are; Erfinv and Ndtri.
+// Lgamma, its derivatives Digamma and Polygamma, and Zeta, the sum from which these follow; Erfinv
+// and Ndtri.
 #include <cmath>
 #include <numbers>
 
@@ -13,26 +14,26 @@ tw_edge Mul(const tw::Grad& g, tw_edge a, tw_edge b) { return g.op("Mul", {a, b}
 
 void LgammaGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Digamma", {g.x(0)}))); }
 
-// Polygamma has no short types.
+// Polygamma does not support 16-bit types.
 void DigammaGradient(const tw::Grad& g) {
   const uint32_t type = g.type_in(0);
   const tw_edge x = CastTo(g, g.x(0), type == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT);
   g.dx(0, Mul(g, g.dy(), CastTo(g, g.op("Polygamma", {Number(g, 1, x), x}), type)));
 }
 
-// The order is a whole number: it has no derivative.
+// The order is an integer, so it has no derivative.
 void PolygammaGradient(const tw::Grad& g) {
   const tw_edge a = g.x(0), next = g.op("AddV2", {a, Number(g, 1, a)});
   g.dx(1, SumTo(g, Mul(g, g.dy(), g.op("Polygamma", {next, g.x(1)})), 1, ShapeIn(g, 0)));
 }
 
-// As in TensorFlow, for q alone.
+// As in TensorFlow, only q gets a gradient.
 void ZetaGradient(const tw::Grad& g) {
   const tw_edge x = g.x(0), next = g.op("Zeta", {g.op("AddV2", {x, Number(g, 1, x)}), g.x(1)});
   g.dx(1, SumTo(g, g.op("Neg", {Mul(g, g.dy(), Mul(g, x, next))}), 1, ShapeIn(g, 0)));
 }
 
-// The slope of an inverse, from its result: scale * exp(power * y^2).
+// The slope of an inverse function from its result y: scale * exp(power * y^2).
 void Inverse(const tw::Grad& g, double scale, double power) {
   const tw_edge y = g.y();
   const tw_edge bell = g.op("Exp", {Mul(g, Number(g, power, y), g.op("Square", {y}))});

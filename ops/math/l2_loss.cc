@@ -1,4 +1,4 @@
-// L2Loss: half the sum of the squares of all elements.
+// L2Loss computes half the sum of the squares of all elements.
 #include "ops/common/types.h"
 #include "ops/register.h"
 

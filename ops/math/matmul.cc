@@ -1,4 +1,4 @@
-// MatMul: the product of two matrices, either of them transposed on the way.
+// MatMul multiplies two matrices; either may be transposed.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -22,7 +22,8 @@ tw_edge Product(const tw::Grad& g, tw_edge a, bool ta, tw_edge b, bool tb) {
   return g.op("MatMul", {a, b}, {{"transpose_a", ta}, {"transpose_b", tb}});
 }
 
-// Where a factor is transposed its gradient comes out transposed by turning the product round.
+// The gradient of a transposed factor is the transposed product, that is, the product with its
+// factors swapped.
 void Gradient(const tw::Grad& g) {
   const bool ta = g.b("transpose_a"), tb = g.b("transpose_b");
   const tw_edge dy = g.dy(), a = Conj(g, g.x(0)), b = Conj(g, g.x(1));

@@ -1,4 +1,5 @@
-// Products and quotients that are 0 where one argument is, whatever the other one is; two arguments broadcast as in NumPy.
+// Products and quotients that are 0 if one argument is 0, for any other argument; two arguments
+// broadcast as in NumPy.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -12,7 +13,8 @@ void MulNoNanGradient(const tw::Grad& g) {
   BroadcastGradient(g, g.op("MulNoNan", {g.dy(), Conj(g, g.x(1))}), g.op("MulNoNan", {Conj(g, g.x(0)), g.dy()}));
 }
 
-// op(x, y) = x f(y). For x: f(y) where x is not 0, which op itself tells; for y: x slope(y).
+// op(x, y) = x f(y). The gradient of x is f(y) where x is not 0, computed by op itself; that of y
+// is x slope(y).
 void Scaled(const tw::Grad& g, const char* op, tw_edge x, tw_edge y, tw_edge for_y) {
   const tw_edge counts = CastTo(g, g.op("NotEqual", {x, Number(g, 0, x)}), TypeOf(g, x));
   BroadcastGradient(g, Mul(g, g.dy(), g.op(op, {counts, y})), Mul(g, g.dy(), for_y));

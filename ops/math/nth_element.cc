@@ -1,4 +1,4 @@
-// NthElement: the element that would stand at a place of each row, were it sorted.
+// NthElement returns the element of each row that would stand at place n if the row were sorted.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -17,7 +17,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, Sub(*input, 0, input->size() - 1));
 }
 
-// Elements that are equal share the gradient.
+// Equal elements share the gradient.
 void Gradient(const tw::Grad& g) {
   const tw_edge wanted = g.op("ExpandDims", {g.y(), Int(g, -1)}), dy = g.op("ExpandDims", {g.dy(), Int(g, -1)});
   const tw_edge equal = CastTo(g, g.op("Equal", {g.x(0), wanted}), g.type_in(0));

@@ -1,5 +1,6 @@
-// Reductions over chosen axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm. Over no elements they give 0, NaN, 1, the type's lowest
-// and highest value (infinite where it can be), true, false and 0.
+// Reductions over chosen axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm. Over no elements
+// they return 0, NaN, 1, the type's lowest value (-infinity if it has one), its highest, true,
+// false and 0.
 #include "ops/common/reduce.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace {
 
 void SumGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.dy())); }
 
-// How many elements went into each one of the result, in the type of the data: the product of the reduced sizes. At least 1, so that what
-// flows through the mean of nothing stays 0 and does not become 0 / 0.
+// Returns the number of elements that are reduced to one, in the type of the data: the product of
+// the reduced sizes. It is at least 1, so that the gradient of an empty mean is 0, not 0 / 0.
 tw_edge GroupSize(const tw::Grad& g) {
   const MaybeDims in = ShapeIn(g, 0);
   Dims axes;
@@ -33,16 +34,17 @@ tw_edge GroupSize(const tw::Grad& g) {
     const tw_edge from_front = g.op("FloorMod", {CastTo(g, g.x(1), TW_INT32), g.op("Size", {g.shape(0)})});
     which = g.op("Reshape", {from_front, Ints(g, {-1})});
   }
-  // 64 bits, because a product of sizes that fit into 32 need not.
+  // The product is computed in 64 bits, because it may not fit into 32.
   const tw_edge sizes = CastTo(g, g.op("GatherV2", {g.shape(0), which, Int(g, 0)}), TW_INT64);
   return CastTo(g, g.op("Maximum", {g.op("Prod", {sizes, Int(g, 0)}), g.scalar(1, TW_INT64)}), g.type_in(0));
 }
 
-// Divided before it is spread out: fewer elements.
+// Divides before broadcasting, when there are fewer elements.
 void MeanGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.op("RealDiv", {g.dy(), GroupSize(g)}))); }
 
-// The product of the others: y / x where x is not 0, else the product with the zeros left out. That is 0 from two zeros on, but two of them
-// have a second derivative, which is why the other one is a factor there.
+// The gradient is the product of the other elements: y / x where x is not 0, else the product
+// without the zeros. With two or more zeros that is 0. With exactly two it still has a second
+// derivative, so the other zero is a factor.
 void ProdGradient(const tw::Grad& g) {
   const tw_edge x = g.x(0), axes = g.x(1), zero = Number(g, 0, x), one = Number(g, 1, x);
   const tw_edge is_zero = g.op("Equal", {x, zero});
@@ -57,14 +59,15 @@ void ProdGradient(const tw::Grad& g) {
   g.dx(0, g.op("Mul", {KeepAxes(g, g.dy()), Conj(g, others)}));
 }
 
-// Elements that tie share the gradient evenly.
+// Tied elements share the gradient evenly.
 void ExtremeGradient(const tw::Grad& g) {
   const tw_edge hit = CastTo(g, g.op("Equal", {g.x(0), KeepAxes(g, g.y())}), g.type_in(0));
   const tw_edge ties = g.op("Sum", {hit, g.x(1)}, {{"keep_dims", true}});
   g.dx(0, g.op("Mul", {g.op("RealDiv", {hit, ties}), KeepAxes(g, g.dy())}));
 }
 
-// x over its norm, and 0 where that is 0. The norm of complex numbers is real: what arrives at its imaginary part goes nowhere.
+// The gradient is x over its norm, and 0 where the norm is 0. The norm of complex numbers is real,
+// so the imaginary part of dy is ignored.
 void NormGradient(const tw::Grad& g) {
   g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, RealPart(g, g.dy()))}));
 }

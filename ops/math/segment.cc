@@ -1,4 +1,5 @@
-// SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: rows with one number after the other become one row.
+// SegmentSum, SegmentMean, SegmentProd, SegmentMax and SegmentMin reduce consecutive rows with the
+// same segment number to one row.
 #include "ops/common/segment.h"
 
 #include "ops/common/types.h"
@@ -7,7 +8,7 @@
 namespace thalweg::ops {
 namespace {
 
-// The last number tells how many segments there are.
+// The number of segments is the last segment number plus one.
 void Rule(const tw::Shape& s) {
   WantRankAtLeast(s, 0, 1, "data");
   WantVector(s, 1, "segment_ids");

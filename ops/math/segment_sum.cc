@@ -1,5 +1,5 @@
-// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin: rows that share a segment number become one row. Rows
-// with a negative number are left out.
+// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax and UnsortedSegmentMin reduce the
+// rows with the same segment number to one row. They skip rows with a negative number.
 #include "ops/common/segment.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -19,7 +19,7 @@ void Rule(const tw::Shape& s) {
 }
 
 RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), true}; }
-// Rows get the gradient of their segment; those left out get 0.
+// Each row gets the gradient of its segment; skipped rows get 0.
 void SumGradient(const tw::Grad& g) { g.dx(0, Rows(g).Take(g.dy())); }
 void ProdGradient(const tw::Grad& g) { g.dx(0, ProductOfRows(Rows(g))); }
 void ExtremeGradient(const tw::Grad& g) { g.dx(0, ExtremeOfRows(Rows(g))); }

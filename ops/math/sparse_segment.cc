@@ -1,5 +1,5 @@
-// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, with and without a number of segments, and their gradients: rows that an index
-// chooses, reduced by segment.
+// SparseSegmentSum, SparseSegmentMean and SparseSegmentSqrtN, with and without a number of
+// segments, and their gradients. They reduce rows, chosen by index, by segment.
 #include "ops/common/segment.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -13,7 +13,7 @@ void WantPairs(const tw::Shape& s) {
   if (s.known(1) && s.known(2)) MergeSize(s, s.dim(1, 0), s.dim(2, 0), "the sizes of 'indices' and 'segment_ids'");
 }
 
-// `rows` rows like those of input 0.
+// The output has `rows` rows of the size of those of input 0.
 void SetRows(const tw::Shape& s, int64_t rows) {
   const MaybeDims data = In(s, 0);
   if (data) s.out(0, Join({rows}, Sub(*data, 1, data->size())));
@@ -48,7 +48,7 @@ tw_edge FirstSize(const tw::Grad& g, uint32_t i) { return g.op("GatherV2", {g.sh
 
 enum class By { kNone, kCount, kRoot };
 
-// A chosen row gets the gradient of its segment. Sparse where asked for.
+// A chosen row gets the gradient of its segment. With `sparse_gradient` the result is sparse.
 template <By kBy>
 void Gradient(const tw::Grad& g) {
   const tw_edge indices = g.x(1), ids = g.x(2);

@@ -1,4 +1,4 @@
-// SparseTensorDenseMatMul: a matrix of which only some elements are stored, times a dense one, either of them adjoint on the way.
+// SparseTensorDenseMatMul multiplies a sparse matrix by a dense one; either may be adjoint.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -8,8 +8,8 @@ namespace {
 
 enum : uint32_t { kIndices, kValues, kShape, kB };
 
-// The sizes of the sparse matrix, -1 where they are not known. There may be more places in it than numbers count: only the stored ones
-// take memory.
+// Returns the sizes of the sparse matrix; -1 if unknown. Their product may exceed int64, since only
+// stored elements take memory.
 Dims MatrixSizes(const tw::Shape& s) {
   WantVector(s, kShape, "a_shape");
   if (s.known(kShape)) MergeSize(s, s.dim(kShape, 0), 2, "the length that 'a_shape' has and that it must have");
@@ -38,7 +38,8 @@ void Rule(const tw::Shape& s) {
   s.out(0, {a[adjoint_a ? 1 : 0], b[adjoint_b ? 0 : 1]});
 }
 
-// With a' and b' the matrices as they are multiplied, element e of a' at row m and column k has the gradient <dy[m], conj(b'[k])>.
+// Let a' and b' be the matrices as they are multiplied. Element e of a' at row m and column k has
+// the gradient <dy[m], conj(b'[k])>.
 void Gradient(const tw::Grad& g) {
   const bool adjoint_a = g.b("adjoint_a"), adjoint_b = g.b("adjoint_b");
   const auto turned = [&](tw_edge e) { return g.op("Transpose", {e, Ints(g, {1, 0})}); };
@@ -47,7 +48,7 @@ void Gradient(const tw::Grad& g) {
   const tw_edge back = g.op("SparseTensorDenseMatMul", {indices, g.x(kValues), g.x(kShape), dy}, {{"adjoint_a", !adjoint_a}});
   g.dx(kB, adjoint_b ? Conj(g, turned(back)) : back);
 
-  // Products of 16 bits are summed in float, as those of the op are.
+  // Products of 16-bit types are summed in float, as in the op.
   const uint32_t type = g.type_in(kB), wide = type == TW_HALF || type == TW_BFLOAT16 ? uint32_t{TW_FLOAT} : type;
   const auto rows = [&](tw_edge matrix, int64_t column) {
     const tw_edge at = g.op("GatherV2", {indices, Int(g, column), Int(g, 1)});

@@ -1,4 +1,4 @@
-// TopKV2: the largest elements of rows. InTopKV2: whether a target is among them.
+// TopKV2 returns the largest elements of each row. InTopKV2 tells whether a target is among them.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -21,7 +21,7 @@ void Rule(const tw::Shape& s) {
   s.out(1, out);
 }
 
-// dy goes back to where the winners stood, in a vector of all rows; places in it are counted in 64 bits.
+// Scatters dy to the places of the largest elements, in a vector of all rows. Places are 64-bit.
 void Gradient(const tw::Grad& g) {
   const tw_edge dy = g.dy(), shape = CastTo(g, g.shape(0), TW_INT64), zero = Int(g, 0);
   const tw_edge n = g.op("Reshape", {Tail(g, shape, -1), Ints(g, {})}), size = g.op("Prod", {shape, zero});

@@ -1,5 +1,5 @@
-// Tan, the inverse trigonometric functions, the hyperbolic ones and their inverses. Complex numbers: principal values, with C's branch
-// cuts; gradients use conjugates, as TensorFlow's do.
+// Tan, the inverse trigonometric functions, the hyperbolic ones and their inverses. Complex results
+// are principal values with the branch cuts of C; gradients use conjugates, as in TensorFlow.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,4 +1,4 @@
-// Quotients rounded towards 0 and what they leave; two arguments broadcast as in NumPy.
+// Quotients rounded towards 0 and their remainders; two arguments broadcast as in NumPy.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +6,7 @@
 namespace thalweg::ops {
 namespace {
 
-// x - trunc(x / y) y, the rounded quotient taken as constant.
+// z = x - trunc(x / y) y; the rounded quotient counts as constant.
 void ModGradient(const tw::Grad& g) {
   const tw_edge quotient = g.op("TruncateDiv", {g.x(0), g.x(1)});
   BroadcastGradient(g, g.dy(), g.op("Neg", {g.op("Mul", {g.dy(), quotient})}));

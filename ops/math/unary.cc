@@ -1,4 +1,5 @@
-// Element-wise math of one argument. Gradients of complex arguments use conjugates, as TensorFlow's do.
+// Element-wise math of one argument. Gradients of complex arguments use conjugates, as in
+// TensorFlow.
 #include <numbers>
 
 #include "ops/common/grad.h"
@@ -23,7 +24,7 @@ void SqrtGradient(const tw::Grad& g) { g.dx(0, g.op("SqrtGrad", {g.y(), g.dy()})
 void RsqrtGradient(const tw::Grad& g) { g.dx(0, g.op("RsqrtGrad", {g.y(), g.dy()})); }
 void ReciprocalGradient(const tw::Grad& g) { g.dx(0, g.op("ReciprocalGrad", {g.y(), g.dy()})); }
 void ExpGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), Y(g))); }
-// exp(x) and not y + 1, which cancels for very negative x.
+// Uses exp(x), not y + 1, which loses precision for very negative x.
 void Expm1Gradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Exp", {X(g)}))); }
 void LogGradient(const tw::Grad& g) { g.dx(0, g.op("RealDiv", {g.dy(), X(g)})); }
 void Log1pGradient(const tw::Grad& g) {
@@ -42,8 +43,8 @@ void Bell(const tw::Grad& g, double scale) {
 void ErfGradient(const tw::Grad& g) { Bell(g, 2 * std::numbers::inv_sqrtpi); }
 void ErfcGradient(const tw::Grad& g) { Bell(g, -2 * std::numbers::inv_sqrtpi); }
 
-// The backward ops below take the forward *result* y and the arriving gradient dy. As in TensorFlow the first three conjugate a complex y
-// themselves, the last two want it conjugated.
+// The backward ops below take the result y of the forward op and the incoming gradient dy. As in
+// TensorFlow, the first three conjugate a complex y themselves; the last two expect it conjugated.
 tw_edge Scaled(const tw::Grad& g, double v, tw_edge a, tw_edge b) { return Mul(g, Number(g, v, a), Mul(g, a, b)); }
 
 // z = dy / (2 conj(y))

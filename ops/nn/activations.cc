@@ -1,5 +1,5 @@
-// LeakyRelu, Elu, Selu, Softplus, Softsign and their backward ops. Backward ops take the arriving gradient first, then the forward op's
-// input or, for Elu and Selu, its result.
+// LeakyRelu, Elu, Selu, Softplus, Softsign and their backward ops. Each backward op takes the
+// incoming gradient first, then the input of the forward op or, for Elu and Selu, its result.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -11,7 +11,7 @@ tw_edge Mul(const tw::Grad& g, tw_edge a, tw_edge b) { return g.op("Mul", {a, b}
 
 tw_edge LeakyGrad(const tw::Grad& g, tw_edge features) { return g.op("LeakyReluGrad", {g.dy(), features}, {{"alpha", g.f("alpha")}}); }
 void LeakyReluGradient(const tw::Grad& g) { g.dx(0, LeakyGrad(g, g.x(0))); }
-// Where the slope changes does not move with the features.
+// The point where the slope changes does not depend on the features, so they get no gradient.
 void LeakyReluGradGradient(const tw::Grad& g) { g.dx(0, LeakyGrad(g, g.x(1))); }
 
 void EluGradient(const tw::Grad& g) { g.dx(0, g.op("EluGrad", {g.dy(), g.y()})); }
@@ -19,7 +19,7 @@ void SeluGradient(const tw::Grad& g) { g.dx(0, g.op("SeluGrad", {g.dy(), g.y()})
 void SoftplusGradient(const tw::Grad& g) { g.dx(0, g.op("SoftplusGrad", {g.dy(), g.x(0)})); }
 void SoftsignGradient(const tw::Grad& g) { g.dx(0, g.op("SoftsignGrad", {g.dy(), g.x(0)})); }
 
-// Below 0 the slope is the result plus a constant, above it is a constant.
+// Below 0 the slope is the result plus a constant; above 0 it is a constant.
 void FromResultGradient(const tw::Grad& g, const char* op) {
   const tw_edge y = g.x(1), product = Mul(g, g.dy(), g.x(0));
   g.dx(0, g.op(op, {g.dy(), y}));
@@ -28,7 +28,7 @@ void FromResultGradient(const tw::Grad& g, const char* op) {
 void EluGradGradient(const tw::Grad& g) { FromResultGradient(g, "EluGrad"); }
 void SeluGradGradient(const tw::Grad& g) { FromResultGradient(g, "SeluGrad"); }
 
-// backprops = gradients s(x), s the sigmoid.
+// backprops = gradients * sigmoid(x)
 void SoftplusGradGradient(const tw::Grad& g) {
   const tw_edge x = g.x(1);
   g.dx(0, g.op("SoftplusGrad", {g.dy(), x}));

@@ -1,6 +1,7 @@
-// Scaled dot-product attention and its gradient. The forward op also gives out the logarithm of each row's sum of exponentials, so that the
-// gradient makes a row's shares again, block by block, where it needs them: no matrix [queries, keys] is ever kept.
-// MatMul, Softmax and MatMul have the same value and keep two of them.
+// Scaled dot-product attention and its gradient. The forward op also returns the logarithm of each
+// row's sum of exponentials. From it the gradient op recomputes the softmax rows block by block, so
+// that no matrix [queries, keys] is ever kept. MatMul, Softmax and MatMul compute the same value
+// but keep two such matrices.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +13,7 @@
 namespace thalweg::ops {
 namespace {
 
-// The inputs of both ops begin with these; there is at most one bias.
+// First inputs of both ops; there is at most one bias.
 enum : uint32_t { kQuery, kKey, kValue, kBias };
 
 MaybeDims Batch(const MaybeDims& dims) {
@@ -23,14 +24,14 @@ int64_t FromEnd(const MaybeDims& dims, size_t k) { return dims ? (*dims)[dims->s
 
 struct Sizes {
   MaybeDims batch;
-  int64_t queries, keys, width;  // width: of a value
+  int64_t queries, keys, width;  // width: elements of a value
   MaybeDims And(std::initializer_list<int64_t> last) const {
     if (!batch) return std::nullopt;
     return Join(*batch, Dims(last));
   }
 };
 
-// Refuses a bias that is no part of the scores, or would make them more.
+// Rejects a bias that does not broadcast to the shape of the scores.
 void WantBias(const tw::Shape& s, const Sizes& sizes) {
   const uint32_t n = s.many(kBias);
   if (n > 1) Fail("'bias' stands for " + std::to_string(n) + " tensors; there may be one, add the others to it");
@@ -80,8 +81,8 @@ void GradRule(const tw::Shape& s) {
   for (uint32_t i = 0; i < kBias; ++i) Set(s, i, In(s, i));
 }
 
-// The same out of other ops, for what the kernels do not make: gradients of the bias, and of gradients. All in the wider one of the two
-// element types.
+// Builds the gradients that the kernels do not compute (those of the bias and second derivatives)
+// from other ops. All arithmetic uses the wider of the two element types.
 class Composed {
  public:
   Composed(const tw::Grad& g, uint32_t logsumexp_type)
@@ -107,8 +108,9 @@ class Composed {
     return g_.op("Rsqrt", {Wide(depth)});
   }
 
-  // exp(scores - logsumexp): the rows of softmax. Rows without a share in anything, whose logsumexp is -infinity, are 0. What a mask takes
-  // away is 0 before the exponential, too, which could be infinite there.
+  // Returns exp(scores - logsumexp), the rows of softmax. A row that is masked entirely has
+  // logsumexp -infinity and becomes 0. Masked scores are also set to 0 before the exponential,
+  // which could overflow there.
   tw_edge Shares(tw_edge logsumexp) const {
     tw_edge scores = Scaled(ProductTurned(Wide(g_.x(kQuery)), Wide(g_.x(kKey))));
     if (HasBias()) scores = Add(scores, Wide(g_.x(kBias)));
@@ -129,8 +131,9 @@ class Composed {
   const uint32_t type_;
 };
 
-// A gradient that arrives at logsumexp reaches the scores as each row's shares times it. That is what one more column does: of 0 in the
-// values, -1 in the output and this gradient in that of the output, whose product with the output the gradient op takes off.
+// Passes on a gradient of logsumexp, which reaches the scores as each row's softmax times it. One
+// more column does so: 0 in the values, -1 in the output, and this gradient in the gradient of the
+// output. The gradient op subtracts the product of the last two.
 struct OneColumnMore {
   tw_edge value, output, grad_output;
 };
@@ -145,8 +148,9 @@ tw_edge WithoutLastColumn(const tw::Grad& g, tw_edge e) {
   return g.op("StridedSlice", {e, Ints(g, {0, 0}), Ints(g, {0, -1}), Ints(g, {1, 1})}, {{"ellipsis_mask", 1}, {"begin_mask", 2}});
 }
 
-// The logarithms that shares are made from. Of double they must be double: beside scores of 1e9 a float is off by tens, and so were the
-// exponents. Where they were given out as float, the op is asked once more.
+// Returns the logsumexp from which the softmax is recomputed. For double inputs it must be double:
+// near scores of 1e9 a float is off by tens, and so would the exponents be. If the forward node
+// returned float, this emits the op once more.
 tw_edge Logarithms(const tw::Grad& g) {
   if (g.type_in(kQuery) != TW_DOUBLE || g.type_out(1) == TW_DOUBLE) return g.y(1);
   std::vector<tw_edge> in = {g.x(kQuery), g.x(kKey), g.x(kValue)};
@@ -172,10 +176,11 @@ void Gradient(const tw::Grad& g) {
   c.SetBias(c.Mul(c.Shares(logarithms), c.Sub(c.ProductTurned(dy, c.Wide(of.value)), row)));
 }
 
-// With P the shares, dP = dy v', D = <dy y> and dS = P (dP - D), where <> sums a row, the gradient op makes
+// Let P be the softmax, dP = dy v', D = <dy y> and dS = P (dP - D), where <> sums a row. The
+// gradient op computes
 //   dq = scale dS k,  dk = scale dS' q,  dv = P' dy.
-// What arrives at these is called a, b and c here. At dS arrives G = scale (a k' + q b'), and at the scores then
-//   T = P (G (dP - D) + dy c').
+// The incoming gradients of dq, dk and dv are called a, b and c. The gradient of dS is
+// G = scale (a k' + q b'), and that of the scores is T = P (G (dP - D) + dy c').
 void GradGradient(const tw::Grad& g) {
   const uint32_t y_at = g.c->in_at[kBias + 1], logsumexp_at = y_at + 1, dy_at = y_at + 2;
   const Composed m(g, g.type_in(logsumexp_at));

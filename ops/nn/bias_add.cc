@@ -1,4 +1,5 @@
-// BiasAdd: one number per channel added to all its elements, and its backward op, which sums them.
+// BiasAdd adds one number per channel to all elements of the channel. Its backward op sums over
+// them.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +7,7 @@
 namespace thalweg::ops {
 namespace {
 
-// Channels are the last axis in NHWC and axis 1 in NCHW, whatever the rank; NCHW wants something after them.
+// Channels are the last axis in NHWC and axis 1 in NCHW, at any rank; NCHW needs rank 3 or more.
 int32_t LeastRank(const tw::Attrs& a) { return a.s("data_format") == "NCHW" ? 3 : 2; }
 size_t ChannelAxis(const tw::Attrs& a, size_t rank) { return a.s("data_format") == "NCHW" ? 1 : rank - 1; }
 
@@ -35,7 +36,7 @@ void Gradient(const tw::Grad& g) {
   g.dx(1, g.op("BiasAddGrad", {g.dy()}, {{"data_format", g.s("data_format")}}));
 }
 
-// The sums' gradient goes to every element of its channel.
+// Broadcasts the gradient of the sums to every element of its channel.
 void GradGradient(const tw::Grad& g) {
   tw_edge dy = g.dy();
   if (g.s("data_format") == "NCHW") {

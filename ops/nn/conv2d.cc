@@ -1,5 +1,6 @@
-// Conv2D and its two backward ops: filters sliding over images. Filters are [height, width, channels in, channels out] in every format;
-// with fewer channels than the image has they work in groups.
+// Conv2D and its two backward ops: the correlation of images with filters. Filters are [height,
+// width, channels in, channels out] in every format. If a filter has fewer input channels than the
+// image, the convolution is grouped.
 #include "ops/nn/convolution.h"
 #include "ops/register.h"
 
@@ -30,7 +31,7 @@ struct Conv2D {
     return out;
   }
 
-  // Two entries give height and width alone; the rest then comes from filter and gradient.
+  // If `input_sizes` has two entries (height and width), the filter and the gradient give the rest.
   static MaybeDims ImageSizes(const tw::Shape& s, const MaybeDims& filter, const MaybeDims& dy) {
     const MaybeDims sizes = ShapeValue(s, 0, "input_sizes");
     if (!sizes) return std::nullopt;
@@ -61,7 +62,7 @@ struct Conv2D {
   }
 };
 
-// What goes by the order of axes beside arguments.
+// Attributes that follow the order of axes, listed in `?axes` after the arguments.
 #define AXES " data_format strides explicit_paddings dilations; "
 #define CONV_ATTRS                                                                                                                       \
   "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; " \

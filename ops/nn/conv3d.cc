@@ -1,5 +1,5 @@
-// Conv3D and its two backward ops: filters sliding over volumes. Filters are [depth, height, width, channels in, channels out] in every
-// format.
+// Conv3D and its two backward ops: the correlation of volumes with filters. Filters are [depth,
+// height, width, channels in, channels out] in every format.
 #include "ops/common/types.h"
 #include "ops/nn/convolution.h"
 #include "ops/register.h"
@@ -36,7 +36,7 @@ struct Conv3D {
   }
 };
 
-// What goes by the order of axes beside arguments.
+// Attributes that follow the order of axes, listed in `?axes` after the arguments.
 #define AXES " data_format strides dilations; "
 #define REST                                                                                                                            \
   "T: " OPS_FLOATS                                                                                                                      \

@@ -1,4 +1,5 @@
-// What Conv2D, Conv3D and DepthwiseConv2dNative share: the rules and gradients of a convolution and its two backward ops.
+// The shape rules and gradients that Conv2D, Conv3D and DepthwiseConv2dNative share, for a
+// convolution and its two backward ops.
 //
 // A family is a struct with
 //   kRank                                     axes of an image, of a filter and of a result
@@ -13,7 +14,8 @@
 
 namespace thalweg::ops {
 
-// As many sizes as an image has axes, from the size input i. needs: what the message asks for.
+// Returns the value of the size input i, with one entry per axis of the image. needs: the remedy in
+// the error message.
 inline MaybeDims SizesOf(const tw::Shape& s, uint32_t i, const char* name, size_t rank, const char* needs) {
   const MaybeDims sizes = ShapeValue(s, i, name);
   if (sizes && sizes->size() != rank) Fail("'" + std::string(name) + "' has " + std::to_string(sizes->size()) + " entries; " + needs);
@@ -47,7 +49,8 @@ struct Convolution {
     s.out(0, filter.value_or(Dims(kRank, -1)));
   }
 
-  // The three ops are the three products of one trilinear form in (image, filter, gradient), so each is the others' gradient.
+  // The three ops are the three products of one trilinear form in (image, filter, gradient). So the
+  // gradients of each are the other two.
   static void Gradient(const tw::Grad& g) {
     g.dx(0, BackInput(g, g.x(1), g.dy()));
     g.dx(1, BackFilter(g, g.x(0), g.dy()));

@@ -1,5 +1,6 @@
-// Softmax cross-entropy of logits against a distribution, or against the number of the right class. Output `backprop` is the gradient of
-// the losses' sum for the logits, softmax - labels, made while the loss is.
+// Softmax cross-entropy of logits against a distribution or against the number of the right class.
+// Output `backprop` is the gradient of the sum of the losses with respect to the logits, softmax -
+// labels. The kernel computes it together with the loss.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -29,7 +30,8 @@ void SparseRule(const tw::Shape& s) {
 
 tw_edge AsColumn(const tw::Grad& g, tw_edge e) { return g.op("ExpandDims", {e, Int(g, -1)}); }
 
-// What a gradient that arrives at `backprop` (second derivatives) means for the logits; p: the softmax.
+// Returns the gradient of the logits for an incoming gradient of `backprop` (second derivative). p:
+// the softmax.
 tw_edge ThroughSoftmax(const tw::Grad& g, tw_edge p) {
   const tw_edge mean = g.op("Sum", {g.op("Mul", {g.dy(1), p}), Ints(g, {-1})}, {{"keep_dims", true}});
   return g.op("Mul", {g.op("Sub", {g.dy(1), mean}), p});

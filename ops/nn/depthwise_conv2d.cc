@@ -1,5 +1,6 @@
-// DepthwiseConv2dNative and its two backward ops: every channel of an image has filters of its own. Filters are [height, width, channels
-// in, results per channel] in every format; result m of channel c is channel c * multiplier + m.
+// DepthwiseConv2dNative and its two backward ops: each channel of an image has filters of its own.
+// Filters are [height, width, channels in, results per channel] in every format; result m of
+// channel c is output channel c * multiplier + m.
 #include "ops/common/types.h"
 #include "ops/nn/convolution.h"
 #include "ops/register.h"
@@ -40,7 +41,7 @@ struct DepthwiseConv2d {
   }
 };
 
-// What goes by the order of axes beside arguments.
+// Attributes that follow the order of axes, listed in `?axes` after the arguments.
 #define AXES " data_format strides explicit_paddings dilations; "
 #define REST                                                                                                                        \
   "T: " OPS_FLOATS                                                                                                                  \

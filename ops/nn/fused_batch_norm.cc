@@ -1,9 +1,11 @@
-// FusedBatchNorm in its three versions, and their backward ops: every channel shifted and scaled to mean 0 and variance 1, then scaled and
-// shifted by what is learned. While training, mean and variance are those of the batch, else they are given. V2 has 16-bit images with
-// float parameters; V3 volumes too, and an output that is empty here.
+// FusedBatchNorm in its three versions, and their backward ops. The op normalises each channel to
+// mean 0 and variance 1, then applies the learned scale and offset. While training it uses the mean
+// and variance of the batch, otherwise the given ones. V2 takes 16-bit images with float
+// parameters. V3 also takes volumes and has one more output, which is empty here.
 //
-// The reserved outputs are the mean and the (biased) variance that y was made with. Unlike in TensorFlow all outputs are differentiable,
-// and for all inputs, so that second derivatives need no special rule.
+// The reserved outputs are the mean and the (biased) variance from which y was computed. Unlike in
+// TensorFlow, all outputs are differentiable with respect to all inputs, so that second derivatives
+// need no special rule.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -32,7 +34,7 @@ int64_t MergeChannels(const tw::Shape& s, int64_t channels, uint32_t i, const ch
   return MergeSize(s, channels, entries, "the number of channels of 'x' and of entries of '" + std::string(name) + "'");
 }
 
-// The image's shape, after a check that the vectors named have one entry per channel.
+// Returns the image's shape after checking that the named vectors have one entry per channel.
 Dims ImageRule(const tw::Shape& s, const MaybeDims& image, uint32_t first, const std::vector<const char*>& names) {
   const Layout l = LayoutOf(s);
   Dims out = image.value_or(Dims(l.rank, -1));
@@ -66,7 +68,7 @@ void GradRule(const tw::Shape& s) {
   s.out(4, Dims{0});
 }
 
-// The arithmetic of gradients: all in float, per channel or per element.
+// The arithmetic of the gradients. All of it is in float, per channel or per element.
 class Channels {
  public:
   explicit Channels(const tw::Grad& g) : g_(g), layout_(LayoutOf(g)) {
@@ -75,7 +77,7 @@ class Channels {
   }
   tw_edge Sum(tw_edge e) const { return g_.op("Sum", {e, Ints(g_, axes_)}); }
   tw_edge Mean(tw_edge e) const { return g_.op("Mean", {e, Ints(g_, axes_)}); }
-  // A vector with an entry per channel, as it broadcasts against the image.
+  // Reshapes a vector with one entry per channel so that it broadcasts against the image.
   tw_edge Wide(tw_edge e) const {
     if (layout_.channels + 1 == layout_.rank) return e;
     Dims dims(layout_.rank - 1, 1);
@@ -90,7 +92,7 @@ class Channels {
   tw_edge Float(tw_edge e) const { return CastTo(g_, e, TW_FLOAT); }
   // 1 / sqrt(variance + epsilon)
   tw_edge Rate(tw_edge variance) const { return g_.op("Rsqrt", {Add(variance, Number(g_, g_.f("epsilon"), variance))}); }
-  // How many elements a channel has.
+  // The number of elements per channel.
   tw_edge Count(uint32_t image, tw_edge per_channel) const {
     const MaybeDims dims = ShapeIn(g_, image);
     if (!AllKnown(dims)) return g_.op("RealDiv", {Float(g_.op("Size", {g_.x(image)})), Float(g_.op("Size", {per_channel}))});
@@ -105,14 +107,14 @@ class Channels {
   Dims axes_;
 };
 
-// a, b or their sum; 0 stands for no gradient.
+// Returns a, b or their sum; 0 stands for no gradient.
 tw_edge Plus(const tw::Grad& g, tw_edge a, tw_edge b) { return !a ? b : !b ? a : g.op("AddV2", {a, b}); }
 
 void Set(const tw::Grad& g, uint32_t i, tw_edge e) {
   if (e) g.dx(i, CastTo(g, e, g.type_in(i)));
 }
 
-// A gradient that arrives at output o, times factor; 0 where none does.
+// Returns the incoming gradient of output o times `factor`, or 0 if there is none.
 tw_edge Arriving(const tw::Grad& g, const Channels& c, uint32_t o, double factor = 1) {
   if (!g.has_dy(o) || factor == 0) return 0;
   return factor == 1 ? c.Float(g.dy(o)) : c.Times(factor, c.Float(g.dy(o)));
@@ -122,7 +124,8 @@ struct ParameterGradients {
   tw_edge x = 0, mean = 0, variance = 0;
 };
 
-// Through y: one backward op, and by it what given statistics would have to change.
+// The gradients through y. One backward op computes them; the gradients of a given mean and
+// variance follow from its results.
 ParameterGradients ThroughResult(const tw::Grad& g, const Channels& c, const std::string& op, bool training) {
   ParameterGradients d;
   if (!g.has_dy(0)) return d;
@@ -141,7 +144,8 @@ ParameterGradients ThroughResult(const tw::Grad& g, const Channels& c, const std
   return d;
 }
 
-// Through the statistics of the batch, which come out plain (reserved), and mixed into the given ones by `factor`, the variance unbiased.
+// The gradient through the batch statistics. The reserved outputs hold them unchanged; the other
+// two outputs mix them into the given ones by `factor`, with the variance unbiased.
 tw_edge ThroughStatistics(const tw::Grad& g, const Channels& c, double factor) {
   if (!g.has_dy(1) && !g.has_dy(2) && !g.has_dy(3) && !g.has_dy(4)) return 0;
   const tw_edge count = c.Count(0, g.x(1)), one = Number(g, 1, count);
@@ -179,9 +183,10 @@ void Gradient(const tw::Grad& g) {
   Set(g, 4, d.variance);
 }
 
-// With u = x - mean, r = 1 / sqrt(variance + epsilon), <> the sum over a channel and M its mean, the backward op gives
-//   dx = scale r (dy - M(dy) - u r^2 M(dy u)), without the means where the statistics are given, dscale = r <dy u>, doffset = <dy>.
-// What arrives at these is called v, s and o here.
+// Let u = x - mean, r = 1 / sqrt(variance + epsilon), <> the sum over a channel and M its mean. The
+// backward op computes
+//   dx = scale r (dy - M(dy) - u r^2 M(dy u)), dscale = r <dy u>, doffset = <dy>;
+// with given statistics dx has no means. v, s and o are the incoming gradients of these three.
 void GradGradient(const tw::Grad& g) {
   const Channels c(g);
   const bool training = g.b("is_training");
@@ -223,7 +228,7 @@ void GradGradient(const tw::Grad& g) {
 
 constexpr char kGrad[] = "FusedBatchNormGrad", kGradV2[] = "FusedBatchNormGradV2", kGradV3[] = "FusedBatchNormGradV3";
 
-// U, R: types of the parameters and of the reserved outputs. types: the clauses that say what these are.
+// u: type of the parameters and of the reserved outputs. types: the clauses that declare T and U.
 std::string Forward(const std::string& name, const std::string& u, const std::string& more, const std::string& types,
                     const std::string& formats) {
   return name + "(x: T, scale: " + u + ", offset: " + u + ", mean: " + u + ", variance: " + u + ") -> (y: T, batch_mean: " + u +

@@ -1,4 +1,4 @@
-// GRU cells: a step with its products and all that follows in one op, and its gradient.
+// GRU cells: one op computes a whole step with its matrix products; another computes its gradient.
 #include "ops/nn/recurrent.h"
 #include "ops/register.h"
 
@@ -34,7 +34,8 @@ struct Backward {
   tw_edge x, h_prev, c_bar, ru_bar;
 };
 
-// The backward op in single ones, for what arrives at the gates r, u and c too.
+// The backward op composed of single ops, for steps in which the gates r, u and c also have
+// incoming gradients.
 Backward Unfused(const Sums& m) {
   const tw::Grad& g = m.g;
   const tw_edge h_prev = g.x(1), r = g.y(0), u = g.y(1), c = g.y(2), dh = g.dy(3);
@@ -70,10 +71,11 @@ void Gradient(const tw::Grad& g) {
   g.dx(5, g.op("BiasAddGrad", {d.c_bar}));
 }
 
-// With e = d_c_bar, p = d_r_bar, q = d_u_bar, m = e w_c' and n = [p q] w_ru', both cut into [x, h], the backward op makes
-//   e = d_h (1 - u) (1 - c^2),  q = d_h (h_prev - c) u (1 - u),  p = m_h h_prev r (1 - r),  d_x = m_x + n_x,  d_h_prev = n_h + m_h r + d_h
-//   u.
-// to_NAME is what arrives at each in all.
+// Let e = d_c_bar, p = d_r_bar, q = d_u_bar, m = e w_c' and n = [p q] w_ru', the last two cut into
+// [x, h]. The backward op computes
+//   e = d_h (1 - u) (1 - c^2),  q = d_h (h_prev - c) u (1 - u),  p = m_h h_prev r (1 - r),
+//   d_x = m_x + n_x,  d_h_prev = n_h + m_h r + d_h u.
+// to_NAME is the total gradient that reaches NAME.
 void GradGradient(const tw::Grad& g) {
   const Sums m{g};
   const tw_edge h_prev = g.x(1), w_ru = g.x(2), w_c = g.x(3), r = g.x(6), u = g.x(7), c = g.x(8), dh = g.x(9), e = g.y(2), to_h = g.dy(1);

@@ -1,5 +1,6 @@
-// LRN, local response normalisation (Krizhevsky, Sutskever, Hinton: "ImageNet classification with deep convolutional neural networks",
-// 2012), and its backward op: each element over a power of the squares around it along the last axis.
+// LRN, local response normalisation (Krizhevsky, Sutskever, Hinton: "ImageNet classification with
+// deep convolutional neural networks", 2012), and its backward op. It divides each element by a
+// power of the sum of squares of its neighbours along the last axis.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -40,7 +41,8 @@ class Terms {
   tw_edge Add(tw_edge a, tw_edge b) const { return g_.op("AddV2", {a, b}); }
   tw_edge Div(tw_edge a, tw_edge b) const { return g_.op("RealDiv", {a, b}); }
   tw_edge Power(tw_edge a, double exponent) const { return g_.op("Pow", {a, Number(g_, exponent, a)}); }
-  // The sum over the neighbours of each element along the last axis: a product with a matrix of ones near the diagonal.
+  // Sums the neighbours of each element along the last axis, as a product with a band matrix of
+  // ones.
   tw_edge Around(tw_edge e) const {
     const tw_edge rows = g_.op("Reshape", {e, Concat(g_, {Ints(g_, {-1}), Tail(g_, g_.shape(1), 3)})});
     return g_.op("Reshape", {g_.op("MatMul", {rows, band_}), g_.shape(1)});
@@ -58,9 +60,9 @@ class Terms {
   tw_edge band_;
 };
 
-// With n = bias + alpha W(x^2), W the sum over neighbours, the backward op of (dy, x, y) is
+// Let n = bias + alpha W(x^2), W the sum over neighbours. The backward op of (dy, x, y) computes
 //   dx = dy n^-beta - 2 alpha beta x W(dy y / n);
-// v is what arrives at dx.
+// v is the incoming gradient of dx.
 void GradGradient(const tw::Grad& g) {
   const Terms t(g);
   const double alpha = g.f("alpha"), beta = g.f("beta");
@@ -70,7 +72,7 @@ void GradGradient(const tw::Grad& g) {
   const tw_edge wvx = t.Around(t.Mul(v, x)), scaled = t.Times(-2 * alpha * beta, t.Div(wvx, n));
   g.dx(0, t.Add(t.Mul(v, power), t.Mul(scaled, y)));
   g.dx(2, t.Mul(scaled, dy));
-  // x counts by itself, and through n.
+  // dx depends on x directly and through n.
   const tw_edge ratio = t.Div(t.Mul(dy, y), n), direct = t.Times(-2 * alpha * beta, t.Mul(v, t.Around(ratio)));
   const tw_edge dn = t.Add(t.Times(-beta, t.Div(t.Mul(t.Mul(v, dy), power), n)), t.Times(2 * alpha * beta, t.Div(t.Mul(ratio, wvx), n)));
   g.dx(1, t.Add(direct, t.Times(2 * alpha, t.Mul(x, t.Around(dn)))));

@@ -1,5 +1,6 @@
-// LSTM cells and sequences of them, with the products and all that follows in one op each. The columns of the weights belong to the input
-// gate, the new content, the forget gate and the output gate in that order; in BlockLSTMV2 the forget gate comes before the new content.
+// LSTM cells and sequences of them; one op computes a step, or all steps, with the matrix products.
+// The columns of the weights belong to the input gate, the new content, the forget gate and the
+// output gate, in that order. In BlockLSTMV2 the forget gate comes before the new content.
 #include "ops/nn/recurrent.h"
 #include "ops/register.h"
 
@@ -63,14 +64,15 @@ void SequenceGradRule(const tw::Shape& s) {
   for (uint32_t k = 0; k < 8; ++k) Set(s, k, In(s, k + 1));
 }
 
-// What arrives at the gates themselves, at what stands before their sigmoid or tanh: i, ci, f, o. Empty where nothing does.
+// Returns the gradients of the pre-activations (before sigmoid or tanh) of i, ci, f and o that come
+// from the gate outputs themselves. Empty if no gate output has an incoming gradient.
 std::vector<tw_edge> AtGates(const Sums& m) {
   const tw::Grad& g = m.g;
   if (!g.has_dy(kI) && !g.has_dy(kCi) && !g.has_dy(kF) && !g.has_dy(kO)) return {};
   return {m.Sigmoid(g.y(kI), g.dy(kI)), m.Tanh(g.y(kCi), g.dy(kCi)), m.Sigmoid(g.y(kF), g.dy(kF)), m.Sigmoid(g.y(kO), g.dy(kO))};
 }
 
-// The gradient passes the clipped state as if it were not clipped, as TensorFlow's does.
+// The gradient ignores the clipping of the state, as in TensorFlow.
 void CellGradient(const tw::Grad& g) {
   const Sums m{g};
   const bool peephole = g.b("use_peephole");
@@ -103,10 +105,12 @@ void CellGradient(const tw::Grad& g) {
   g.dx(7, g.op("BiasAddGrad", {dgates}));
 }
 
-// With s' the slope of a gate, the backward op makes
-//   do = o' h_grad co,  dcs = co' h_grad o + cs_grad + wco do,  di = i' dcs ci,  dci = ci' dcs i,  df = f' dcs cs_prev,
-//   cs_prev_grad = dcs f + wci di + wcf df,  wci_grad = <di cs_prev>,  wcf_grad = <df cs_prev>,  wco_grad = <do cs>,
-// where <> sums over rows. to_i, to_ci, to_f, to_o and to_cs are what arrives at di, dci, df, do and dcs in all.
+// With s' the slope of a gate, the backward op computes
+//   do = o' h_grad co,  dcs = co' h_grad o + cs_grad + wco do,  di = i' dcs ci,  dci = ci' dcs i,
+//   df = f' dcs cs_prev,  cs_prev_grad = dcs f + wci di + wcf df,
+//   wci_grad = <di cs_prev>,  wcf_grad = <df cs_prev>,  wco_grad = <do cs>,
+// where <> sums over rows. to_i, to_ci, to_f, to_o and to_cs are the total gradients that reach
+// di, dci, df, do and dcs.
 void CellGradGradient(const tw::Grad& g) {
   const Sums m{g};
   const bool peephole = g.b("use_peephole");
@@ -125,7 +129,8 @@ void CellGradGradient(const tw::Grad& g) {
   const tw_edge to_cs = m.Add(m.Add(m.Mul(through_i, ci), m.Mul(through_ci, i)), m.Add(m.Mul(through_f, cs_prev), m.Mul(at_cs_prev, f)));
   if (peephole) to_o = m.Add(to_o, m.Mul(to_cs, wco));
   const tw_edge di = m.Mul(m.Sigmoid(i, dcs), ci), df = m.Mul(m.Sigmoid(f, dcs), cs_prev);
-  // The slope of y' = y - y^2 is 1 - 2 y, that of 1 - y^2 is -2 y.
+  // The derivative of y - y^2 (slope of a sigmoid) is 1 - 2 y; that of 1 - y^2 (slope of tanh) is
+  // -2 y.
   const auto bend = [&](tw_edge y, tw_edge e) { return m.Mul(m.Less(1, m.Times(2, y)), e); };
   g.dx(8, m.Add(bend(i, m.Mul(m.Mul(to_i, dcs), ci)), m.Mul(through_ci, dcs)));
   g.dx(12, m.Sub(m.Mul(through_i, dcs), m.Times(2, m.Mul(m.Mul(ci, to_ci), m.Mul(dcs, i)))));

@@ -1,5 +1,6 @@
-// MaxPool and AvgPool with their backward ops: the largest element, or the mean, of each window. Windows cover height and width only;
-// padding takes part in neither the maximum nor the mean. The V2 forms have ksize and strides as inputs.
+// MaxPool and AvgPool with their backward ops: the largest element, or the mean, of each window.
+// Windows cover height and width only. Padding counts in neither the maximum nor the mean. The V2
+// forms take ksize and strides as inputs.
 #include <algorithm>
 
 #include "ops/common/types.h"
@@ -30,7 +31,8 @@ Dims PoolShape(const tw::Shape& s, const MaybeDims& image, const Dims& ksize, co
 
 Dims PoolShape(const tw::Shape& s, const MaybeDims& image) { return PoolShape(s, image, s.ints("ksize"), s.ints("strides")); }
 
-// With ksize and strides at inputs i and i + 1; of values that are not known, no more than that the image keeps batch and channels.
+// Reads ksize and strides from inputs i and i + 1. If either value is unknown, only the sizes of
+// batch and channels are known.
 Dims PoolShapeV2(const tw::Shape& s, const MaybeDims& image, uint32_t i) {
   WantVector(s, i, "ksize");
   WantVector(s, i + 1, "strides");
@@ -85,7 +87,7 @@ void AvgGradRule(const tw::Shape& s) {
   s.out(0, image.value_or(Dims(4, -1)));
 }
 
-// has_explicit: MaxPool and MaxPoolGrad know explicit paddings, the others do not.
+// has_explicit: MaxPool and MaxPoolGrad have explicit paddings; the other ops do not.
 tw_edge Emit(const tw::Grad& g, const char* op, bool has_explicit, const std::vector<tw_edge>& in) {
   const WindowAttrs w(g);
   if (has_explicit)
@@ -100,7 +102,8 @@ tw_edge Emit(const tw::Grad& g, const char* op, bool has_explicit, const std::ve
 
 void MaxGradient(const tw::Grad& g) { g.dx(0, Emit(g, "MaxPoolGrad", true, {g.x(0), g.y(), g.dy()})); }
 
-// Which element wins does not move with the values, so only the arriving gradient has a derivative.
+// The position of the maximum does not depend on the values, so only the incoming gradient has a
+// derivative.
 void MaxGradGradient(const tw::Grad& g) {
   if (g.s("padding") == "EXPLICIT")
     throw tw::Error{TW_UNIMPLEMENTED, "second derivatives of MaxPool with padding EXPLICIT are not offered; pad first and pool with VALID"};
@@ -118,7 +121,7 @@ void MaxGradGradGradientV2(const tw::Grad& g) { g.dx(2, EmitV2(g, "MaxPoolGradV2
 void AvgGradient(const tw::Grad& g) { g.dx(0, Emit(g, "AvgPoolGrad", false, {g.shape(0), g.dy()})); }
 void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.dy()})); }
 
-// What goes by the order of axes beside arguments.
+// Attributes that follow the order of axes, listed in `?axes` after the arguments.
 #define AXES " data_format ksize strides"
 #define SIZES "ksize: list(int) >= 4; strides: list(int) >= 4; "
 #define EXPLICIT "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "

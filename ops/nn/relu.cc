@@ -5,10 +5,11 @@
 namespace thalweg::ops {
 namespace {
 
-// From the result, which is 0 or 6 exactly where the input was outside, so that the input need not be kept.
+// Uses the result, which is 0 or 6 exactly where the input was outside, so that the input need not
+// be kept.
 void ReluGradient(const tw::Grad& g) { g.dx(0, g.op("ReluGrad", {g.dy(), g.y()})); }
 void Relu6Gradient(const tw::Grad& g) { g.dx(0, g.op("Relu6Grad", {g.dy(), g.y()})); }
-// Where the gradient passes does not move with the features.
+// The mask of the gradient does not depend on the features, so they get no gradient.
 void ReluGradGradient(const tw::Grad& g) { g.dx(0, g.op("ReluGrad", {g.dy(), g.x(1)})); }
 void Relu6GradGradient(const tw::Grad& g) { g.dx(0, g.op("Relu6Grad", {g.dy(), g.x(1)})); }
 

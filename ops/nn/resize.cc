@@ -1,5 +1,6 @@
-// ResizeBilinear and ResizeNearestNeighbor with their backward ops: images [batch, height, width, channels] of another height and width.
-// align_corners: the centres of the corner pixels stay where they are; half_pixel_centers: pixels are areas, not points.
+// ResizeBilinear and ResizeNearestNeighbor with their backward ops: they resize images [batch,
+// height, width, channels]. With align_corners, the centres of the corner pixels keep their places.
+// With half_pixel_centers, pixels are areas, not points.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -11,7 +12,7 @@ void CheckAlignment(const tw::Shape& s) {
     Fail("'align_corners' and 'half_pixel_centers' are both true; they exclude each other");
 }
 
-// [height, width] from size input i; each at least `least`.
+// Reads [height, width] from the size input i. Both must be at least `least`.
 Dims HeightAndWidth(const tw::Shape& s, uint32_t i, int64_t least) {
   const MaybeDims size = ShapeValue(s, i, "size");
   if (size && size->size() != 2) Fail("'size' has " + std::to_string(size->size()) + " entries; it needs height and width");
@@ -59,7 +60,7 @@ tw_edge Emit(const tw::Grad& g, const char* op, tw_edge a, tw_edge b) {
 // The height and width of input i.
 tw_edge SizeOf(const tw::Grad& g, uint32_t i) { return g.op("StridedSlice", {g.shape(i), Ints(g, {1}), Ints(g, {3}), Ints(g, {1})}); }
 
-// All four are linear.
+// All four ops are linear, so each is the gradient of its backward op.
 void BilinearGradient(const tw::Grad& g) {
   if (IsFloat(g.type_in(0))) g.dx(0, Emit(g, "ResizeBilinearGrad", g.dy(), g.x(0)));
 }

@@ -1,5 +1,6 @@
-// Candidate samplers: classes drawn to stand for all that an example is not, for losses over many classes, with how often each is to be
-// expected among them; and which of the drawn classes are right after all.
+// Candidate samplers draw classes that stand for all classes that an example does not belong to,
+// for losses over many classes. They also return how often each class is expected among the draws.
+// ComputeAccidentalHits finds the drawn classes that are true ones.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -11,7 +12,8 @@ void WantTrueClasses(const tw::Shape& s) {
   if (s.known(0)) MergeSize(s, s.dim(0, 1), s.i("num_true"), "the columns of 'true_classes' and num_true");
 }
 
-// At least one of these that are not bounded by the schema.
+// With `unique`, range_max must allow num_sampled different classes. Ops without range_max have no
+// limit.
 void WantRange(const tw::Shape& s) {
   if (!s.find("range_max")) return;
   const int64_t range = s.i("range_max"), sampled = s.i("num_sampled");

@@ -1,4 +1,4 @@
-// Multinomial: class numbers drawn by logarithmic weights.
+// Multinomial draws class numbers by unnormalised log-probabilities.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

@@ -1,4 +1,5 @@
-// Random tensors of a given shape. The stream is Philox 4x32-10 by the two seeds; both 0 take fresh ones.
+// Random tensors of a given shape. The two seeds choose the stream of Philox 4x32-10; if both are
+// 0, the op takes fresh seeds.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

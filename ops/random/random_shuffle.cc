@@ -1,4 +1,4 @@
-// RandomShuffle: the rows of a tensor in random order.
+// RandomShuffle permutes the rows of a tensor at random.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 

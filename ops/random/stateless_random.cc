@@ -1,4 +1,5 @@
-// Random tensors that depend on their inputs alone: the stream of the generator `alg` starts at the given key and counter.
+// Random tensors that depend on their inputs alone. The stream of generator `alg` starts at the
+// given key and counter.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -6,7 +7,7 @@
 namespace thalweg::ops {
 namespace {
 
-constexpr int64_t kThreefry = 2;  // as `alg` numbers it; its counter is one number, that of Philox two
+constexpr int64_t kThreefry = 2;  // its number in `alg`; its counter has one entry, that of Philox two
 
 void Rule(const tw::Shape& s) {
   WantVector(s, 1, "key");

@@ -1,4 +1,5 @@
-// StatelessRandomGetKeyCounter, StatelessRandomGetAlg and both in one: where the generator of the stateless random ops starts for a seed.
+// StatelessRandomGetKeyCounter, StatelessRandomGetAlg and both in one. They map a seed to the start
+// of the stream of the stateless random ops.
 #include "ops/common/shape.h"
 #include "ops/common/types.h"
 #include "ops/register.h"

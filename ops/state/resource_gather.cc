@@ -1,4 +1,4 @@
-// ResourceGather: rows of a variable, picked by their positions, without a copy of the rest.
+// ResourceGather reads rows of a variable by index, without a copy of the other rows.
 #include "ops/common/gather.h"
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
@@ -21,7 +21,8 @@ void Rule(const tw::Shape& s) {
   Set(s, 0, GatheredShape(s, variable, In(s, 1), batch, batch));
 }
 
-// Sparse, for the variable's value; with batch axes dense, for which the variable's own shape is needed.
+// The gradient of the variable's value. It is sparse, except with batch axes: then it is dense and
+// needs the variable's own shape.
 void Gradient(const tw::Grad& g) {
   const int64_t batch = BatchDims(g);
   if (batch > 0) {
@@ -30,7 +31,7 @@ void Gradient(const tw::Grad& g) {
     return;
   }
   SparseRows(g, [&] {
-    const tw_edge first = g.op("Reshape", {g.op("Size", {g.shape(1)}), Ints(g, {1})});  // behind the axes that the indices brought
+    const tw_edge first = g.op("Reshape", {g.op("Size", {g.shape(1)}), Ints(g, {1})});  // the axes of a row follow those of the indices
     return g.op("StridedSlice", {ShapeOf(g, g.dy()), first, Ints(g, {0}), Ints(g, {1})}, {{"end_mask", 1}});
   });
 }

@@ -1,4 +1,5 @@
-// ResourceGatherNd: elements or blocks of a variable, picked by index vectors, without a copy of the rest.
+// ResourceGatherNd reads elements or blocks of a variable by index vectors, without a copy of the
+// rest.
 #include "ops/common/gather.h"
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
@@ -16,7 +17,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, Join(Sub(*indices, 0, indices->size() - 1), Sub(*variable, static_cast<size_t>(length), variable->size())));
 }
 
-// For the variable's value: sparse where whole rows were picked, else dense.
+// The gradient of the variable's value: sparse if the op picks whole rows, else dense.
 void Gradient(const tw::Grad& g) {
   const MaybeDims indices = ShapeIn(g, 1);
   if (indices && indices->back() == 1) {

@@ -1,4 +1,5 @@
-// ResourceScatterAdd, -Sub, -Update and their forms with references: rows of a variable changed in place.
+// ResourceScatterAdd, -Sub, -Update and their forms with references change rows of a variable in
+// place.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"
@@ -6,7 +7,7 @@
 namespace thalweg::ops {
 namespace {
 
-// updates: one row per index, or one scalar for all elements.
+// updates: one row per index, or one scalar for all elements of these rows.
 void Rule(const tw::Shape& s) {
   const MaybeDims variable = Variable(s, 0, s.type_in(2)), indices = In(s, 1), updates = In(s, 2);
   if (!variable) return;

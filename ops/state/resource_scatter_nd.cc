@@ -1,4 +1,5 @@
-// ResourceScatterNdUpdate, -Add, -Sub, -Max, -Min: elements or blocks of a variable changed in place by index vectors.
+// ResourceScatterNdUpdate, -Add, -Sub, -Max and -Min change elements or blocks of a variable in
+// place by index vectors.
 #include "ops/common/gather.h"
 #include "ops/common/types.h"
 #include "ops/common/variable.h"

@@ -1,4 +1,5 @@
-// What checkpoints hold of resources that plugins bring: a vector of three strings, type, format and bytes.
+// SaveResource and RestoreResources: a checkpoint stores a resource of a plugin as a vector of
+// three strings: type, format and bytes.
 #include "ops/register.h"
 
 namespace thalweg::ops {

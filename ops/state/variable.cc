@@ -1,5 +1,5 @@
-// Variables: making a handle or a reference, reading, assigning, asking, destroying. A handle carries the variable's type and shape, as far
-// as known.
+// Variables: ops that create a handle or a reference, and ops that read, assign, query and destroy.
+// A handle carries the variable's type and shape, as far as known.
 #include "ops/common/variable.h"
 
 #include "ops/common/types.h"
@@ -28,7 +28,7 @@ void Assign(tw::Plugin& p, const std::string& name, const std::string& attrs, co
                             "stateful; no_gradient \"it has no outputs\"; ?data value; doc \"" + doc + "\"");
 }
 
-// In the older of the two ops, no axes mean that nothing is known.
+// In `Variable`, the older of the two ops, an empty shape means that the shape is unknown.
 template <bool kScalars>
 void ReferenceRule(const tw::Shape& s) {
   const MaybeDims dims = ToDims(s.shape("shape"));
@@ -36,7 +36,7 @@ void ReferenceRule(const tw::Shape& s) {
 }
 
 void UpdateReferenceRule(const tw::Shape& s) { Set(s, 0, Assigned(s)); }
-// Only here may a variable become what it was not declared as.
+// With validate_shape false, this op alone may change a variable's shape from its declaration.
 void AssignReferenceRule(const tw::Shape& s) { Set(s, 0, s.b("validate_shape") ? Assigned(s) : In(s, 1)); }
 
 void AddReferences(tw::Plugin& p) {
@@ -59,7 +59,7 @@ void AddReferences(tw::Plugin& p) {
       no_gradient "truth values have no derivative"; doc "whether the variable has a value")");
 }
 
-// ---- Several at once ----
+// Ops on several variables at once.
 
 int64_t CountOf(const tw::Shape& s) { return s.i("N"); }
 

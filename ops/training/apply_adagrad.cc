@@ -1,5 +1,6 @@
-// ResourceApplyAdagrad, ResourceApplyAdagradV2 and their sparse forms (Duchi, Hazan and Singer, 2011): accum += grad^2, unless update_slots
-// is false; var -= lr * grad / sqrt(accum), in the second version / (sqrt(accum) + epsilon).
+// ResourceApplyAdagrad, ResourceApplyAdagradV2 and their sparse forms (Duchi, Hazan and Singer,
+// 2011): accum += grad^2, unless update_slots is false; var -= lr * grad / sqrt(accum). The second
+// version divides by sqrt(accum) + epsilon.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"

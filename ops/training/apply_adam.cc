@@ -1,7 +1,8 @@
 // ResourceApplyAdam (Kingma and Ba, 2014, the form with epsilon beside the root that TensorFlow uses):
 //   a = lr * sqrt(1 - beta2_power) / (1 - beta1_power);  m += (grad - m) * (1 - beta1);  v += (grad^2 - v) * (1 - beta2)
 //   var -= a * m / (sqrt(v) + epsilon), with Nesterov a * (m * beta1 + (1 - beta1) * grad) / (sqrt(v) + epsilon)
-// ResourceApplyAdamWithAmsgrad (Reddi, Kale and Kumar, 2018) divides by the root of vhat = max(vhat, v).
+// ResourceApplyAdamWithAmsgrad (Reddi, Kale and Kumar, 2018) divides by the square root of vhat =
+// max(vhat, v).
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"

@@ -2,8 +2,8 @@
 // p = -lr_power (usually 1/2) and new = accum + grad^2:
 //   linear += grad - (new^p - accum^p) / lr * var;  accum = new
 //   var = (sign(linear) * l1 - linear) / (new^p / lr + 2 * l2) where |linear| > l1, else 0
-// The second version adds 2 * l2_shrinkage * var to the gradient that goes into linear. With multiply_linear_by_lr, linear is kept times
-// lr.
+// The second version adds 2 * l2_shrinkage * var to the gradient that goes into linear. With
+// multiply_linear_by_lr, the slot `linear` is stored multiplied by lr.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"

@@ -1,6 +1,7 @@
-// ResourceApplyMomentum and its sparse form: accum = momentum * accum + grad; var -= lr * accum, with Nesterov
-// var -= lr * (grad + momentum * accum). ResourceApplyKerasMomentum and its sparse form keep the step itself: accum = momentum * accum - lr
-// * grad; var += accum, with Nesterov var += momentum * accum - lr * grad.
+// ResourceApplyMomentum and its sparse form: accum = momentum * accum + grad; var -= lr * accum,
+// with Nesterov var -= lr * (grad + momentum * accum). ResourceApplyKerasMomentum and its sparse
+// form accumulate the step: accum = momentum * accum - lr * grad; var += accum, with Nesterov var
+// += momentum * accum - lr * grad.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"

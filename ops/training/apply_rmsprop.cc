@@ -8,7 +8,7 @@
 namespace thalweg::ops {
 namespace {
 
-// kSlots: handles, the variable's included.
+// kSlots: the number of handles, including that of the variable.
 template <uint32_t kSlots>
 void Rule(const tw::Shape& s) {
   WantScalars(s, kSlots, {"lr", "rho", "momentum", "epsilon"});
