@@ -1,4 +1,4 @@
-// Loading the table, and the names and meaning of OpenCL's error codes.
+// Loads the function table; names the error codes of OpenCL and maps them to status codes.
 #include "api.h"
 
 #include <dlfcn.h>
@@ -65,7 +65,7 @@ const ErrorEntry* Find(cl_int error) {
   return e == std::end(kErrors) ? nullptr : e;
 }
 
-// Both kinds of text are asked for in the same two steps: how long, then what.
+// Both kinds of text properties are read in two steps: first the length, then the text.
 template <class Get>
 std::string Text(Get get) {
   size_t size = 0;
@@ -87,7 +87,7 @@ std::string Api::Load(const std::string& library) {
   if (!found.name) missing = #name;
   THALWEG_OPENCL_FUNCTIONS(THALWEG_OPENCL_FIND)
 #undef THALWEG_OPENCL_FIND
-  dlclose(handle);  // gives back the count, not the mapping
+  dlclose(handle);  // drops the reference, not the mapping
   if (missing) return library + " has no " + missing + ", which OpenCL 1.2 asks for";
   *this = found;
   return {};

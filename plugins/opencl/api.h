@@ -1,5 +1,6 @@
-// The OpenCL functions that the plugin calls, found in the ICD loader while running: so the plugin loads, and says that there are no
-// devices, on a machine without OpenCL. Errors of OpenCL become tw::Error here. Threads: read-only once loaded.
+// The OpenCL functions that the plugin calls. It finds them in the ICD loader at run time, so on a
+// machine without OpenCL the plugin still loads and reports that there are no devices. OpenCL
+// errors become tw::Error here. Threads: read-only once loaded.
 #ifndef THALWEG_PLUGINS_OPENCL_API_H_
 #define THALWEG_PLUGINS_OPENCL_API_H_
 
@@ -29,25 +30,26 @@ struct Api {
   THALWEG_OPENCL_FUNCTIONS(THALWEG_OPENCL_POINTER)
 #undef THALWEG_OPENCL_POINTER
 
-  // Fills the table from `library`. Empty: done; else why not. The library stays mapped for good: drivers keep threads of their own.
+  // Fills the table from `library`. Returns an empty string on success, else the reason. The
+  // library stays mapped for good, because drivers keep threads of their own.
   std::string Load(const std::string& library);
 };
 
 // "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for a code that the standard does not name.
 std::string ErrorName(cl_int error);
 
-// The error that says that `what` failed with `error`.
+// Returns the error "`what` failed with `error`".
 tw::Error Failure(cl_int error, const std::string& what);
 
 inline void Check(cl_int error, const char* what) {
   if (error != CL_SUCCESS) throw Failure(error, what);
 }
 
-// A text property, without the zeros that end it.
+// Returns a text property without its terminating zero.
 std::string DeviceText(const Api& cl, cl_device_id device, cl_device_info what);
 std::string PlatformText(const Api& cl, cl_platform_id platform, cl_platform_info what);
 
-// A property of fixed size; T is the type that the standard gives for it.
+// Returns a property of fixed size; T is its type in the standard.
 template <class T>
 T DeviceValue(const Api& cl, cl_device_id device, cl_device_info what) {
   T value{};

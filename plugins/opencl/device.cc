@@ -1,4 +1,5 @@
-// Contexts, memory, copies, and the way from source text to a program: from the cache on disk, else compiled and put there.
+// Contexts, memory and copies. Programs come from the cache on disk, or are compiled and stored
+// there.
 #include "device.h"
 
 #include <algorithm>
@@ -14,8 +15,9 @@ bool IsCpu(const Api& cl, cl_device_id device) {
   return (DeviceValue<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
 }
 
-// A CPU runs a work-group on one core: one item with wide vectors, sums that fill the registers, and slices that fit the first-level cache.
-// Anything else gets square groups of many small items, as large as the device allows.
+// A CPU runs a work-group on one core. It gets one item with wide vectors, sums that fill the
+// registers, and slices that fit the first-level cache. Other devices get square groups of many
+// small items, as large as the device allows.
 std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
   static constexpr Tile kCpu[] = {{1, 16, 16, 128, 1}, {1, 16, 16, 128, 4}, {1, 16, 16, 256, 8}, {2, 8, 16, 64, 1}};
   static constexpr Tile kOther[] = {{16, 4, 4, 16, 1}, {16, 8, 4, 16, 1}, {8, 8, 8, 16, 1},
@@ -33,10 +35,10 @@ std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
   return fitting;
 }
 
-constexpr uint64_t kLeastCache = 8u << 20;   // that a processor has in all
-constexpr uint64_t kCopiedNow = 256u << 10;  // bytes that a thread copies faster than a driver starts to
+constexpr uint64_t kLeastCache = 8u << 20;   // bytes that every processor has in all caches
+constexpr uint64_t kCopiedNow = 256u << 10;  // bytes that a thread copies in less time than a driver needs to start a copy
 
-// What a buffer stands on.
+// The host memory under a buffer.
 struct Standing {
   std::shared_ptr<Pages> pages;
   void* block;
@@ -48,7 +50,7 @@ void CL_CALLBACK GiveBack(cl_mem, void* user) {
   standing->pages->Give(standing->block, standing->bytes);
 }
 
-// Without doubles, numbers that kernels write without a suffix must not become any.
+// On a device without double, constants without a suffix must not become double.
 std::string BuildOptions(bool blocked, bool has_double) {
   return std::string("-cl-std=CL1.2 -w") + (blocked ? " -DBLOCKED" : "") +
          (has_double ? " -DHAS_DOUBLE" : " -cl-single-precision-constant");
@@ -63,9 +65,9 @@ std::string BuildLog(const Api& cl, cl_program program, cl_device_id device) {
   return log;
 }
 
-// Empty if the driver does not give it.
+// Returns an empty string if the driver does not provide the binary.
 std::string Binary(const Api& cl, cl_program program) {
-  size_t size = 0;  // one program, one device: the arrays have one element
+  size_t size = 0;  // one program and one device, so the arrays have one element
   if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS) return {};
   std::string binary(size, '\0');
   unsigned char* to = reinterpret_cast<unsigned char*>(binary.data());
@@ -73,7 +75,7 @@ std::string Binary(const Api& cl, cl_program program) {
   return binary;
 }
 
-// NULL if the driver does not take it: then the source decides.
+// Returns NULL if the driver rejects the binary; the source is then compiled.
 cl_program FromBinary(const Api& cl, cl_context context, cl_device_id device, const std::string& binary, const std::string& options) {
   if (binary.empty()) return nullptr;
   const unsigned char* bytes = reinterpret_cast<const unsigned char*>(binary.data());
@@ -155,7 +157,7 @@ cl_mem Device::Create(cl_mem_flags flags, uint64_t bytes, void* host, const char
   return memory;
 }
 
-// from: what the memory holds at first, or NULL.
+// from: the initial contents, or NULL.
 cl_mem Device::OnPages(uint64_t bytes, const void* from) {
   auto standing = std::unique_ptr<Standing>(new Standing{pages_, nullptr, bytes});
   standing->block = pages_->Take(bytes);

@@ -1,5 +1,6 @@
-// One OpenCL device as Thalweg sees it: a context, memory, copies, and the programs that kernels asked for. Context and queue are made
-// at first use, so that listing the devices of a machine costs nothing. Threads: every method from any thread; errors are thrown.
+// One OpenCL device: a context, memory, copies, and the programs that kernels requested. The
+// context and the queue are created at first use, so that listing the devices of a machine costs
+// nothing. Threads: every method may be called from any thread; errors are thrown.
 #ifndef THALWEG_PLUGINS_OPENCL_DEVICE_H_
 #define THALWEG_PLUGINS_OPENCL_DEVICE_H_
 
@@ -17,14 +18,15 @@
 
 namespace thalweg::opencl {
 
-// How kernels cut their work on a device; the build options of the same names. See kernels/matmul.cl.
+// How kernels divide their work on a device; the build options have the same names. See
+// kernels/matmul.cl.
 struct Tile {
   size_t group, rows, width, depth, passes;
 };
 
 class Device {
  public:
-  // index: tells apart devices of one platform that share a name.
+  // index: distinguishes devices of one platform that have the same name.
   Device(const Api& cl, cl_platform_id platform, cl_device_id device, uint32_t index);
   ~Device();
   Device(const Device&) = delete;
@@ -33,15 +35,16 @@ class Device {
   const Api& cl() const { return cl_; }
   cl_device_id id() const { return id_; }
   const std::string& uid() const { return uid_; }
-  // Among all devices that the plugin found.
+  // The device's number among all devices that the plugin found.
   int32_t number() const { return number_; }
   void SetNumber(int32_t number) { number_ = number; }
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
   uint64_t largest() const { return largest_; }
-  const std::vector<Tile>& tiles() const { return tiles_; }  // that fit; the first one does for small work
-  // The number of the tile that is best for large work: what find() answered when it was first asked on this machine. It is kept beside
-  // compiled programs; text: of the program that was measured.
+  const std::vector<Tile>& tiles() const { return tiles_; }  // those that fit the device; the first one is for small work
+  // Returns the index of the best tile for large work. find() measures it the first time on this
+  // machine, and the result is stored with the compiled programs. text: the program that find()
+  // measures.
   template <class Find>
   size_t best_tile(const tw_host* host, const std::string& text, Find&& find) {
     std::lock_guard lock(tile_mutex_);
@@ -49,10 +52,11 @@ class Device {
     if (!best_tile_) KeepTile(host, text, *(best_tile_ = find()));
     return *best_tile_;
   }
-  bool blocked() const { return blocked_; }  // an item does best with elements that follow each other: a CPU
+  bool blocked() const { return blocked_; }  // true for a CPU: an item works best on consecutive elements
   bool has_double() const { return has_double_; }
-  uint64_t cache_bytes() const { return cache_bytes_; }  // results that are larger need not go through the caches
-  // Whether commands may run beside each other on queues: so said the setting, and the device can do it.
+  uint64_t cache_bytes() const { return cache_bytes_; }  // larger results should bypass the caches
+  // Returns true if commands may run concurrently on one queue: the setting asks for it and the
+  // device supports it.
   bool out_of_order() const { return out_of_order_; }
   void RunOutOfOrder();
 
@@ -60,18 +64,21 @@ class Device {
   Others& others() { return others_; }
 
   cl_context context();
-  // In order. For work that is waited for at once; what is asynchronous has a queue of its own, see stream.h.
+  // The in-order queue for work whose end the caller waits for at once. Asynchronous work has
+  // queues of its own, see stream.h.
   cl_command_queue queue();
 
   cl_mem Allocate(uint64_t bytes);
-  cl_mem Copied(const void* from, uint64_t bytes);  // new memory that holds these bytes
-  // Starts the copy on `queue`, after those events; the host's side may be used again when `*out_event` is over.
+  cl_mem Copied(const void* from, uint64_t bytes);  // allocates memory that holds these bytes
+  // Enqueues the copy on `queue`, after the `n` events. When `*out_event` is complete, the host's
+  // memory may be reused.
   void EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_uint n, const cl_event* after, cl_event* out_event);
-  // Copies at once what is small enough, where the memory is the processor's own. REQUIRES: nothing under way touches it. False: not done.
+  // If the copy is small and device memory is host memory, copies at once; else returns false and
+  // does nothing. REQUIRES: no enqueued command uses the memory.
   bool CopyNow(const tw_copy& c);
 
-  // A kernel object of its own for each caller: the arguments of one are shared by all threads that hold it.
-  // text: of the program that the kernel is a function of.
+  // Creates a kernel object for one caller, because threads that share an object share its
+  // arguments. text: the program that contains the function `name`.
   cl_kernel MakeKernel(const tw_host* host, const std::string& text, const char* name);
 
  private:
@@ -89,18 +96,18 @@ class Device {
   std::string uid_, description_, identity_;  // identity_: what a compiled program depends on
   uint64_t memory_, largest_;
   std::vector<Tile> tiles_;
-  std::mutex tile_mutex_;  // taken before the others
+  std::mutex tile_mutex_;  // acquired before the others
   std::optional<size_t> best_tile_;
   bool blocked_, has_double_, out_of_order_ = false;
   uint64_t cache_bytes_;
-  std::shared_ptr<Pages> pages_;  // NULL: the device's memory is not the host's
+  std::shared_ptr<Pages> pages_;  // NULL if the device does not share the host's memory
 
-  std::mutex mutex_;  // of the two that follow: made once, under it
+  std::mutex mutex_;  // guards the creation of the next two members
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
 
-  std::mutex program_mutex_;                    // taken before mutex_; a compiler run of seconds keeps nobody from copying
-  std::map<std::string, cl_program> programs_;  // by their text
+  std::mutex program_mutex_;                    // acquired before mutex_; copies do not wait for a compiler run of seconds
+  std::map<std::string, cl_program> programs_;  // by program text
 };
 
 }  // namespace thalweg::opencl

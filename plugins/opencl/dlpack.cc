@@ -1,5 +1,5 @@
-// Buffers that other libraries use too. They are of one context: that of the device, which clGetMemObjectInfo tells of any tensor that was
-// exported from it.
+// Buffers shared with other libraries. They must be of the device's context, which
+// clGetMemObjectInfo returns for any tensor that was exported from the device.
 #include "dlpack.h"
 
 #include "device.h"

@@ -12,13 +12,14 @@
 namespace thalweg::opencl {
 namespace {
 
-// Whether some LLVM is there for every library to bind to. AddressSanitizer lets nothing be opened apart.
+// Returns true if some LLVM exports its symbols to every library. AddressSanitizer does not allow
+// RTLD_DEEPBIND, so the answer is then false.
 bool ProgramOffersLlvm() {
   if (dlsym(RTLD_DEFAULT, "__asan_init")) return false;
   return dlsym(RTLD_DEFAULT, "_ZN4llvm2cl6Option11addArgumentEv") || dlsym(RTLD_DEFAULT, "LLVMContextCreate");
 }
 
-// The library that an .icd file names in its first line.
+// Returns the library in the first line of an .icd file.
 std::string NamedIn(const std::filesystem::path& icd) {
   std::string library;
   std::getline(std::ifstream(icd) >> std::ws, library);
@@ -26,7 +27,8 @@ std::string NamedIn(const std::filesystem::path& icd) {
   return library;
 }
 
-// As ocl-icd and Khronos's loader look for them: a folder of .icd files, one such file, or a library by its name.
+// Searches as ocl-icd and Khronos's loader do: a folder of .icd files, one such file, or a library
+// by name.
 std::vector<std::string> InstalledDrivers() {
   const char* set = std::getenv("OCL_ICD_VENDORS");
   if (!set) set = std::getenv("OPENCL_VENDOR_PATH");
@@ -45,7 +47,8 @@ std::vector<std::string> InstalledDrivers() {
 
 void OpenDriversApart() {
   if (!ProgramOffersLlvm()) return;
-  // What cannot be opened is the loader's to tell, and one that is open already stays as it is. They stay open, as the loader keeps them.
+  // Errors are left to the loader to report. A driver that is already open keeps its bindings. The
+  // handles stay open, as in the loader.
   for (const std::string& library : InstalledDrivers()) dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 }
 

@@ -1,5 +1,5 @@
-// What other libraries have under way in this device's context: what is enqueued here later waits for it, so that memory of theirs may be
-// read. Threads: any.
+// Pending work of other libraries in this device's context. Commands that the plugin enqueues later
+// wait for it, so that they may read memory of these libraries. Threads: any.
 #ifndef THALWEG_PLUGINS_OPENCL_OTHERS_H_
 #define THALWEG_PLUGINS_OPENCL_OTHERS_H_
 
@@ -11,7 +11,7 @@
 
 namespace thalweg::opencl {
 
-// Events to wait for. References.
+// Events to wait for; owns a reference to each.
 class Events {
  public:
   explicit Events(const Api& cl) : cl_(cl) {}
@@ -39,11 +39,12 @@ class Others {
     for (const Work& w : works_) cl_.clReleaseEvent(w.event);
   }
   Others(const Others&) = delete;
-  // All that the queue holds now. REQUIRES: a queue of the device's context.
+  // Adds all work that the queue holds now. REQUIRES: a queue of the device's context.
   void Add(cl_command_queue queue);
-  // Nothing is under way any more. Where nobody ever came, as cheap as it can be.
+  // Returns true if no added work is pending. It is cheap as long as no work was ever added.
   bool none();
-  // What has come since this was last called with the same *seen and is not over. What failed is told once, as an error.
+  // Returns the events of pending work added since the last call with the same *seen. Throws for
+  // work that failed, once.
   Events Since(uint64_t* seen);
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
 
@@ -51,13 +52,13 @@ class Others {
   struct Work {
     uint64_t number;
     cl_event event;
-    bool told;  // somebody waits for it, or was told that it failed
+    bool told;  // a stream waits for it, or its failure was reported
   };
   cl_int StatusOf(const Work& work) const;
   void Prune();  // REQUIRES: mutex_
 
   const Api& cl_;
-  std::atomic<uint64_t> count_{0};  // that ever came
+  std::atomic<uint64_t> count_{0};  // works ever added
   std::mutex mutex_;
   std::vector<Work> works_;
 };

@@ -8,13 +8,13 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr size_t kAlignment = 128;       // of the widest vectors
-constexpr size_t kPage = 4096;           // what drivers ask for before they do without a copy
-constexpr size_t kLarge = 2u << 20;      // a large page
-constexpr size_t kKeptFrom = 64u << 10;  // smaller blocks the C library keeps itself
-constexpr size_t kMostKept = 64u << 20;  // in all
+constexpr size_t kAlignment = 128;       // alignment of the widest vectors
+constexpr size_t kPage = 4096;           // alignment that drivers require to use memory without a copy
+constexpr size_t kLarge = 2u << 20;      // size of a large page
+constexpr size_t kKeptFrom = 64u << 10;  // the C library itself keeps smaller blocks
+constexpr size_t kMostKept = 64u << 20;  // bytes in all kept blocks
 
-// Of the block that is taken for so many bytes.
+// Returns the size of the block for `bytes` bytes.
 size_t SizeOf(size_t bytes) {
   const size_t unit = bytes < kPage ? kAlignment : bytes < kKeptFrom ? kPage : bytes < kLarge ? kKeptFrom : kLarge;
   return (std::max<size_t>(bytes, 1) + unit - 1) / unit * unit;
@@ -39,7 +39,7 @@ void* Pages::Take(size_t bytes) {
     }
   }
   void* block = std::aligned_alloc(size < kPage ? kAlignment : size < kLarge ? kPage : kLarge, size);
-  if (block && size >= kLarge) madvise(block, size, MADV_HUGEPAGE);  // may not be: then pages are small
+  if (block && size >= kLarge) madvise(block, size, MADV_HUGEPAGE);  // this may fail; then pages are small
   return block;
 }
 

@@ -1,6 +1,6 @@
-// Host memory that the buffers of a device stand on which shares the host's memory: no driver copies it, and large blocks have large pages.
-// Blocks that were given back are kept for the next ones of their size, up to a limit, for fresh pages cost more than what most kernels do
-// with them. Threads: any.
+// Host memory for the buffers of a device that shares the host's memory. Drivers do not copy it,
+// and large blocks use large pages. Returned blocks are kept for reuse by size, up to a limit,
+// because fresh pages cost more than most kernels do on them. Threads: any.
 #ifndef THALWEG_PLUGINS_OPENCL_PAGES_H_
 #define THALWEG_PLUGINS_OPENCL_PAGES_H_
 
@@ -13,14 +13,14 @@ namespace thalweg::opencl {
 class Pages {
  public:
   ~Pages();
-  // At least so many bytes, aligned for every element type; NULL: there are none.
+  // Returns at least `bytes` bytes, aligned for every element type, or NULL if there is no memory.
   void* Take(size_t bytes);
-  // bytes: as asked for.
+  // bytes: the argument of Take.
   void Give(void* block, size_t bytes);
 
  private:
   std::mutex mutex_;
-  std::multimap<size_t, void*> kept_;  // by their size
+  std::multimap<size_t, void*> kept_;  // by size
   size_t kept_bytes_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What the plugin registers: the device kind OPENCL and its kernels. Nothing of OpenCL is touched before the host asks for devices.
+// Registers the device kind OPENCL and its kernels. The plugin does not touch OpenCL before the
+// host asks for devices.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -16,18 +17,20 @@
 namespace thalweg::opencl {
 namespace {
 
-// One per runtime. Devices are looked for once: their addresses are what kernels, memory and streams hold on to.
+// One per runtime. Devices are searched for once, because kernels, memory and streams keep their
+// addresses.
 struct Instance {
   std::mutex mutex;
   bool looked = false;
-  std::string why_none;  // what was found instead of devices
+  std::string why_none;  // reason if there are no devices
   Api cl;
   std::vector<std::unique_ptr<Device>> devices;
 };
 
 void Log(const tw_host* host, uint32_t level, const std::string& text) { host->run->log(host, level, text.data(), text.size()); }
 
-// What the kernels lack on the device; also devices that a driver lists but cannot use now are left out. Empty: nothing.
+// Returns why the plugin cannot use the device, including a device that its driver lists but that
+// is not available now. Empty if it can.
 std::string WhyUnusable(const Api& cl, cl_device_id device) {
   if (!DeviceValue<cl_bool>(cl, device, CL_DEVICE_AVAILABLE)) return "it is not available now";
   if (!DeviceValue<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE)) return "its driver has no compiler";
@@ -62,7 +65,8 @@ void AddDevices(const tw_host* host, Instance& all, cl_platform_id platform) {
   }
 }
 
-// No loader, no platform, a broken driver: fewer devices, or none, and why.
+// Without a loader or a platform, or with a broken driver, there are fewer devices or none, and the
+// reason is logged.
 void Look(const tw_host* host, Instance& all) {
   const std::string set = Setting(host, "loader");
   if (const std::string why_not = all.cl.Load(set.empty() ? "libOpenCL.so.1" : set); !why_not.empty())
@@ -72,7 +76,7 @@ void Look(const tw_host* host, Instance& all) {
                     set.empty() ? 0 : 2);
   OpenDriversApart();
   cl_uint n = 0;
-  const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails where there is none
+  const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails if there is no platform
   if (error != CL_SUCCESS || n == 0)
     return LeaveOut(host, all, "the OpenCL loader finds no driver; install one (pocl-opencl-icd runs on the CPU)");
   const std::string order = Setting(host, "queues");
@@ -115,7 +119,8 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
   });
 }
 
-// The alignment asked for is met by every device: memory is a handle, and a buffer starts at an address fit for the largest type.
+// Every device meets the requested alignment: memory is a handle, and a buffer is aligned for the
+// largest type.
 tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
   return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(bytes); });
 }

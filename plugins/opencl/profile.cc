@@ -7,21 +7,22 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr int64_t kCalibrationLasts = 5'000'000'000;  // ns; clocks drift
+constexpr int64_t kCalibrationLasts = 5'000'000'000;  // ns; the clocks drift
 
-// The device's time at which a command began or ended; 0 if it does not tell.
+// Returns the device time at which a command began or ended; 0 if the driver does not report it.
 int64_t TimeOf(const Api& cl, cl_event event, cl_profiling_info what) {
   cl_ulong time = 0;
   return cl.clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr) == CL_SUCCESS ? int64_t(time) : 0;
 }
 
-// Which is no work.
+// A wait is not work.
 bool IsWait(const char* what) { return std::strncmp(what, "waiting for", 11) == 0; }
 bool IsCopy(const char* what) { return std::strcmp(what, "a copy") == 0; }
 
 }  // namespace
 
-// The device's clock is read by way of a command that does next to nothing: of several, the one that the host waited for the least.
+// Reads the device's clock through a command that does almost nothing. Of several attempts, it uses
+// the one with the shortest wait.
 void Profile::Calibrate(const tw_host* host, Device& device) {
   const Api& cl = device.cl();
   cl_int error = CL_SUCCESS;

@@ -1,4 +1,5 @@
-// When the commands of a device ran, for the host that asks, on the host's clock. Threads: any.
+// Records when the commands of a device ran, on the host's clock, for a host that asks. Threads:
+// any.
 #ifndef THALWEG_PLUGINS_OPENCL_PROFILE_H_
 #define THALWEG_PLUGINS_OPENCL_PROFILE_H_
 
@@ -16,7 +17,7 @@ class Profile {
   void Start(const tw_host* host, Device& device, tw_span_list* to);
   void Stop();
   bool on() const { return on_.load(std::memory_order_acquire); }
-  // A command that is over; of a queue that keeps times. after: see tw_span.
+  // Adds a completed command of a queue with profiling enabled. after: see tw_span.
   void Add(const Api& cl, cl_event event, const char* what, const void* stream, uint64_t after);
 
  private:
@@ -25,8 +26,8 @@ class Profile {
   std::atomic<bool> on_{false};
   std::mutex mutex_;
   tw_span_list* to_ = nullptr;
-  int64_t offset_ = 0;      // of the host's clock to the device's
-  int64_t calibrated_ = 0;  // when
+  int64_t offset_ = 0;      // from the device's clock to the host's
+  int64_t calibrated_ = 0;  // time of the last calibration
 };
 
 extern const tw_profile_set kProfile;

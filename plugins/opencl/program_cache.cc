@@ -1,4 +1,5 @@
-// File layout: magic, key length, key, binary length, FNV-1a of the binary, binary; lengths and hash in the machine's own byte order.
+// File layout: magic, key length, key, binary length, FNV-1a of the binary, binary. Lengths and
+// hash are in the machine's byte order.
 #include "program_cache.h"
 
 #include <unistd.h>
@@ -28,7 +29,7 @@ std::string Hex(uint64_t v) {
 
 std::string Number(uint64_t v) { return std::string(reinterpret_cast<const char*>(&v), sizeof v); }
 
-// Takes `n` bytes off the front of `rest`; false if there are fewer.
+// Takes `n` bytes from the front of `rest`; returns false if there are fewer.
 bool Take(std::string_view* rest, uint64_t n, std::string_view* out) {
   if (rest->size() < n) return false;
   *out = rest->substr(0, n);
@@ -70,7 +71,8 @@ std::string ProgramCache::Load() const {
   return std::string(binary);
 }
 
-// Written aside and renamed: a reader in another process sees the whole file or none.
+// Writes a temporary file and renames it, so that a reader in another process sees the whole file
+// or none.
 void ProgramCache::Store(const std::string& binary) const {
   if (path_.empty()) return Log(0, "no HOME, no XDG_CACHE_HOME and no setting 'cache_dir': compiled kernels are not kept");
   std::error_code error;

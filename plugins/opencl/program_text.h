@@ -1,4 +1,5 @@
-// The text of programs, put together from kernels/*.cl and plugins/common/device/*.h, which embed.cmake lays into the library.
+// Program texts, assembled from kernels/*.cl and plugins/common/device/*.h, which embed.cmake
+// embeds in the library.
 #ifndef THALWEG_PLUGINS_OPENCL_PROGRAM_TEXT_H_
 #define THALWEG_PLUGINS_OPENCL_PROGRAM_TEXT_H_
 
@@ -12,9 +13,10 @@ struct Define {
   std::string name, value;
 };
 
-// The prelude, the definitions and then the parts (file names, as "reduce.h").
+// Returns the prelude, the definitions and the parts, in this order. A part is a file name such as
+// "reduce.h".
 std::string ProgramText(std::initializer_list<Define> defines, std::initializer_list<std::string_view> parts);
-// One part as it stands.
+// Returns one part unchanged.
 std::string_view ProgramPart(std::string_view name);
 
 }  // namespace thalweg::opencl

@@ -1,4 +1,5 @@
-// Streams. Each command of a mark is looked at, because only its own event says that it failed.
+// Streams. Settle examines every command of a mark, because only a command's own event reports its
+// failure.
 #include "stream.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr size_t kPruneFrom = 256;                         // events kept between two marks before finished ones are let go
-constexpr auto kPatience = std::chrono::microseconds(20);  // to wake a thread takes as long
+constexpr size_t kPruneFrom = 256;                         // events kept between two marks before completed ones are released
+constexpr auto kPatience = std::chrono::microseconds(20);  // about the time to wake a thread
 constexpr uint32_t kMostLooks = 1024;
 constexpr const char* kWaitingForOthers = "waiting for another library";
 
@@ -75,7 +76,7 @@ bool Stream::over(cl_event event) const {
   return status == CL_COMPLETE;
 }
 
-// Lets go of what is over and went well, so that a host that rarely signals does not pile up events.
+// Releases completed commands, so that events do not pile up if the host rarely signals.
 void Stream::Prune() {
   std::erase_if(commands_, [&](Command& c) {
     const bool done = over(c.event);
@@ -85,8 +86,8 @@ void Stream::Prune() {
   prune_at_ = std::max(kPruneFrom, 2 * commands_.size());
 }
 
-// Whether all commands since the last mark are over, maybe after a moment in which they come to be: that is waited for where it lately was
-// not in vain.
+// Returns true if all commands since the last mark are complete, possibly after a short polling
+// wait. It polls less often after polls that were in vain.
 bool Stream::OverSoon() {
   const auto all = [&] { return std::all_of(commands_.rbegin(), commands_.rend(), [&](const Command& c) { return over(c.event); }); };
   if (all()) return true;
@@ -124,8 +125,9 @@ void Stream::Signal(uint64_t value) {
   prune_at_ = kPruneFrom;
 }
 
-// A failed command may end before those behind it, whose memory must not be used again yet: hence the wait for every single one. The
-// last comes first, so that a mark without a failure costs one wait that really waits.
+// A failed command may end before later commands whose memory must not be reused yet, so this waits
+// for every command. It waits for the last one first; a mark without a failure then costs only one
+// real wait.
 void Stream::Settle(const Mark& mark) {
   if (mark.commands.empty()) return;
   cl_.clWaitForEvents(1, &mark.commands.back().event);
@@ -134,7 +136,7 @@ void Stream::Settle(const Mark& mark) {
     cl_int status = CL_OUT_OF_RESOURCES;
     const cl_int error = cl_.clGetEventInfo(c.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
     if (error != CL_SUCCESS || status >= 0)
-      status = error != CL_SUCCESS ? error : cl_int(CL_OUT_OF_RESOURCES);  // a driver that cannot tell
+      status = error != CL_SUCCESS ? error : cl_int(CL_OUT_OF_RESOURCES);  // for a driver that does not report the cause
     if (tw_status* why = tw::guard(host_, [&] { throw Failure(status, std::string(c.what) + " on '" + device_.uid() + "'"); }))
       marks_.Fail(why);
   }
@@ -145,11 +147,11 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
   gate->stream = this;
   marks_.AddGate();
   host_->timeline->when(other, value, &Stream::Open, gate.get());
-  if (gate->state.load(std::memory_order_acquire) == Gate::kOpened) return;  // it was open already
+  if (gate->state.load(std::memory_order_acquire) == Gate::kOpened) return;  // the gate was already open
   Close(gate.release());
 }
 
-// From here on the gate belongs to whoever comes second: this, or Open.
+// From here on, the later of Close and Open owns the gate.
 void Stream::Close(Gate* gate) {
   cl_int error = CL_SUCCESS;
   cl_event passed = nullptr;
@@ -183,7 +185,8 @@ void Stream::OpenEvent(Gate* gate_ptr) {
   cl_.clReleaseEvent(gate->event);
 }
 
-// The gate opens after a failure too: values must be signalled, and what a queue does behind a failed event differs between drivers.
+// The gate opens after a failure, too: values must be signalled, and drivers differ in what a queue
+// does after a failed event.
 void Stream::Open(void* gate_ptr, const tw_status* why) {
   Gate* gate = static_cast<Gate*>(gate_ptr);
   Stream& s = *gate->stream;

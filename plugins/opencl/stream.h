@@ -1,4 +1,5 @@
-// An asynchronous queue of a device. What is short is over before anybody could be woken: its end is told by whoever asks for it.
+// An asynchronous queue of a device. Waking a thread takes longer than short work, so Signal polls
+// for a moment and signals finished work itself.
 #ifndef THALWEG_PLUGINS_OPENCL_STREAM_H_
 #define THALWEG_PLUGINS_OPENCL_STREAM_H_
 
@@ -10,16 +11,16 @@
 
 namespace thalweg::opencl {
 
-// Threads: Add, Signal, Wait and Together are serialised by the host.
+// Threads: the host serialises calls of Add, Signal, Wait and Together.
 class Stream {
  public:
   Stream(const tw_host* host, Device& device, tw_timeline* line);
-  ~Stream();  // drains
+  ~Stream();  // waits for all commands
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Puts a command into the queue: enqueue(queue, n, after, out_event), where it starts after those n events. what: for messages, a
-  // literal.
+  // Enqueues a command with enqueue(queue, n, after, out_event); the command starts after the n
+  // events `after`. what: a string literal for messages.
   template <class Enqueue>
   void Add(const char* what, Enqueue&& enqueue) {
     if (device_.others().count() != others_seen_) WaitForOthers();
@@ -27,14 +28,16 @@ class Stream {
     enqueue(queue_, cl_uint(before_.size()), before_.empty() ? nullptr : before_.data(), &event);
     Track(event, what);
   }
-  // The commands from here to the end need not wait for each other, only for those before; later ones wait for them all.
+  // Commands enqueued until EndTogether need not wait for each other, only for earlier commands.
+  // Later commands wait for all of them.
   void BeginTogether() { together_ = true; }
   void EndTogether();
-  // The timeline reaches `value` when everything tracked so far is over.
+  // The timeline reaches `value` when all commands enqueued so far are complete.
   void Signal(uint64_t value);
-  // Commands after this one start when `other` has reached `value`. If `other` has failed by then, so has this stream's timeline.
+  // Later commands start when `other` has reached `value`. If `other` has failed by then, this
+  // stream's timeline fails, too.
   void Wait(tw_timeline* other, uint64_t value);
-  // Nothing is under way, nor waited for.
+  // Returns true if no command is pending and none waits.
   bool idle();
 
  private:
@@ -43,10 +46,10 @@ class Stream {
     const char* what;
   };
   struct Mark {
-    uint64_t value, after;          // after: of the mark before
-    std::vector<Command> commands;  // everything since then
+    uint64_t value, after;          // after: the value of the previous mark
+    std::vector<Command> commands;  // commands since the previous mark
   };
-  // What commands behind it wait for. It opens on any thread, maybe before there is an event for it.
+  // Later commands wait for a gate. Any thread may open it, possibly before it has an event.
   struct Gate {
     enum State { kNew, kOpened, kHasEvent };
     Stream* stream;
@@ -54,10 +57,10 @@ class Stream {
     std::atomic<State> state{kNew};
   };
 
-  void Settle(const Mark& mark);  // waits, fails the timeline if one command did
+  void Settle(const Mark& mark);  // waits; fails the timeline if a command failed
   void Track(cl_event event, const char* what);
   void Prune();
-  bool over(cl_event event) const;  // and went well
+  bool over(cl_event event) const;  // completed without error
   bool OverSoon();
   void Told(const std::vector<Command>& commands, uint64_t after);
   void Close(Gate* gate);
@@ -72,17 +75,19 @@ class Stream {
 
   std::vector<Command> commands_;  // since the last mark
   size_t prune_at_;
-  uint64_t signalled_ = 0;  // the latest value that it was told to signal
+  uint64_t signalled_ = 0;  // the latest value passed to Signal
   uint64_t others_seen_ = 0;
-  // What the next command waits for, and what those after it will: of a queue that keeps no order itself. References.
+  // Events for which the next command waits, and those for which the commands after it will wait;
+  // used by out-of-order queues. Owns a reference to each.
   std::vector<cl_event> before_, next_;
   bool together_ = false;
-  uint32_t looks_ = 0, looks_after_failure_ = 1;  // marks that are not waited for, until the next one is
+  uint32_t looks_ = 0, looks_after_failure_ = 1;  // looks_: number of marks to skip before OverSoon polls again
 
   common::Marks<Mark> marks_;
 };
 
-// Adds a command to the stream or, where there is none, to the device's own queue, and then waits for it. enqueue: see Stream::Add.
+// Enqueues a command on the stream. Without a stream, enqueues it on the device's own queue and
+// waits for it. enqueue: see Stream::Add.
 template <class Enqueue>
 void Submit(Device& device, void* stream, const char* what, Enqueue&& enqueue) {
   if (stream) return static_cast<Stream*>(stream)->Add(what, enqueue);

@@ -1,5 +1,5 @@
-// Scaled dot-product attention and its gradient over rows of scores, as many of them at a time as memory is given to: of several matrices,
-// or of some queries of one.
+// Scaled dot-product attention and its gradient. It processes rows of scores in blocks that fit
+// into a limited buffer: the rows of several matrices, or of some queries of one.
 #include "kernels/attention.h"
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr uint64_t kMostScores = uint64_t{1} << 24;  // bytes at a time, if the rows of kLeastRows are not more
-constexpr Size kLeastRows = 64;                      // of a matrix that are worth a product
+constexpr uint64_t kMostScores = uint64_t{1} << 24;  // bytes per block, unless kLeastRows rows are more
+constexpr Size kLeastRows = 64;                      // rows of a matrix that are worth a product
 
-// In which type the scores of tensors of another are.
+// Returns the type of the scores for an element type.
 uint32_t WideType(uint32_t type) { return type == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT; }
 
-// sums: the type of logarithms that are given out.
+// sums: the type of the logsumexp output.
 std::string Text(const tw::Node& n, uint32_t sums) {
   const uint32_t type = n.type_in(0);
   return ProgramText({{"T", tw::dtype_text(type)}, {"W", tw::dtype_text(WideType(type))}, {"U", tw::dtype_text(sums)}}, {"attention.h"});
 }
 std::string Text(const tw::Node& n) { return Text(n, WideType(n.type_in(0))); }
 
-// A bias that broadcasts to the scores; without one any place.
+// A bias that broadcasts to the scores; without a bias, `at` is any place.
 struct Bias {
   Bias(const tw_frame* f, const Place& any) : at(any), steps(1) {
     const uint32_t first = f->in_at[3];
@@ -51,7 +51,7 @@ struct Bias {
   std::vector<Steps> steps;
 };
 
-// A device's vendor may have a library for it.
+// Calls the device's vendor library, if it has one that can do this.
 template <class D>
 bool AttendsByItsLibrary(D& device, const tw_frame* f, const AttentionCall& call) {
   if constexpr (requires { device.dnn(); })
@@ -99,7 +99,7 @@ class Attention {
     return c;
   }
 
-  // A tensor in the wide type: itself, or a copy for the length of a call.
+  // A tensor in the wide type: the tensor itself, or a copy for the duration of a call.
   class Widened {
    public:
     Widened(const Attention& a, Place of, Size n) : owner_(a), of_(of), n_(n), at_(of) {
@@ -124,7 +124,8 @@ class Attention {
     std::unique_ptr<Temporary> memory_;
   };
 
-  // Scores that are made at a time: all of `matrices` matrices, or some queries' of one.
+  // A block of scores computed at once: all scores of `matrices` matrices, or those of some queries
+  // of one.
   struct Block {
     Size matrix, matrices, query, queries, keys;
     Size first, rows;  // among the rows of all matrices
@@ -137,8 +138,9 @@ class Attention {
       queries_ =
           all <= kMostScores ? c.queries : std::min(c.queries, std::max(kLeastRows, Size(kMostScores / row) / kLeastRows * kLeastRows));
     }
-    Size rows() const { return matrices_ * queries_; }  // that a block has at most
-    // The last queries of a matrix go first, and see all keys that any does. Of others no more are given than they see.
+    Size rows() const { return matrices_ * queries_; }  // maximum per block
+    // The last queries of a matrix come first and see all keys that any query sees. With a causal
+    // mask, other blocks get only the keys that they see.
     template <class F>
     void Each(F&& f) const {
       for (Size b = 0; b < c_.batch; b += matrices_) {
@@ -158,7 +160,7 @@ class Attention {
   };
   uint64_t ScoreBytes(const AttentionCall& c, const Blocks& blocks) const { return uint64_t(blocks.rows() * c.keys) * ElementBytes(wide_); }
 
-  // to = a b for `batch` matrices, one behind the other in all three; or that much more than it is.
+  // Sets `to` to a b for `batch` consecutive matrices in all three; with `more`, adds a b to it.
   void Multiply(const tw_frame* f, Size batch, const MatrixSizes& s, const Place& a, bool a_turned, const Place& b, bool b_turned,
                 const Place& to, bool more = false) const {
     const Matrix x = a_turned ? Transposed(RowMajor(a, s.m)) : RowMajor(a, s.depth);
@@ -166,7 +168,7 @@ class Attention {
     matmul_.RunBatch(f, s, x, y, to, s.n, more, {batch}, {s.m * s.depth}, {s.depth * s.n}, {s.m * s.n});
   }
 
-  // What `kernel`, one that goes over rows of scores, is called with.
+  // Calls `kernel`, which works on rows of scores, with their common arguments.
   template <class... Before>
   void OverRows(const Kernel& kernel, const tw_frame* f, const AttentionCall& c, const Bias& bias, Size tasks, Size cost, const Block& b,
                 const Before&... before) const {
@@ -179,7 +181,7 @@ class Attention {
     else
       run(float(c.scale));
   }
-  // factors: whether one per row stands behind the rows' shifts.
+  // factors: true if a factor per row follows the shifts of the rows.
   void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, const Block& b, const Place& shifts,
              bool factors) const {
     OverRows(shares_, f, c, bias, b.rows * b.keys, 20, b, scores, bias.at, shifts, Size(factors));
@@ -237,10 +239,11 @@ class Forward : Attention {
   }
 
  private:
-  // Few long rows are cut: into what follows each other where a task reads that best, otherwise so that neighbouring tasks read neighbours.
+  // A few long rows are cut into pieces. If a task reads consecutive elements best, the pieces are
+  // consecutive; otherwise they interleave, so that neighbouring tasks read neighbours.
   void Logarithms(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, const Block& b,
                   const Place& parts) const {
-    constexpr Size kEnough = 1 << 15, kLeast = 256;  // rows to fill a device; keys of a piece
+    constexpr Size kEnough = 1 << 15, kLeast = 256;  // rows that fill a device; keys per piece
     const Size pieces = std::min(kEnough / b.rows, b.keys / kLeast);
     const Place sums = c.logsumexp.After(b.first);
     if (pieces < 2) return OverRows(logarithms_, f, c, bias, b.rows, 20 * b.keys, b, scores, bias.at, sums, parts);
@@ -284,7 +287,7 @@ class Backward : Attention {
     row_dots_.RunTasks(f, all, 2 * c.width, c.grad_output, c.output, dots, all, c.width);
     blocks.Each([&](const Block& b) {
       const Size at = b.matrix * c.keys, n = b.matrices;
-      const bool more = b.query + b.queries < c.queries;  // keys have slopes from other queries already
+      const bool more = b.query + b.queries < c.queries;  // keys already have slopes from other queries
       const Place q = query.After(b.first * c.depth), k = key.After(at * c.depth), v = value.After(at * c.width),
                   dy = grad_output.After(b.first * c.width);
       Multiply(f, n, {b.queries, b.keys, c.depth}, q, false, k, true, scores);

@@ -1,4 +1,4 @@
-// One call of attention, or of its gradient: what a library is asked for in place of the kernels here.
+// One call of attention or of its gradient, as passed to a vendor's library.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_ATTENTION_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_ATTENTION_H_
 
@@ -8,12 +8,12 @@ namespace thalweg::opencl {
 
 struct AttentionCall {
   uint32_t type;
-  Size heads;  // of a batch: the last axis before queries and keys, where there are several; `batch` counts all matrices
+  Size heads;  // number of matrices along the last axis before queries and keys, if there are several; `batch` counts all matrices
   Size batch, queries, keys, depth, width;
   double scale;
   bool causal;
   Place query, key, value, output, logsumexp;
-  Place grad_output, grad_query, grad_key, grad_value;  // of gradients only
+  Place grad_output, grad_query, grad_key, grad_value;  // for gradients only
 };
 
 }  // namespace thalweg::opencl

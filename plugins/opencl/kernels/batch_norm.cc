@@ -1,5 +1,6 @@
-// FusedBatchNorm, V2, V3 and their gradients, channels last or first: reductions over everything but the channels and element-wise steps
-// between them. The variance is the mean square of what is left after the mean is taken away.
+// FusedBatchNorm, V2, V3 and their gradients, with channels last or first: reductions over all axes
+// except the channels, and element-wise steps between them. The variance is the mean square after
+// subtraction of the mean.
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -20,7 +21,7 @@ std::string Literal(double v) {
   return text;
 }
 
-// A tensor as [outer, channels, inner].
+// A tensor seen as [outer, channels, inner].
 struct Shape {
   Dims dims;
   Size per_channel() const { return dims[0] * dims[2]; }
@@ -28,7 +29,8 @@ struct Shape {
   Operand PerChannel(Place at) const { return {at, {0, 1, 0}}; }
 };
 
-// A device's vendor may have a library for it, which wants 1 / sqrt(variance + epsilon) in place of the variance.
+// Calls the device's vendor library, if it has one that can do this. The library uses 1 /
+// sqrt(variance + epsilon) in place of the variance.
 template <class D>
 constexpr bool HasLibrary() {
   return requires(D& d) { d.dnn(); };
@@ -58,7 +60,7 @@ class BatchNorm {
         type_(n.type_in(0)) {}
 
  protected:
-  // As [n, channels, rest], in the node's own order.
+  // Returns the dims as [n, channels, rest], in the node's own order.
   Dims Axes(const tw_view* v) const {
     const Size channels = v->dims[first_ ? 1 : v->rank - 1];
     return {v->dims[0], channels, Size(v->count) / std::max<Size>(1, v->dims[0] * channels)};
@@ -113,7 +115,7 @@ class Forward : BatchNorm {
     const Place x = At(f->in[0]), mean = At(f->out[3]), variance = At(f->out[4]);
     const bool done = training_ && ByLibrary(f, x, mean, variance);
     if (done) {
-      // all but the running statistics
+      // The library computed everything except the running statistics.
     } else if (training_) {
       mean_.Run(f, s.dims, ButChannels(), x, mean);
       const Temporary squares(copy_.device(), f->in[0]->count * sizeof(float));
@@ -141,7 +143,7 @@ class Forward : BatchNorm {
     variance_->Run(f, {dims[1]}, {{inverse.place(), {1}}, {least.place(), {0}}}, {variance});
     return true;
   }
-  // The running statistics after this batch, whose variance is made unbiased.
+  // Updates the running statistics with those of this batch, the variance unbiased.
   void Running(const tw_frame* f, const Shape& s, uint32_t out, Place used, uint32_t old) const {
     const Size channels = s.dims[1], count = s.per_channel();
     if (!training_) return copy_.Dense(f, channels, used, At(f->out[out]));
@@ -150,7 +152,7 @@ class Forward : BatchNorm {
     const Place before = factor_ == 1 ? used : At(f->in[old]);
     mix_.Run(f, {channels}, {{used, {1}}, {before, {1}}, {by.place(), {0}}}, {At(f->out[out])});
   }
-  // Nothing has no mean and no variance.
+  // An empty batch has no mean and no variance: they are NaN.
   void Empty(const tw_frame* f, Size channels) const {
     const Temporary nan(copy_.device(), std::vector<float>{std::numeric_limits<float>::quiet_NaN()});
     for (uint32_t k = 1; k < 3; ++k) copy_.Fill(f, channels, nan.place(), At(f->out[k]));
@@ -161,7 +163,7 @@ class Forward : BatchNorm {
   Copy copy_;
   Reduce mean_, mean_square_;
   Elementwise square_, normalise_, mix_;
-  std::optional<Elementwise> variance_;  // of what a library leaves
+  std::optional<Elementwise> variance_;  // from the library's 1 / sqrt(variance + epsilon)
 };
 
 class Backward : BatchNorm {
@@ -173,7 +175,7 @@ class Backward : BatchNorm {
         sum_products_(n, kSum, kFloat, kFloat),
         products_(n, {n.type_in(0), n.type_in(0), kFloat}, {kFloat}, "", "y0 = x0 * (x1 - x2);"),
         scale_(n, {kFloat, kFloat}, {kFloat}, "", "y0 = x0 / sqrt(x1 " + epsilon_ + ");"),
-        // dy, x, scale, mean, variance, sum(dy), sum(dy (x - mean)), 1 / count
+        // Inputs: dy, x, scale, mean, variance, sum(dy), sum(dy (x - mean)), 1 / count.
         slope_(n, {n.type_in(0), n.type_in(0), kFloat, kFloat, kFloat, kFloat, kFloat, kFloat}, {n.type_in(0)}, "",
                training_ ? "y0 = x2 / sqrt(x4 " + epsilon_ + ") * (x0 - x5 * x7 - (x1 - x3) * (x6 * x7 / (x4 " + epsilon_ + ")));"
                          : "y0 = x0 * (x2 / sqrt(x4 " + epsilon_ + "));") {}

@@ -1,4 +1,5 @@
-// What recurrent cells share: products, matrices beside each other, and the text of an LSTM's step. All is float.
+// Shared parts of recurrent cells: products, matrices beside each other, and the text of an LSTM
+// step. All values are float.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_CELL_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_CELL_H_
 
@@ -22,7 +23,7 @@ inline std::string Literal(double v) {
 
 constexpr const char* kSigmoid = "FUNCTION float sigmoid(float v) { return 1 / (1 + exp(-v)); }\n";
 
-// Of a matrix [rows, columns] the columns from `first` on, as wide as the dims say.
+// The columns of a matrix [rows, columns] from `first` on; the dims of the call give their number.
 inline Operand Columns(Place at, Size columns, Size first) { return {at.After(first), {columns, 1}}; }
 inline Operand Row(Place at) { return {at, {0, 1}}; }
 
@@ -48,8 +49,9 @@ class Cell {
   MatMul matmul_;
 };
 
-// A step of an LSTM cell from what stands before its gates, for Elementwise with kSigmoid. In: x0 i, x1 ci, x2 f, x3 o, x4 the state before
-// and, with peepholes, x5 wci, x6 wcf, x7 wco; out: y0 i, y1 cs, y2 f, y3 o, y4 ci, y5 co, y6 h.
+// Returns the statements of an LSTM step from the pre-activations of the gates, for Elementwise
+// with kSigmoid. In: x0 i, x1 ci, x2 f, x3 o, x4 the previous state and, with peepholes, x5 wci, x6
+// wcf, x7 wco. Out: y0 i, y1 cs, y2 f, y3 o, y4 ci, y5 co, y6 h.
 inline std::string LstmStep(const tw::Node& n) {
   const bool peephole = n.b("use_peephole");
   const double clip = n.f("cell_clip"), bias = n.find("forget_bias") ? n.f("forget_bias") : 0;

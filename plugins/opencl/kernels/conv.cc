@@ -1,4 +1,5 @@
-// Conv2D and its gradients as products with the column matrix, which is made for some rows at a time; depthwise convolutions directly.
+// Conv2D and its gradients as products with the column matrix, of which some rows are made at a
+// time. Depthwise convolutions are computed directly.
 #include <algorithm>
 
 #include "kernels/images.h"
@@ -9,19 +10,20 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr Size kColumnElements = 8 << 20;  // of the column matrix at a time
+constexpr Size kColumnElements = 8 << 20;  // elements of the column matrix made at a time
 
 std::string WindowText(const tw::Node& n, const char* part) {
   return ProgramText({{"T", tw::dtype_text(n.type_out(0))}}, {"window.h", part});
 }
 std::string WindowText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_out(0))}}, {"window.h"}); }
 
-// One product per group of channels; group g reads channels from g * in on and makes those from g * out on.
+// One product per group of channels. Group g reads channels from g * in on and writes those from g
+// * out on.
 struct Groups {
   Size count, in, out, all_out;
 };
 
-// A device's vendor may have a library for convolutions of one group.
+// Calls the device's vendor library for convolutions of one group, if it has one that can do this.
 template <class D, class... Args>
 bool RunsByLibrary(D& device, const Groups& g, const Args&... args) {
   if constexpr (requires { device.dnn(); })
@@ -54,7 +56,8 @@ class Conv {
     return w;
   }
 
-  // body(first, rows, matrix) for runs of rows of the column matrix of the images at x; whole images if that is wanted.
+  // Calls body(first, rows, matrix) for runs of rows of the column matrix of the images at x. If the
+  // images are their own column matrix, calls it once with all rows.
   template <class F>
   void ForColumns(const tw_frame* f, const Window& w, Place x, F&& body) const {
     const Size width = w.taps() * w.channels;
@@ -121,7 +124,8 @@ class FilterGradient : Conv {
   }
 
  private:
-  // The sum over many rows for few results, as a product for each part of the rows; false where that does not pay.
+  // Sums over many rows for few results as one product per part of the rows. Returns false if that
+  // is not worth it.
   bool InParts(const tw_frame* f, MatrixSizes s, Matrix columns, Matrix slope, Place to) const {
     Size parts = bytes_ < 4 || s.m * s.n > kFewResults ? 1 : kMostParts;
     while (parts > 1 && (s.depth % parts || s.depth / parts < kRowsOfPart)) parts /= 2;
@@ -174,8 +178,8 @@ class Depthwise {
       : images_(n), copy_(n, n.type_out(0)), kernel_(n, WindowText(n, "depthwise.h"), function) {}
 
  protected:
-  // Runs for a node whose parts have these dims. a and b: what the function reads, y: what it makes; a is images, and so is b or y, while
-  // the other is the filter.
+  // Runs the function for a node with these dims. It reads a and b and writes y. a holds images,
+  // and so does one of b and y; the other is the filter.
   void Run(const tw_frame* f, const Dims& images, const Dims& filter, const Dims& results, const tw_view* a, const tw_view* b,
            const tw_view* y, bool filter_last, Size work) const {
     if (filter.size() != 4) Invalid("the filter must have rank 4");
@@ -190,7 +194,7 @@ class Depthwise {
     call.Finish();
   }
 
-  // Of one element: a place of the filter for each.
+  // The work per element: one step for each place of the filter.
   static Size Work(const tw_view* filter) { return Size(filter->count) / std::max<Size>(1, filter->dims[2]) + 1; }
 
   Images images_;

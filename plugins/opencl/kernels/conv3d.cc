@@ -1,4 +1,5 @@
-// Conv3D and its gradients as products with the column matrix, which is made for some rows at a time.
+// Conv3D and its gradients as products with the column matrix, of which some rows are made at a
+// time.
 #include <algorithm>
 
 #include "kernels/images.h"
@@ -8,14 +9,14 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr Size kColumnElements = 8 << 20;  // of the column matrix at a time
-constexpr Size kMost = INT32_MAX;          // along an axis, so that no product of two overflows
+constexpr Size kColumnElements = 8 << 20;  // elements of the column matrix made at a time
+constexpr Size kMost = INT32_MAX;          // limit along an axis, so that no product of two sizes overflows
 
-// As in volume.h of plugins/common/device.
+// The same layout as in volume.h of plugins/common/device.
 struct Volume {
   Size n, size[3], channels, out[3], filter[3], stride[3], dilation[3], before[3];
   Size taps() const { return filter[0] * filter[1] * filter[2]; }
-  Size windows() const { return out[0] * out[1] * out[2]; }  // of a volume
+  Size windows() const { return out[0] * out[1] * out[2]; }  // per volume
   Size points() const { return size[0] * size[1] * size[2]; }
 };
 
@@ -34,7 +35,7 @@ class Conv {
   }
 
  protected:
-  // Refuses what does not fit together.
+  // Throws if the dims do not fit together.
   Volume VolumeOf(const Dims& volumes, const Dims& filter, const Dims& results) const {
     if (volumes.size() != 5 || filter.size() != 5 || results.size() != 5) Invalid("volumes and the filter must have rank 5");
     const Dims x = channels_.Last(volumes), y = channels_.Last(results);
@@ -57,7 +58,7 @@ class Conv {
     return v;
   }
 
-  // Rows of the column matrix of so many columns that are made at a time.
+  // Returns how many rows of a column matrix with `columns` columns are made at a time.
   static Size RowsAtATime(Size columns) { return std::max<Size>(1, kColumnElements / std::max<Size>(1, columns)); }
 
   Channels channels_;
@@ -80,13 +81,13 @@ class Conv {
   Size stride_[3], dilation_[3];
 };
 
-// What multiplies by the column matrix.
+// Base of the kernels that multiply by the column matrix.
 class Unfolding : protected Conv {
  public:
   explicit Unfolding(const tw::Node& n) : Conv(n), unfold_(n, VolumeText(n), "unfold_volume") {}
 
  protected:
-  // body(first, rows, matrix) for runs of rows of the column matrix of the volumes at x.
+  // Calls body(first, rows, matrix) for runs of rows of the column matrix of the volumes at x.
   template <class F>
   void ForColumns(const tw_frame* f, const Volume& v, Place x, F&& body) const {
     const Size all = v.n * v.windows(), width = v.taps() * v.channels, most = std::min(RowsAtATime(width), all);

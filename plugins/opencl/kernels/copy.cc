@@ -1,5 +1,6 @@
-// Transpose, Concat, ConcatV2, Pack, Unpack, Split, SplitV, Slice, StridedSlice and its gradient, Pad, PadV2, MirrorPad, Tile, BroadcastTo,
-// Fill, ZerosLike, ReverseV2 and OneHot: elements that move, as walks with other steps. MirrorPadGrad.
+// Ops that move elements, as copies with different steps: Transpose, Concat, ConcatV2, Pack,
+// Unpack, Split, SplitV, Slice, StridedSlice and its gradient, Pad, PadV2, MirrorPad, Tile,
+// BroadcastTo, Fill, ZerosLike, ReverseV2 and OneHot. Also MirrorPadGrad.
 #include "kernels/copy.h"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ class Transpose {
   Copy copy_;
 };
 
-// Tensors one after the other along an axis of y; they have y's steps. pack: each is one place of that axis.
+// Copies tensors one after the other along an axis of y, with y's steps. pack: each fills one place
+// of that axis.
 void Join(const Copy& copy, const tw_frame* f, uint32_t first, uint32_t count, const tw_view* y, size_t axis, bool pack) {
   const Dims steps = DenseSteps(DimsOf(y));
   const Together together(f);
@@ -88,7 +90,7 @@ class Pack {
   Copy copy_;
 };
 
-// Parts of x along an axis become the outputs. unpack: each is one place of it.
+// Copies parts of x along an axis to the outputs. unpack: each part is one place of that axis.
 void Cut(const Copy& copy, const tw_frame* f, const tw_view* x, size_t axis, bool unpack) {
   const Dims steps = DenseSteps(DimsOf(x));
   const Together together(f);
@@ -146,7 +148,7 @@ class Slice {
   Copy copy_;
 };
 
-// What StridedSlice reads of a tensor: the places of `dims`, `steps` apart, from `first` on.
+// The elements that StridedSlice reads: those of `dims`, `steps` apart, from `first` on.
 struct Strides {
   int64_t first = 0;
   Dims dims, steps;
@@ -161,7 +163,8 @@ class Slicing {
         new_(n.i("new_axis_mask")),
         shrink_(n.i("shrink_axis_mask")) {}
 
-  // The specs are those of Python, one entry after the other; `...` stands for as many axes as the others leave.
+  // The entries are those of a Python subscript, in order; `...` stands for all axes that the
+  // others leave.
   Strides Of(const Dims& dims, const std::vector<int64_t>& begin, const std::vector<int64_t>& end, const std::vector<int64_t>& by) const {
     const Dims dense = DenseSteps(dims);
     Strides s;
@@ -261,7 +264,7 @@ class Pad {
   Copy copy_;
 };
 
-// Mirrored padding between what lies inside and what lies around it, innermost axis first.
+// Mirrored padding between the inner tensor and the padded one, innermost axis first.
 struct Mirroring {
   Axes inside, outside;
   Steps before;
@@ -351,7 +354,7 @@ class BroadcastTo {
   }
 
  private:
-  uint32_t input_;  // Fill has its shape in front
+  uint32_t input_;  // the input with the value; Fill has its shape first
   Copy copy_;
 };
 

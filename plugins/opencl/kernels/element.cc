@@ -1,4 +1,4 @@
-// What kernels ask of element types, without a device.
+// Properties of element types that kernels need, without a device.
 #include "kernels/kernel.h"
 
 namespace thalweg::opencl {

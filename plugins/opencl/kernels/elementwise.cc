@@ -1,4 +1,5 @@
-// Ops of the table plugins/common/device/functions.h, selection, casts, ones and sums of several tensors.
+// The ops of the table plugins/common/device/functions.h, selection, casts, ones and sums of
+// several tensors.
 #include "kernels/elementwise.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ std::vector<std::string> Names(const std::vector<uint32_t>& types) {
   return names;
 }
 
-// Whether so many results are too many for the caches to be of use to whoever reads them. Elements are taken for four bytes.
+// Returns true if the results are larger than the caches, so that a later reader does not find them
+// there. Elements count as four bytes.
 template <class D>
 Size PastCaches(const D& device, Size n, size_t outputs) {
   if constexpr (requires { device.cache_bytes(); })
@@ -38,7 +40,8 @@ struct Input {
 
 }  // namespace
 
-// To whole numbers as the CPU does: towards zero, what does not fit becomes the nearest that does. To bool: whether it is not zero.
+// Casts to integers work as on the CPU: they truncate towards zero and saturate. A cast to bool
+// tests for nonzero.
 static int MantissaBits(uint32_t dtype) {
   return dtype == TW_DOUBLE ? 52 : dtype == TW_FLOAT ? 23 : dtype == TW_HALF ? 10 : dtype == TW_BFLOAT16 ? 7 : 0;
 }
@@ -73,7 +76,7 @@ void Elementwise::Run(const tw_frame* f, const Dims& dims, const std::vector<Ope
 
 namespace {
 
-// What an op of the table is under its name; P is its attribute.
+// Returns the text of the table's op, named `op`. P in it is the op's attribute.
 double Parameter(const tw::Node& n) { return n.find("alpha") ? n.f("alpha") : 0; }
 
 std::string TableText(const tw::Node& n) {
@@ -85,7 +88,7 @@ std::vector<uint32_t> InputTypes(const tw::Node& n) { return {n.node->types, n.n
 
 Dims OutDims(const tw_frame* f) { return DimsOf(f->out[0]); }
 
-// All inputs broadcast to the output.
+// Broadcasts all inputs to the output.
 void RunBroadcast(const Elementwise& e, const tw_frame* f) {
   const Dims dims = OutDims(f);
   std::vector<Operand> in;
@@ -107,7 +110,8 @@ class Table {
   }
 
  private:
-  // Shapes that do not broadcast, where the op may be asked about them: they are not equal, and neither are these two bytes.
+  // Handles shapes that do not broadcast, where the op accepts them. Such tensors are not equal, so
+  // it compares two bytes that differ.
   void Differ(const tw_frame* f) const {
     const Temporary one(elementwise_.device(), std::vector<char>(16, 1)), zero(elementwise_.device(), std::vector<char>(16, 0));
     elementwise_.Run(f, {}, {{one.place(), {}}, {zero.place(), {}}}, {At(f->out[0])});
@@ -115,7 +119,7 @@ class Table {
   static std::string Statement(const tw::Node& n) {
     return n.node->n_in == 1 ? "y0 = op(x0);" : n.node->n_in == 2 ? "y0 = op(x0, x1);" : "y0 = op(x0, x1, x2);";
   }
-  bool comparison_;  // of any shapes
+  bool comparison_;  // accepts shapes that do not broadcast
   Elementwise elementwise_;
 };
 
@@ -125,7 +129,7 @@ class Select {
       : rows_(std::string_view(n.node->op, n.node->op_len) == "Select"),
         elementwise_(n, InputTypes(n), {n.type_out(0)}, "", "y0 = x0 ? x1 : x2;") {}
 
-  // All three broadcast; in the older op a condition of rank 1 chooses rows.
+  // All three inputs broadcast. In the older op a condition of rank 1 selects rows.
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
     const Dims dims = OutDims(f);
@@ -162,8 +166,9 @@ class OnesLike {
   Elementwise elementwise_;
 };
 
-// From left to right. Long lists are added in several calls: a device takes only so many arguments (1024 bytes is the least), and each
-// length has a program of its own. What is only stored in 16 bits has its sum in float until the last call, which rounds it.
+// Adds from left to right. A long list takes several calls, because a device accepts a limited
+// number of arguments (1024 bytes at least) and each length needs its own program. 16-bit types
+// keep the sum in float until the last call, which rounds it.
 class AddN {
  public:
   explicit AddN(const tw::Node& n) : n_first_(FirstOf(n.node->n_in)), wide_(n.type_out(0) == TW_HALF || n.type_out(0) == TW_BFLOAT16) {
@@ -194,9 +199,10 @@ class AddN {
 
  private:
   static constexpr uint32_t kMostTerms = 8;
-  // Of so many, as many that the others are whole calls, each of which takes the sum and kMostTerms - 1 more.
+  // The number of terms of the first call. It is chosen so that the others are full calls, each of
+  // which takes the sum and kMostTerms - 1 more terms.
   static uint32_t FirstOf(uint32_t n) { return n <= kMostTerms ? n : (n - 2) % (kMostTerms - 1) + 2; }
-  // Of terms of the node's type, but for the first.
+  // Makes a sum whose terms have the node's type, except the first.
   static std::unique_ptr<Elementwise> MakeSum(const tw::Node& n, uint32_t terms, uint32_t first, uint32_t out) {
     std::string text = "y0 = x0;";
     for (uint32_t k = 1; k < terms; ++k) text += " y0 += x" + std::to_string(k) + ";";
@@ -210,7 +216,7 @@ class AddN {
   std::unique_ptr<Elementwise> first_, more_, last_;
 };
 
-// The bias lies along the last axis, or along axis 1 of NCHW.
+// The bias applies to the last axis, or to axis 1 for NCHW.
 class BiasAdd {
  public:
   explicit BiasAdd(const tw::Node& n)
@@ -231,7 +237,7 @@ class BiasAdd {
 const char* const kNumbers[] = {"float", "double", "half", "bfloat16", "int32", "int64"};
 const char* const kAll[] = {"float", "double", "half", "bfloat16", "int32", "int64", "bool"};
 
-// Every type that the table has the op for; `more`: further clauses of the spec.
+// Adds a kernel for every type that the table has for the op. more: further clauses of the spec.
 void AddTable(tw::Plugin& p, const std::string& op, const std::string& more) {
   for (const std::string type : kAll) {
     const device::Function* f = device::FindFunction(op, type);

@@ -1,5 +1,6 @@
-// The graph compiler of this plugin: element-wise nodes of one shape that feed each other become one function. Intermediate values never
-// reach memory. What is computed, and in which order, is what the single nodes compute.
+// The graph compiler of this plugin. It fuses element-wise nodes of one shape that feed each other
+// into one function, so that intermediate values never reach memory. The function computes the same
+// values in the same order as the single nodes.
 #include "kernels/fuse.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr uint32_t kMostNodes = 24, kMostInputs = 6, kMostOutputs = 4;  // so that arguments stay within what every device takes
+constexpr uint32_t kMostNodes = 24, kMostInputs = 6, kMostOutputs = 4;  // limits so that the arguments fit every device
 
 std::string_view OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
 std::string TypeOf(const tw_part_node& n, uint32_t flat) { return tw::dtype_text(n.types[flat]); }
@@ -20,7 +21,7 @@ bool Known(const tw_shape& s) {
 }
 bool Equal(const tw_shape& a, const tw_shape& b) { return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims); }
 
-// Half and bfloat16 are rounded between two nodes; what is fused would not be.
+// Half and bfloat16 are rounded after each node, which a fused function would not do.
 bool Fusable(const std::string& type) { return type != "half" && type != "bfloat16" && !device::ClassOf(type).empty(); }
 
 bool Broadcasts(const tw_shape& from, const tw_shape& to) {
@@ -30,7 +31,7 @@ bool Broadcasts(const tw_shape& from, const tw_shape& to) {
   return true;
 }
 
-// NULL, or why the node cannot be a part of anything.
+// Returns NULL, or why the node cannot be part of any set.
 const char* Unfit(const tw_part_node& n) {
   if (n.n_out != 1 || n.n_in == 0) return "it is not element-wise";
   const std::string_view op = OpOf(n);
@@ -46,7 +47,8 @@ const char* Unfit(const tw_part_node& n) {
   return nullptr;
 }
 
-// Sets grow along the order of the nodes. A node joins the set that made one of its inputs if nothing outside of the set lies between them.
+// Sets grow in node order. A node joins the set of one of its inputs if no node outside the set
+// lies between them.
 class Claimer {
  public:
   explicit Claimer(const tw_part& part) : part_(part), set_(part.n_nodes, -1), why_(part.n_nodes, nullptr) {}
@@ -95,7 +97,7 @@ class Claimer {
     return !ComesBack(i, set) && Inputs(members, i) <= kMostInputs && Outputs(members, i) <= kMostOutputs;
   }
 
-  // Whether an input of node i from outside of the set depends on a member of it.
+  // Returns true if an input of node i from outside the set depends on a member of the set.
   bool ComesBack(uint32_t i, int32_t set) const {
     const uint32_t begin = sets_[size_t(set)][0];
     std::vector<bool> depends(i - begin, false);
@@ -108,7 +110,7 @@ class Claimer {
     return back;
   }
 
-  // Of the members and node i together.
+  // Returns the number of inputs of the members together with node i.
   size_t Inputs(const std::vector<uint32_t>& members, uint32_t i) const {
     std::vector<std::pair<int32_t, uint32_t>> seen;
     const auto add = [&](uint32_t node) {
@@ -153,7 +155,7 @@ bool Truncates(const tw_part_node& n) {
   return truncate && *static_cast<const uint8_t*>(truncate->data);
 }
 
-// Functions that the node's statement calls go to *functions.
+// Returns the node's statement; adds the functions that it calls to *functions.
 std::string Statement(const tw_part_node& n, size_t index, std::string* functions) {
   const std::string name = "f" + std::to_string(index);
   std::vector<std::string> in;
@@ -208,7 +210,7 @@ tw_status* Execute(const tw_frame* f) {
 
 void Destroy(const tw_host*, void* state) { delete static_cast<Elementwise*>(state); }
 
-// Other shapes are served as long as all nodes still have one.
+// Other shapes are accepted as long as all nodes still have the same shape.
 tw_status* Prepare(const tw_compile_call* c, void*, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
     const tw_part_node& first = *c->part->nodes[0];
@@ -221,7 +223,7 @@ tw_status* Prepare(const tw_compile_call* c, void*, uint64_t* out_scratch) {
   });
 }
 
-// An element is read before it is written, and by nobody else.
+// In-place use is safe: an element is read before it is written, and no other task reads it.
 uint32_t InPlace(const tw_host*, const void*, uint32_t, uint32_t) { return 1; }
 
 }  // namespace

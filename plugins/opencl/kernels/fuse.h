@@ -1,4 +1,4 @@
-// The graph compiler: chains of element-wise nodes as one function.
+// The graph compiler that fuses chains of element-wise nodes into one function.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_FUSE_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_FUSE_H_
 

@@ -1,5 +1,6 @@
-// Gather, GatherV2, GatherNd, ResourceGather, ResourceGatherNd, ScatterNd, TensorScatterX, ResourceScatterX and ResourceScatterNdX. Indices
-// are read, and checked, on the host; what they move stays on the device.
+// Gather, GatherV2, GatherNd, ResourceGather, ResourceGatherNd, ScatterNd, TensorScatterX,
+// ResourceScatterX and ResourceScatterNdX. Indices are read and checked on the host; the data stays
+// on the device.
 #include <algorithm>
 #include <numeric>
 
@@ -20,18 +21,19 @@ Size Product(const int64_t* dims, int32_t begin, int32_t end) {
   return std::accumulate(dims + begin, dims + end, Size(1), std::multiplies<>());
 }
 
-// Refuses a variable without a value, or of another type; other inputs always fit. what: whose type it is.
+// Throws if a variable has no value or another type; other inputs always fit. what: start of the
+// message's part about `type`.
 void CheckVariable(const tw_view* var, uint32_t type, const char* what) {
   if (var->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
   if (var->dtype != type) Invalid("the variable is " + tw::dtype_text(var->dtype) + ", " + what + tw::dtype_text(type));
 }
 
-// The output's memory where the shape rule could not tell its dims.
+// Allocates the output if the shape rule could not determine its dims.
 void Allocate(const tw_frame* f, const Dims& dims) {
   if (f->out[0]->rank < 0) tw::check(f->host->tensor->allocate(f, 0, dims.data(), uint32_t(dims.size())));
 }
 
-// Rows along one axis.
+// Gathers rows along one axis.
 class Gather {
  public:
   explicit Gather(const tw::Node& n)
@@ -40,7 +42,7 @@ class Gather {
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
-    const tw_view *x = f->in[0], *indices = f->in[1], *y = f->out[0];  // y: maybe without memory yet
+    const tw_view *x = f->in[0], *indices = f->in[1], *y = f->out[0];  // y may have no memory yet
     const int32_t batch = int32_t(batch_dims_ < 0 ? batch_dims_ + indices->rank : batch_dims_);
     int32_t axis = batch;
     if (f->n_in == 3) axis = int32_t(Integers(f->in[2]).at(0));
@@ -70,7 +72,8 @@ class Gather {
   Kernel kernel_;
 };
 
-// The block that each index vector names, counted in blocks of `dims` beyond the vector's length.
+// Returns the block number for each index vector. Blocks have the dims beyond the length of a
+// vector.
 std::vector<int64_t> Blocks(const tw_view* indices, const Dims& dims) {
   const std::vector<int64_t> all = Integers(indices);
   const size_t depth = size_t(indices->dims[indices->rank - 1]);
@@ -110,7 +113,7 @@ class GatherNd {
   Kernel kernel_;
 };
 
-// What becomes of an element for an update, by the end of the op's name.
+// How an update changes an element, by the end of the op's name.
 struct Joining {
   const char *name, *join;
 };
@@ -131,7 +134,7 @@ class Scatter {
   Scatter(const tw::Node& n, uint32_t type)
       : kernel_(n, ProgramText({{"T", tw::dtype_text(type)}, {"JOIN_TWO(a, b)", JoiningOf(n)}}, {"scatter.h"}), "scatter") {}
 
-  // Row targets[k] of y, of `inner` elements, is joined with row k of the updates.
+  // Joins row targets[k] of y, of `inner` elements, with row k of the updates.
   void Run(const tw_frame* f, const std::vector<int64_t>& targets, Place updates, Place y, Size inner) const {
     const Segments s(targets);
     if (s.count() == 0 || inner == 0) return;
@@ -189,7 +192,7 @@ class ResourceScatter {
     CheckIndices(targets, var->dims[0], "indices");
     const Size inner = Product(var->dims, 1, var->rank);
     const Size all = Size(targets.size()) * inner;
-    if (updates->rank == 0) {  // one number for all of them
+    if (updates->rank == 0) {  // one number for all elements
       const Temporary repeated(copy_.device(), uint64_t(all) * ElementBytes(updates->dtype));
       copy_.Fill(frame.f, all, At(updates), repeated.place());
       return scatter_.Run(frame.f, targets, repeated.place(), At(var), inner);
@@ -205,7 +208,7 @@ class ResourceScatter {
   Scatter scatter_;
 };
 
-// Blocks of a variable that index vectors name.
+// Updates blocks of a variable by index vectors.
 class ResourceScatterNd {
  public:
   explicit ResourceScatterNd(const tw::Node& n) : scatter_(n, n.type_in(2)) { RefuseOtherPolicies(n); }

@@ -5,7 +5,7 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr Size kMost = INT32_MAX;  // along an axis, so that no product of two overflows
+constexpr Size kMost = INT32_MAX;  // limit along an axis, so that no product of two sizes overflows
 
 }  // namespace
 

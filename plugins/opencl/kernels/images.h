@@ -1,5 +1,5 @@
-// Images under windows: what the attributes of convolutions and poolings say, and tensors with channels first, which kernels see with
-// channels last.
+// Windows over images: reads the attributes of convolutions and poolings, and converts
+// channels-first tensors for kernels, which work on channels last.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_IMAGES_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_IMAGES_H_
 
@@ -10,12 +10,13 @@
 
 namespace thalweg::opencl {
 
-// Of a convolution: the results, or one of its gradients.
+// The output of a convolution kernel: the results, or one of the two gradients.
 enum class ConvolutionPart { kForward, kImages, kFilter };
-// Of a pooling: the largest elements or the means under windows, or what the gradient of the means is for the images.
+// The output of a pooling kernel: the largest elements or the means of the windows, or the images'
+// gradient of the means.
 enum class PoolPart { kLargest, kMean, kMeanImages };
 
-// As in window.h of plugins/common/device.
+// The same layout as in window.h of plugins/common/device.
 struct Window {
   Size n, height, width, channels, pitch, out_height, out_width, filter_height, filter_width, stride_height, stride_width, dilation_height,
       dilation_width, before_height, before_width;
@@ -24,12 +25,13 @@ struct Window {
   Size taps() const { return filter_height * filter_width; }
 };
 
-// Tensors whose channels come first or last, [n, channels, ...] or [n, ..., channels], as kernels see them: last.
+// Tensors with channels first or last, [n, channels, ...] or [n, ..., channels], presented to
+// kernels with channels last.
 class Channels {
  public:
   explicit Channels(bool first) : first_(first) {}
   bool first() const { return first_; }
-  // [n, ..., channels], whatever the order.
+  // Returns the dims as [n, ..., channels], in either order.
   Dims Last(Dims dims) const {
     if (first_) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
     return dims;
@@ -41,12 +43,12 @@ class Channels {
   bool first_;
 };
 
-// The memory of a call, with channels last.
+// The memory of one call, with channels last.
 class Channels::Call {
  public:
   Call(const Channels& channels, const Copy& copy, const tw_frame* f) : channels_(channels), copy_(copy), f_(f) {}
-  Place In(const tw_view* v);   // what v holds
-  Place Out(const tw_view* v);  // where results for v go; Finish moves them there
+  Place In(const tw_view* v);   // the contents of v
+  Place Out(const tw_view* v);  // receives the results for v; Finish copies them to v
   void Finish();
 
  private:
@@ -59,11 +61,12 @@ class Channels::Call {
 
 class Images : public Channels {
  public:
-  explicit Images(const tw::Attrs& n);  // of attributes data_format, padding and, as far as there are any, strides, dilations and ksize
-  // The same with sizes that come as tensors of the host.
+  explicit Images(const tw::Attrs& n);  // reads data_format, padding and, if present, strides, dilations and ksize
+  // Returns the same with ksize and strides from host tensors.
   Images With(const tw_view* ksize, const tw_view* strides) const;
 
-  // For images and results of these dims (in the node's own order) and a filter or ksize of this size; refuses what does not fit.
+  // Returns the window for images and results of these dims (in the node's own order) and a filter
+  // or ksize of this size. Throws if they do not fit together.
   Window Of(const Dims& images, Size filter_height, Size filter_width, const Dims& out) const;
   Size ksize(int axis) const { return ksize_[axis]; }
 

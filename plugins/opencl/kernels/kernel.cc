@@ -30,7 +30,8 @@ Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, con
   throw Failure(error, "clGetKernelWorkGroupInfo");
 }
 
-// A CPU gets items of some 10 us of work each; anything else as many items as there are tasks, up to what fills it many times over.
+// A CPU gets items of about 10 us of work each. Other devices get one item per task, up to a number
+// that fills them many times over.
 size_t Kernel::Items(cl_long tasks, cl_long cost) const {
   if (!device_.blocked()) return size_t(std::min<cl_long>(tasks, 1 << 20));
   constexpr cl_long kWork = 16384, kEnough = 1024, kMost = 1 << 16;

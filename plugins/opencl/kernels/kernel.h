@@ -1,4 +1,4 @@
-// A function of a program, ready to be called: what every kernel of this plugin has inside.
+// A function of a program, ready to be called. Every kernel of this plugin contains at least one.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_KERNEL_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_KERNEL_H_
 
@@ -14,18 +14,18 @@ namespace thalweg::opencl {
 
 using Dims = std::vector<int64_t>;
 
-// A buffer and, in elements, where the tensor begins in it: two arguments of a function.
+// A buffer and the tensor's offset in it, in elements; passed to a function as two arguments.
 struct Place {
   cl_mem memory;
   cl_long first;
   Place After(cl_long elements) const { return {memory, first + elements}; }
 };
 
-// Bytes of an element that is one number; 0 for types that no kernel here works on.
+// The number of bytes of an element; 0 for types that no kernel here supports.
 uint32_t ElementBytes(uint32_t dtype);
 Place At(const tw_view* v);
 inline Dims DimsOf(const tw_view* v) { return {v->dims, v->dims + (v->rank > 0 ? v->rank : 0)}; }
-// The int64 there, once everything that was enqueued for the call is over; for kernels that may block.
+// Reads an int64 after all commands enqueued for the call are complete. For kernels that may block.
 int64_t NumberAt(const tw_frame* f, Device& device, const Place& from);
 [[noreturn]] void Invalid(const std::string& text);
 
@@ -33,10 +33,10 @@ struct Range {
   size_t x, y = 1, z = 1;
 };
 
-// Threads: Run from several at once.
+// Threads: Run may be called from several threads at once.
 class Kernel {
  public:
-  // text: see program_text.h; name: a function of it, a literal.
+  // text: see program_text.h. name: a function in it; a string literal.
   Kernel(const tw_host* host, Device& device, const std::string& text, const char* name);
   Kernel(const tw::Node& n, const std::string& text, const char* name)
       : Kernel(n.host(), *static_cast<Device*>(n.node->device), text, name) {}
@@ -46,7 +46,8 @@ class Kernel {
 
   Device& device() const { return device_; }
 
-  // Items for `tasks` pieces of work, which the function shares out by FOR_EACH or FOR_RUNS; cost: of one, in additions.
+  // Runs items for `tasks` tasks, which the function distributes by FOR_EACH or FOR_RUNS. cost: of
+  // one task, in additions.
   template <class... Args>
   void RunTasks(const tw_frame* f, cl_long tasks, cl_long cost, const Args&... args) const {
     if (tasks <= 0) return;
@@ -54,13 +55,14 @@ class Kernel {
     Run(f, {Items(tasks, cost)}, {group}, args...);
   }
 
-  // At least `items` items in groups of `group`. Arguments: places, numbers, structures, and vectors of any of them.
+  // Runs at least `items` items in groups of `group`. Arguments: places, numbers, structures, and
+  // vectors of these.
   template <class... Args>
   void Run(const tw_frame* f, Range items, Range group, const Args&... args) const {
     const auto whole = [](size_t n, size_t by) { return (n + by - 1) / by * by; };
     const size_t global[3] = {whole(items.x, group.x), whole(items.y, group.y), whole(items.z, group.z)};
     const size_t local[3] = {group.x, group.y, group.z};
-    std::lock_guard lock(mutex_);  // arguments belong to the kernel object, until it is enqueued
+    std::lock_guard lock(mutex_);  // the kernel object holds the arguments until it is enqueued
     cl_uint i = 0;
     (Set(&i, args), ...);
     Enqueue(f, global, local);
@@ -77,7 +79,7 @@ class Kernel {
   void Set(cl_uint* i, const T& value) const {
     SetBytes(i, &value, sizeof value);
   }
-  // Several arguments: v.Each(set) hands them on.
+  // A value that is several arguments: v.Each(set) passes each of them to set.
   template <class T>
     requires requires(const T& v) { v.Each([](const auto&) {}); }
   void Set(cl_uint* i, const T& v) const {
@@ -99,7 +101,7 @@ class Kernel {
   mutable std::mutex mutex_;
 };
 
-// The commands of a call while it lives need not wait for each other.
+// While this object lives, the commands of a call need not wait for each other.
 class Together {
  public:
   explicit Together(const tw_frame* f) : stream_(static_cast<Stream*>(f->stream)) {
@@ -115,7 +117,7 @@ class Together {
   Stream* const stream_;
 };
 
-// A kernel that few calls need: compiled when the first one does.
+// A rarely needed kernel: it is compiled at its first use.
 class LateKernel {
  public:
   LateKernel(const tw::Node& n, std::string text, const char* name)
@@ -136,11 +138,11 @@ class LateKernel {
   mutable std::unique_ptr<Kernel> kernel_;
 };
 
-// Memory for the length of a call: freed by the driver when the last command that was enqueued for it is over.
+// Memory for one call. The driver frees it when the last command that uses it is complete.
 class Temporary {
  public:
   Temporary(Device& device, uint64_t bytes) : device_(device), memory_(device.Allocate(bytes)) {}
-  // Filled from host memory, which may go away at once.
+  // Filled from host memory, which the caller may release at once.
   template <class T>
   Temporary(Device& device, const std::vector<T>& from) : device_(device), memory_(device.Copied(from.data(), from.size() * sizeof(T))) {}
   ~Temporary() { device_.cl().clReleaseMemObject(memory_); }

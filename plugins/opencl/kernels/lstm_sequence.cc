@@ -1,5 +1,6 @@
-// BlockLSTM, BlockLSTMV2 and their gradients in float: the inputs of all steps are multiplied at once, the state in each step; what arrives
-// at the gates is kept, so that the gradients of inputs and weights are one product each.
+// BlockLSTM, BlockLSTMV2 and their gradients in float. The inputs of all steps are multiplied at
+// once, the state in each step. The gradients of the gates are kept, so that the gradients of
+// inputs and weights are one product each.
 #include "kernels/cell.h"
 #include "kernels/reduce.h"
 #include "kernels/register.h"
@@ -7,7 +8,7 @@
 namespace thalweg::opencl {
 namespace {
 
-// Where the columns of the gates i, ci, f and o begin, in cells.
+// The offsets of the columns of the gates i, ci, f and o, in units of `cell`.
 struct GateOrder {
   Size i, ci, f, o;
 };
@@ -19,12 +20,12 @@ class Sequence : protected Cell {
 
  protected:
   struct Lengths : Sizes {
-    Size time, length;  // all steps, and those that are taken
+    Size time, length;  // time: all steps; length: steps to compute
     Size gates() const { return 4 * cell; }
-    Size states() const { return batch * cell; }  // of a step
+    Size states() const { return batch * cell; }  // per step
     Size rows() const { return length * batch; }
   };
-  // x and a state of all steps; length: a number of the host.
+  // x and `state` hold all steps; length: a host scalar.
   static Lengths LengthsOf(const tw_view* length, const tw_view* x, const tw_view* state) {
     std::vector<int64_t> given;
     tw::integers(length, &given);
@@ -42,7 +43,7 @@ class Sequence : protected Cell {
   bool peephole_;
 };
 
-// Inputs: seq_len_max, x, cs_prev, h_prev, w, wci, wcf, wco, b; outputs: i, cs, f, o, ci, co, h.
+// Inputs: seq_len_max, x, cs_prev, h_prev, w, wci, wcf, wco, b. Outputs: i, cs, f, o, ci, co, h.
 template <const GateOrder& kOrder>
 class Forward : Sequence {
  public:
@@ -82,8 +83,8 @@ class Forward : Sequence {
   Elementwise bias_, step_;
 };
 
-// Inputs: those of the op, its outputs i, cs, f, o, ci, co, h, then cs_grad and h_grad; outputs: the gradients of x, cs_prev, h_prev, w,
-// wci, wcf, wco and b.
+// Inputs: those of the op, its outputs i, cs, f, o, ci, co, h, then cs_grad and h_grad. Outputs:
+// the gradients of x, cs_prev, h_prev, w, wci, wcf, wco and b.
 template <const GateOrder& kOrder>
 class Backward : Sequence {
  public:
@@ -127,7 +128,8 @@ class Backward : Sequence {
   }
 
  private:
-  // From the last step to the first: dcs and dh become what arrives at the states before them, gates what arrives at the gates of all.
+  // Runs from the last step to the first. dcs and dh end as the gradients of the initial states;
+  // `gates` gets the gradients of the gates of all steps.
   void StepsBack(const tw_frame* f, const Lengths& s, Place dcs, Place dh, Place gates) const {
     const tw_view* const* in = f->in;
     const Matrix by_state = Transposed(RowMajor(At(in[4]).After(s.input * s.gates()), s.gates()));
@@ -142,7 +144,7 @@ class Backward : Sequence {
     }
   }
 
-  // The states before each step: the first one, then those of all steps but the last.
+  // Copies the states before each step: the initial one, then those of all steps except the last.
   void Shifted(const tw_frame* f, const Lengths& s, Place first, Place all, Place to) const {
     if (s.rows() * s.cell == 0) return;
     copy_.Dense(f, s.states(), first, to);

@@ -10,7 +10,7 @@
 namespace thalweg::opencl {
 namespace {
 
-// Of vectors: the OpenCL name of what a type is computed in.
+// Returns the OpenCL name of the vector element type in which a type is computed.
 std::string VectorBase(uint32_t type) {
   switch (type) {
     case TW_DOUBLE: return "double";
@@ -20,7 +20,8 @@ std::string VectorBase(uint32_t type) {
   }
 }
 
-// How many blocks of rows a group has for each slice of b; a device may have one.
+// Returns how many blocks of rows a group handles for each slice of b. Devices without this setting
+// have one.
 template <class T>
 size_t PassesOf(const T& tile) {
   if constexpr (requires { tile.passes; })
@@ -44,7 +45,8 @@ std::string MatMulText(uint32_t type, const Tile& t) {
                      {"matmul.cl"});
 }
 
-// Vectors of one length in bytes, whatever the type.
+// Halves the width for 8-byte elements, so that vectors have the same length in bytes for every
+// type.
 Tile ForType(Tile t, uint32_t type) {
   if (ElementBytes(type) == 8) t.width = std::max<size_t>(2, t.width / 2);
   return t;
@@ -62,14 +64,14 @@ void Start(const Kernel& kernel, const Tile& t, const tw_frame* f, MatrixSizes s
              x.b.column_step, y_row_step, Size(more), batch, steps);
 }
 
-// Seconds of a product of floats, the best of three.
+// Returns the best time of three products of floats, in seconds.
 template <class D>
 double Time(const Kernel& kernel, const Tile& t, D& device) {
   constexpr Size kSize = 512;
   const Temporary a(device, std::vector<float>(kSize * kSize, 0.5f)), y(device, kSize * kSize * sizeof(float));
-  const tw_frame alone{};  // no stream: over when the call is
+  const tw_frame alone{};  // no stream, so a call returns when its work is complete
   double best = 1e9;
-  for (int k = 0; k < 4; ++k) {  // the first one may compile
+  for (int k = 0; k < 4; ++k) {  // the first run may compile
     const auto begin = std::chrono::steady_clock::now();
     const Matrix m = RowMajor(a.place(), kSize);
     Start(kernel, t, &alone, {kSize, kSize, kSize}, {m, m}, y.place(), kSize, false, 1, Axes{}, std::vector<Steps>(3));
@@ -90,8 +92,8 @@ size_t FastestTile(const tw_host* host, D& device) {
   return best;
 }
 
-// A device that needs no measurement has one tile(); others have tiles(), of which the first does for small work, and keep which is the
-// best.
+// Returns the tiles of a device. A device that needs no measurement has one tile(). Others have
+// tiles(), of which the first is for small work, and remember the best one for large work.
 template <class D>
 std::vector<Tile> TilesOf(D& device) {
   if constexpr (requires { device.tiles(); })
@@ -108,7 +110,7 @@ size_t BestTile(const tw_host* host, D& device) {
     return 0;
 }
 
-// A device's vendor may have a library for it.
+// Calls the device's vendor library, if it has one that can do this.
 template <class D, class... Args>
 bool RunsByLibrary(D& device, const Args&... args) {
   if constexpr (requires { device.blas(); })
@@ -117,7 +119,7 @@ bool RunsByLibrary(D& device, const Args&... args) {
     return false;
 }
 
-constexpr Size kLarge = 1 << 26;  // products of two numbers, from which on the best tile is worth finding
+constexpr Size kLarge = 1 << 26;  // multiplications from which on the best tile is worth finding
 
 }  // namespace
 
@@ -126,7 +128,7 @@ MatMul::MatMul(const tw::Node& n, uint32_t type) : type_(type), device_(*static_
     tiles_.push_back(ForType(t, type));
     kernels_.emplace_back(n, MatMulText(type, tiles_.back()), "matmul");
   }
-  *kernels_.front();  // what the compiler has against it is told now
+  *kernels_.front();  // reports compile errors now
 }
 
 void MatMul::RunBatch(const tw_frame* f, MatrixSizes s, Matrix a, Matrix b, Place y, Size y_row_step, bool more, const Dims& batch,
@@ -142,13 +144,14 @@ void MatMul::RunBatch(const tw_frame* f, MatrixSizes s, Matrix a, Matrix b, Plac
 
 namespace {
 
-// The last two axes of a tensor.
+// Returns the matrices in the last two axes of a tensor.
 Matrix LastTwo(const tw_view* v, bool transposed) {
   const Matrix m = RowMajor(At(v), v->dims[v->rank - 1]);
   return transposed ? Transposed(m) : m;
 }
 
-// From matrix to matrix, for the axes before the last two of a tensor that broadcasts to `to`.
+// Returns the steps from matrix to matrix, for the axes before the last two of a tensor that
+// broadcasts to `to`.
 Dims BatchSteps(const tw_view* v, const Dims& to) {
   const Dims dims = DimsOf(v), batch(dims.begin(), dims.end() - 2);
   Dims steps = BroadcastSteps(batch, to);

@@ -1,4 +1,4 @@
-// MaxPool, AvgPool, MaxPoolV2 and their gradients, those of MaxPool also of second order.
+// MaxPool, AvgPool, MaxPoolV2 and their gradients, including second derivatives of MaxPool.
 #include "kernels/images.h"
 #include "kernels/register.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 std::string PoolText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_out(0))}}, {"window.h", "pool.h"}); }
 
-// A device's vendor may have a library for it.
+// Calls the device's vendor library, if it has one that can do this.
 template <class D, class... Args>
 bool RunsByLibrary(D& device, const Args&... args) {
   if constexpr (requires { device.dnn(); })
@@ -33,14 +33,15 @@ class Pool {
     return w;
   }
 
-  // Of the channels that a task has, and of all tasks for so many places.
+  // Columns returns the number of channels per task; Tasks returns the number of tasks for `places`
+  // places.
   Size Columns(const Window& w) const { return std::min<Size>(w.channels, copy_.device().blocked() ? 64 : 1); }
   Size Tasks(const Window& w, Size places) const {
     const Size columns = std::max<Size>(1, Columns(w));
     return places * ((w.channels + columns - 1) / columns);
   }
 
-  bool sizes_come_;  // ksize and strides, as the last two inputs
+  bool sizes_come_;  // ksize and strides are the last two inputs
   Images images_;
   Copy copy_;
   Kernel kernel_;
@@ -55,7 +56,7 @@ struct MaxPool : Pool {
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(x), to = call.Out(y);
     if (RunsByLibrary(copy_.device(), frame.f, PoolPart::kLargest, type_, w, from, to)) return call.Finish();
-    Place unused = to;  // where the largest lie; a number's place in `to` may be none of these
+    Place unused = to;  // for the index of the largest element; an offset into `to` may not fit it
     unused.first = 0;
     kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, unused, w, Size(0));
     call.Finish();

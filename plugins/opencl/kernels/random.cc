@@ -1,6 +1,7 @@
-// RandomUniform, RandomStandardNormal, TruncatedNormal and RandomUniformInt: TensorFlow's streams for the same seeds. Every execute takes
-// the next 256 blocks for each element of its output, whatever it uses of them. StatelessRandomUniformV2, StatelessRandomNormalV2 and
-// StatelessTruncatedNormalV2: the stream from a key and a counter on.
+// RandomUniform, RandomStandardNormal, TruncatedNormal and RandomUniformInt use TensorFlow's
+// streams for the same seeds. Every execution advances the stream by 256 blocks per output element,
+// however many of them it uses. StatelessRandomUniformV2, StatelessRandomNormalV2 and
+// StatelessTruncatedNormalV2 use the stream from a key and a counter.
 #include <atomic>
 #include <random>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBlocksPerElement = 256;
 
-// struct Stream of random.h in plugins/common/device.
+// The same layout as struct Stream of random.h in plugins/common/device.
 struct Philox {
   uint64_t key, low, high;
 };
@@ -24,7 +25,8 @@ bool Is(const tw::Node& n, std::string_view what) {
 std::string FloatsText(const tw::Node& n) {
   const uint32_t type = n.type_out(0);
   const char* what = Is(n, "RandomUniform") ? "UNIFORM" : Is(n, "TruncatedNormal") ? "TRUNCATED" : "NORMAL";
-  // Mantissa bits that a uniform number gets; the angle of a whole turn is rounded from double where there is double.
+  // UNIT_BITS: mantissa bits of a uniform number. TURN: the angle of a fraction of a turn, rounded
+  // from double if the device has double.
   const char* bits = type == TW_HALF ? "10" : type == TW_BFLOAT16 ? "7" : "23";
   const bool has_double = static_cast<Device*>(n.node->device)->has_double();
   return ProgramText({{"T", tw::dtype_text(type)},
@@ -36,7 +38,7 @@ std::string FloatsText(const tw::Node& n) {
                      {"random.h"});
 }
 
-// Numbers of the node's distribution from a place of a stream on.
+// Generates numbers of the node's distribution from a place in a stream.
 class Floats {
  public:
   explicit Floats(const tw::Node& n)
@@ -53,7 +55,7 @@ class Floats {
   Kernel kernel_;
 };
 
-// The stream of a node with seeds: every execute takes the next part.
+// The stream of a node with seeds. Every execution takes the next part.
 class Seeded {
  public:
   explicit Seeded(const tw::Node& n) {
@@ -122,7 +124,7 @@ class RandomInt {
   Kernel kernel_;
 };
 
-// Inputs: shape, key, counter, alg. The same inputs make the same numbers.
+// Inputs: shape, key, counter, alg. The same inputs give the same numbers.
 class Stateless {
  public:
   explicit Stateless(const tw::Node& n) : floats_(n) {}

@@ -1,4 +1,5 @@
-// LSTMBlockCell, GRUBlockCell and their gradients in float: a product for all gates and element-wise steps.
+// LSTMBlockCell, GRUBlockCell and their gradients in float: one product for all gates, then
+// element-wise steps.
 #include "kernels/cell.h"
 #include "kernels/reduce.h"
 #include "kernels/register.h"
@@ -6,7 +7,8 @@
 namespace thalweg::opencl {
 namespace {
 
-// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b; outputs: i, cs, f, o, ci, co, h. The gates' columns are in the order i, ci, f, o.
+// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b. Outputs: i, cs, f, o, ci, co, h. The columns of
+// the gates are in the order i, ci, f, o.
 class LstmCell : Cell {
  public:
   explicit LstmCell(const tw::Node& n)
@@ -38,17 +40,18 @@ class LstmCell : Cell {
   Elementwise bias_, step_;
 };
 
-// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad; outputs: cs_prev_grad, dicfo, wci_grad, wcf_grad,
-// wco_grad.
+// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad. Outputs:
+// cs_prev_grad, dicfo, wci_grad, wcf_grad, wco_grad.
 class LstmCellGrad : Cell {
  public:
   explicit LstmCellGrad(const tw::Node& n)
       : Cell(n),
         peephole_(n.b("use_peephole")),
-        // o, h_grad, co, cs_grad and wco: what arrives at the output gate and at the cell's state
+        // Inputs: o, h_grad, co, cs_grad and wco. Outputs: the gradients of the output gate and of
+        // the cell's state.
         arrive_(n, Floats(peephole_ ? 5 : 4), Floats(2), "",
                 std::string("y0 = x0 * (1 - x0) * x1 * x2; y1 = x3 + (1 - x2 * x2) * x1 * x0") + (peephole_ ? " + y0 * x4;" : ";")),
-        // that, i, f, ci and cs_prev
+        // Inputs: the gradient of the state, i, f, ci and cs_prev.
         gates_(n, Floats(5), Floats(4), "",
                "y0 = x1 * (1 - x1) * x0 * x3; y1 = (1 - x3 * x3) * x0 * x1; y2 = x2 * (1 - x2) * x0 * x4; y3 = x0 * x2;"),
         back_(n, Floats(5), Floats(1), "", "y0 = x0 + x1 * x3 + x2 * x4;"),
@@ -88,14 +91,14 @@ class LstmCellGrad : Cell {
   Reduce sum_;
 };
 
-// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c; outputs: r, u, c, h.
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c. Outputs: r, u, c, h.
 class GruCell : Cell {
  public:
   explicit GruCell(const tw::Node& n)
       : Cell(n),
-        // the products for r and u, their biases, h_prev
+        // Inputs: the products for r and u, their biases, h_prev.
         gates_(n, Floats(5), Floats(3), kSigmoid, "y0 = sigmoid(x0 + x2); y1 = sigmoid(x1 + x3); y2 = y0 * x4;"),
-        // the product for c, its bias, u, h_prev
+        // Inputs: the product for c, its bias, u, h_prev.
         step_(n, Floats(4), Floats(2), "", "y0 = tanh(x0 + x1); y1 = x2 * x3 + (1 - x2) * y0;") {}
 
   void operator()(tw::Frame frame) const {
@@ -123,16 +126,17 @@ class GruCell : Cell {
   Elementwise gates_, step_;
 };
 
-// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h; outputs: d_x, d_h_prev, d_c_bar, d_r_bar_u_bar.
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h. Outputs: d_x, d_h_prev, d_c_bar,
+// d_r_bar_u_bar.
 class GruCellGrad : Cell {
  public:
   explicit GruCellGrad(const tw::Node& n)
       : Cell(n),
-        // dh, u, c, h_prev
+        // Inputs: dh, u, c, h_prev.
         step_(n, Floats(4), Floats(2), "", "y0 = x0 * (1 - x1) * (1 - x2 * x2); y1 = x0 * (x3 - x2) * x1 * (1 - x1);"),
-        // what comes through c, h_prev, r
+        // Inputs: the gradient through c, h_prev, r.
         reset_(n, Floats(3), Floats(1), "", "y0 = x0 * x1 * x2 * (1 - x2);"),
-        // what comes through r and u and through c, r, dh, u
+        // Inputs: the gradient through r and u, the one through c, r, dh, u.
         state_(n, Floats(5), Floats(1), "", "y0 = x0 + x1 * x2 + x3 * x4;"),
         sum_(n, Floats(2), Floats(1), "", "y0 = x0 + x1;") {}
 

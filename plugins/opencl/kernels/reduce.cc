@@ -11,7 +11,8 @@ namespace thalweg::opencl {
 const Reduction kSum{"0", "(a) + (b)", "v", "v"}, kMean{"0", "(a) + (b)", "v", "(v) / (COMPUTED(T))count"},
     kProduct{"1", "(a) * (b)", "v", "v"}, kLargest{"LEAST", "larger(a, b)", "v", "v"}, kSmallest{"MOST", "smaller_of(a, b)", "v", "v"},
     kAll{"1", "(a) && (b)", "v", "v"}, kAny{"0", "(a) || (b)", "v", "v"}, kHalfSquares{"0", "(a) + (b)", "(v) * (v)", "(v) / 2"},
-    // Squares would leave the range of their type; hypot alone would lose NaN beside an infinity.
+    // hypot avoids the overflow that squares would cause; the test keeps NaN, which hypot loses
+    // beside an infinity.
     kNorm{"0", "((a) + (b) != (a) + (b) ? (a) + (b) : hypot(a, b))", "fabs(v)", "v"};
 
 std::string LeastText(const std::string& type) { return type == "int32" ? "INT_MIN" : type == "int64" ? "LONG_MIN" : "-INFINITY"; }
@@ -19,10 +20,10 @@ std::string MostText(const std::string& type) { return type == "int32" ? "INT_MA
 
 namespace {
 
-constexpr Size kPartWork = 16384;  // elements that are worth a part of their own
+constexpr Size kPartWork = 16384;  // elements that are worth a separate part
 constexpr Size kMostParts = 256;
 
-// What a type is computed in, as an element type.
+// Returns the type in which an element type is computed.
 uint32_t Wide(uint32_t type) { return type == TW_HALF || type == TW_BFLOAT16 ? uint32_t(TW_FLOAT) : type; }
 
 std::string ReduceText(const Reduction& r, uint32_t from, uint32_t to, bool rows, bool take, bool last) {
@@ -88,7 +89,7 @@ void Reduce::Run(const tw_frame* f, const Dims& dims, const std::vector<bool>& r
 
 namespace {
 
-// The axes that a host tensor names.
+// Marks the axes that a host tensor lists.
 std::vector<bool> Named(const tw_view* axes, int32_t rank) {
   std::vector<int64_t> list;
   tw::integers(axes, &list);

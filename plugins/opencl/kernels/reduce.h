@@ -6,13 +6,13 @@
 
 namespace thalweg::opencl {
 
-// What is made of the elements: see reduce.h of plugins/common/device.
+// How elements are combined; see reduce.h of plugins/common/device.
 struct Reduction {
   const char *first, *join, *take, *last;
 };
 extern const Reduction kSum, kMean, kProduct, kLargest, kSmallest, kAll, kAny, kHalfSquares, kNorm;
 
-// The least and the most that an element type can say, in C: the LEAST and MOST of reduce.h.
+// C text for the least and the greatest value of an element type: LEAST and MOST of reduce.h.
 std::string LeastText(const std::string& type);
 std::string MostText(const std::string& type);
 
@@ -24,13 +24,14 @@ class Reduce {
   void Run(const tw_frame* f, const Dims& dims, const std::vector<bool>& reduced, Place x, Place y) const;
 
  private:
-  // Where most of what is reduced lies: work is cut in parts along it if there are too few outputs to fill a device.
+  // Runs `kernel` with the work of each output cut into `parts` parts; Run asks for several if there
+  // are too few outputs to fill a device. rows: the kept elements are not consecutive.
   void Start(const tw_frame* f, const Kernel& kernel, bool rows, Layout kept, Layout taken, Size outputs, Size parts, Size count, Place x,
              Place y) const;
 
-  LateKernel rows_, columns_;            // in one go
-  LateKernel part_rows_, part_columns_;  // a result for each part,
-  LateKernel join_;                      // and what these come to
+  LateKernel rows_, columns_;            // single pass
+  LateKernel part_rows_, part_columns_;  // first pass: one result per part
+  LateKernel join_;                      // second pass: joins the results of the parts
   uint32_t part_bytes_;
 };
 

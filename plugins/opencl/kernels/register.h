@@ -1,4 +1,4 @@
-// One function per file of kernels; plugin.cc calls them all.
+// One function per source file of kernels; plugin.cc calls all of them.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_REGISTER_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_REGISTER_H_
 

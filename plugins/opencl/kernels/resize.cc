@@ -1,5 +1,5 @@
-// ResizeBilinear, ResizeNearestNeighbor and their gradients. Places are computed on the host, in float and step by step as TensorFlow
-// computes them, so that the same pixels are chosen at ties.
+// ResizeBilinear, ResizeNearestNeighbor and their gradients. Source positions are computed on the
+// host in float, with the same steps as in TensorFlow, so that ties choose the same pixels.
 #include <algorithm>
 #include <cmath>
 
@@ -14,12 +14,12 @@ struct Alignment {
   explicit Alignment(const tw::Attrs& n) : corners(n.b("align_corners")), half_pixels(n.b("half_pixel_centers")) {
     if (corners && half_pixels) Invalid("align_corners and half_pixel_centers are both true; they exclude each other");
   }
-  // How many pixels of `in` a pixel of `out` covers.
+  // Returns how many pixels of `in` one pixel of `out` covers.
   float Scale(int64_t in, int64_t out) const { return corners && out > 1 ? float(in - 1) / float(out - 1) : float(in) / float(out); }
 };
 
-// What each result place along an axis is made of: (1 - weight) of low and weight of high; and which results [begin, end) a place of the
-// image has a share in.
+// Along an axis, each result is (1 - weight) of `low` plus weight of `high`. Each place of the
+// image contributes to the results [begin, end).
 struct Mixes {
   std::vector<int64_t> low, high, begin, end;
   std::vector<float> weight;
@@ -60,7 +60,7 @@ void CheckImages(const tw_view* original, const tw_view* resized) {
   if (original->count == 0 && resized->count != 0) Invalid("images without pixels cannot become larger");
 }
 
-// The lists of both axes, on the device.
+// The lists of both axes on the device.
 struct Lists {
   Lists(Device& device, const Mixes& rows, const Mixes& columns)
       : low_row(device, rows.low),
@@ -75,7 +75,7 @@ struct Lists {
   }
 };
 
-// n, height, width and channels of the original, and the size of the results.
+// Returns n, height, width and channels of the original, and height and width of the results.
 std::vector<Size> Sizes(const tw_view* original, const tw_view* resized) {
   return {original->dims[0], original->dims[1], original->dims[2], original->dims[3], resized->dims[1], resized->dims[2]};
 }
@@ -119,7 +119,7 @@ class ResizeBilinearGrad {
   Kernel kernel_;
 };
 
-// Rows of pixels, and then pixels of rows.
+// Gathers rows of pixels, then pixels within rows.
 class ResizeNearest {
  public:
   explicit ResizeNearest(const tw::Node& n)
@@ -144,7 +144,7 @@ class ResizeNearest {
   uint32_t bytes_;
 };
 
-// For each of `in` places which of the results [begin, end) show it.
+// For each of `in` places, the results [begin, end) that show it.
 struct Showing {
   Showing(const Alignment& a, int64_t in, int64_t out) : begin(size_t(in), 0), end(size_t(in), 0) {
     const std::vector<int64_t> places = Nearest(a, in, out);

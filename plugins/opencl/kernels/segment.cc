@@ -1,5 +1,6 @@
-// SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin, UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax and
-// UnsortedSegmentMin. The numbers of segments are read, and checked, on the host.
+// SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin, UnsortedSegmentSum,
+// UnsortedSegmentProd, UnsortedSegmentMax and UnsortedSegmentMin. Segment numbers are read and
+// checked on the host.
 #include "kernels/segment.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace thalweg::opencl {
 namespace {
 
-// As C says it.
+// Returns the value as C text.
 std::string AloneText(Alone alone, uint32_t type) {
   if (alone == kZero || alone == kOne) return alone == kZero ? "0" : "1";
   const std::string sign = alone == kLowest ? "-" : "";
@@ -84,7 +85,7 @@ void SegmentKernel::Run(const tw_frame* f, const Dims& dims, const Members& memb
 
 namespace {
 
-// The numbers do not decrease; the last one tells how many segments there are.
+// Segment numbers do not decrease; the last one plus one is the number of segments.
 template <const Reduction& kWhat, Alone kAlone>
 class Sorted {
  public:
@@ -107,7 +108,7 @@ class Sorted {
   SegmentKernel kernel_;
 };
 
-// Rows with a negative number are left out; there are as many segments as the third input says.
+// Rows with a negative number are skipped. The third input is the number of segments.
 template <const Reduction& kWhat, Alone kAlone>
 class Unsorted {
  public:

@@ -1,4 +1,4 @@
-// Rows that are reduced by segment; the numbers of segments are read, and checked, on the host.
+// Reduces rows by segment. Segment numbers are read and checked on the host.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_SEGMENT_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_SEGMENT_H_
 
@@ -6,27 +6,28 @@
 
 namespace thalweg::opencl {
 
-// The rows of each segment, in their own order: those of segment s are order[starts[s]] up to order[starts[s + 1]].
+// The rows of each segment, in their original order: segment s has order[starts[s]] up to
+// order[starts[s + 1]], exclusive.
 struct Members {
-  // ids: the segment of each row; negative ones are left out.
+  // ids: the segment of each row; negative ones are skipped.
   Members(const std::vector<int64_t>& ids, int64_t segments);
   std::vector<int64_t> order, starts;
 };
 
-// What a segment without rows is.
+// The value of a segment without rows.
 enum Alone { kZero, kOne, kLowest, kHighest };
 
-// A vector of the host.
+// Reads a host vector.
 std::vector<int64_t> Numbers(const tw_view* v);
-// Refuses numbers of segments that are negative or decrease.
+// Throws if segment numbers are negative or decrease.
 void CheckSorted(const std::vector<int64_t>& ids);
-// The frame's first output of these dims.
+// Allocates the frame's first output with these dims.
 void Allocate(const tw_frame* f, const Dims& dims);
 
 class SegmentKernel {
  public:
   SegmentKernel(const tw::Node& n, const Reduction& r, Alone alone);
-  // The first output, of these dims, from the rows of the first input.
+  // Computes the first output, of these dims, from the rows of the first input.
   void Run(const tw_frame* f, const Dims& dims, const Members& members) const;
 
  private:

@@ -1,4 +1,5 @@
-// Updates sorted by the row that they go to, so that each row is one task of a device and sees its updates in order.
+// Sorts updates by their target row, so that one task handles each row and applies its updates in
+// order.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_SEGMENTS_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_SEGMENTS_H_
 
@@ -8,13 +9,13 @@ namespace thalweg::opencl {
 
 // See scatter.h of plugins/common/device.
 struct Segments {
-  // targets: the row of each update; negative ones are left out.
+  // targets: the row of each update; negative ones are skipped.
   explicit Segments(const std::vector<int64_t>& targets);
   cl_long count() const { return cl_long(rows.size()); }
   std::vector<int64_t> order, rows, starts;
 };
 
-// Refuses an index outside of [0, rows) by name.
+// Throws an error with the input's name if an index is outside [0, rows).
 void CheckIndices(const std::vector<int64_t>& indices, int64_t rows, const char* name);
 
 }  // namespace thalweg::opencl

@@ -9,7 +9,7 @@ namespace {
 
 std::string RowsText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_in(0))}}, {"rows.h"}); }
 
-// A device's vendor may have a library for it.
+// Calls the device's vendor library, if it has one that can do this.
 template <class D, class... Args>
 bool RunsByLibrary(D& device, const Args&... args) {
   if constexpr (requires { device.dnn(); })

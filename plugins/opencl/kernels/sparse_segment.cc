@@ -1,5 +1,6 @@
-// SparseSegmentSum, SparseSegmentMean and SparseSegmentSqrtN, with and without a number of segments, and their gradients: rows that are
-// chosen by index and reduced by segment. Indices and numbers of segments are read, and checked, on the host.
+// SparseSegmentSum, SparseSegmentMean and SparseSegmentSqrtN, with and without a number of
+// segments, and their gradients. They reduce rows, chosen by index, by segment. Indices and segment
+// numbers are read and checked on the host.
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +47,7 @@ class Sparse {
   SegmentKernel kernel_;
 };
 
-// How the rows of a segment were divided: by nothing, their number, or its root.
+// The divisor of a segment's sum: none, the number of rows, or its square root.
 enum Divisor { kNone, kCount, kRoot };
 
 template <Divisor kDivisor>
@@ -68,7 +69,7 @@ class Gradient {
     Allocate(f, dims);
     const Size rows = dims[0], inner = Count(dims) / std::max<Size>(1, rows);
     if (Count(dims) == 0) return;
-    std::vector<double> many(size_t(grad->dims[0]), 0);  // rows of each segment
+    std::vector<double> many(size_t(grad->dims[0]), 0);  // number of rows of each segment
     for (int64_t id : ids) ++many[size_t(id)];
     const Members members(indices, rows);
     std::vector<int64_t> order;

@@ -1,5 +1,5 @@
-// SparseTensorDenseMatMul: the places of the stored elements are read, checked and put in order by row on the host; a row of the product is
-// summed by one task, or several of some columns each.
+// SparseTensorDenseMatMul. The host reads and checks the indices of the stored elements and sorts
+// them by row. One task sums a row of the product, or several tasks sum some columns each.
 #include <algorithm>
 
 #include "kernels/register.h"

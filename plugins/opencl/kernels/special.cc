@@ -1,4 +1,4 @@
-// Digamma, Erfinv and Ndtri in float; double is left to the CPU.
+// Digamma, Erfinv and Ndtri in float; the CPU computes those in double.
 #include "kernels/elementwise.h"
 #include "kernels/register.h"
 #include "program_text.h"

@@ -1,4 +1,4 @@
-// TopKV2 and NthElement, by sorting the places of each row.
+// TopKV2 and NthElement, by sorting the positions of each row.
 #include "kernels/order.h"
 #include "kernels/register.h"
 
@@ -40,7 +40,7 @@ class TopK {
   Order order_;
   Kernel take_;
   bool sorted_;
-  Size most_;  // that an index can say
+  Size most_;  // largest value of an index
 };
 
 class NthElement {

@@ -1,4 +1,5 @@
-// Unique and UniqueV2, by sorting places. How many there are only the values tell, so the host waits for that number.
+// Unique and UniqueV2, by sorting positions. The number of results depends on the values, so the
+// host waits for that number.
 #include <utility>
 #include <vector>
 
@@ -13,13 +14,13 @@ std::string Text(const tw::Node& n) {
 }
 std::string SlicesText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_in(0))}, GoesAhead()}, {"unique_slices.h"}); }
 
-// What elements and slices have in common.
+// The common part of the kernels for elements and for slices.
 class Found {
  public:
   explicit Found(const tw::Node& n) : add_(n, Text(n), "add_earlier"), most_(n.type_out(1) == TW_INT32 ? INT32_MAX : INT64_MAX) {}
 
  protected:
-  static constexpr Size kSearch = 64;  // what finding a place costs
+  static constexpr Size kSearch = 64;  // cost of a search for a place
 
   void CheckCount(Size n) const {
     if (n > most_) Invalid("x has " + tw::text(n) + " elements, which int32 cannot count; ask for out_idx int64");
@@ -27,7 +28,8 @@ class Found {
   static void Allocate(const tw_frame* f, uint32_t o, const Dims& dims) {
     if (f->out[o]->rank < 0) tw::check(f->host->tensor->allocate(f, o, dims.data(), uint32_t(dims.size())));
   }
-  // *from, marks of n places, becomes how many stand first up to each; other: room for as many.
+  // Replaces *from, n marks, by its running sum, and returns the total. other: memory of the same
+  // size.
   Size RunningSum(const tw_frame* f, Size n, const Temporary** from, const Temporary* other) const {
     for (Size step = 1; step < n; step *= 2) {
       add_.RunTasks(f, n, Size(2), (*from)->place(), other->place(), n, step);
@@ -39,7 +41,7 @@ class Found {
 
  private:
   Kernel add_;
-  Size most_;  // that an index can say
+  Size most_;  // largest value of an index
 };
 
 class Unique : Found {
@@ -67,7 +69,7 @@ class Unique : Found {
   Kernel first_, take_;
 };
 
-// Slices along an axis; of a vector without an axis its elements.
+// Works on slices along an axis; without an axis, on the elements of a vector.
 class UniqueAxis : Found {
  public:
   explicit UniqueAxis(const tw::Node& n)

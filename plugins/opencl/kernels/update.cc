@@ -1,5 +1,5 @@
-// One step of an optimizer, dense or for the rows of a sparse gradient: what updates.h says, for the ops that it stands for. Factors are
-// read on the host.
+// One step of an optimizer, dense or for the rows of a sparse gradient. The rules are in updates.h.
+// The factors are read on the host.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,7 +21,8 @@ double Need(const Factors& f, const char* name, bool fits, const char* must) {
   throw tw::Error{TW_INVALID_ARGUMENT, std::string(name) + " is " + std::to_string(f.at(name)) + "; it must " + must};
 }
 
-// An op: its inputs in order (variables first), the rule for a node's attributes, and the rule's factors.
+// An op: its inputs in order (variables first), the rule for a node's attributes, and the rule's
+// factors.
 struct Op {
   const char *op, *sparse_op;
   std::string_view variables, inputs, sparse_inputs;
@@ -33,7 +34,7 @@ std::string IfSet(const tw::Node& n, const char* attribute, const char* rule, co
   return n.b(attribute) ? rule : otherwise;
 }
 
-// The learning rate without the bias of the averages, which both start at 0.
+// The learning rate, corrected for the bias of the averages, which both start at 0.
 double AdamRate(const Factors& f) { return f.at("lr") * std::sqrt(1 - f.at("beta2_power")) / (1 - f.at("beta1_power")); }
 
 Numbers FtrlFactors(const Factors& f, bool scaled) {
@@ -90,7 +91,7 @@ std::vector<std::string> Words(std::string_view text) {
   return words;
 }
 
-// What a gradient is called in the op's schema.
+// Returns the gradient's name in the op's schema.
 const char* GradName(const Op& op) { return op.sparse_op || op.inputs.find("alpha") == op.inputs.npos ? "grad" : "delta"; }
 
 double Number(const tw_view* v) {
@@ -120,7 +121,7 @@ void CheckLike(const tw_view* v, const std::string& name, const std::string& lik
             "; they must be equal");
 }
 
-// The op of that name and whether it is its sparse form.
+// Returns the op of that name; *sparse tells whether the name is that of its sparse form.
 const Op& FindOp(std::string_view name, bool* sparse) {
   const Op* op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](const Op& o) { return name == o.op || (o.sparse_op && name == o.sparse_op); });
@@ -166,7 +167,7 @@ class Apply {
   }
 
  private:
-  // The numbers among the inputs, by name.
+  // Reads the scalar inputs, by name.
   Factors Read(const tw_frame* f, const tw_view** grad, const tw_view** indices) const {
     Factors factors;
     for (uint32_t k = 0; k < inputs_.size(); ++k) {
@@ -201,14 +202,15 @@ class Apply {
       kernel_.RunTasks(f, s.count(), cost, slots, At(grad), lists, std::vector<float>(factors.begin(), factors.end()), s.count(), inner);
   }
 
-  bool sparse_ = false;  // first: found with op_
+  bool sparse_ = false;  // declared first, because it is set together with op_
   const Op& op_;
   std::vector<std::string> variables_, inputs_;
   bool double_, scaled_;
   Kernel kernel_;
 };
 
-// The spec: variables, then numbers on the host, the gradient on the device and the indices on the host.
+// The spec: variables, then scalars on the host, the gradient on the device and the indices on the
+// host.
 void AddOp(tw::Plugin& p, const Op& op, bool sparse, const std::string& type, const std::string& index) {
   std::string types, host, update;
   for (const std::string& v : Words(op.variables)) {

@@ -1,4 +1,4 @@
-// Variables that live on the device: making handles, reading, assigning, adding in place, asking, destroying.
+// Variables on the device: ops that create handles, read, assign, add in place, query and destroy.
 #include "common/variable.h"
 
 #include "kernels/elementwise.h"

@@ -1,4 +1,4 @@
-// Ops whose result is their input under other dims at most, or says only what the dims are.
+// Ops whose result is the input, at most with other dims, or only tells the dims.
 #include "kernels/kernel.h"
 #include "kernels/register.h"
 
