@@ -5,15 +5,16 @@
 namespace thalweg::cuda {
 namespace {
 
-constexpr uint64_t kMostWorkspace = 32 << 20;  // what NVIDIA recommends for its newer devices
+constexpr uint64_t kMostWorkspace = 32 << 20;  // NVIDIA's recommendation for newer devices
 
-// A matrix as the library sees it, by columns: rows is what lies together.
+// A column-major matrix, as the library sees it: the elements of a column are consecutive.
 struct Columns {
   int64_t rows, columns, step;
-  bool turned;  // it is the transpose of what is wanted
+  bool turned;  // it is the transpose of the requested matrix
 };
 
-// What lies by rows of `columns` is, by columns, the transpose. Empty: neither rows nor columns lie together, or they overlap.
+// Describes a matrix to the library; a row-major matrix is the transpose in column-major order.
+// Empty if neither rows nor columns are consecutive, or if they overlap.
 std::optional<Columns> ByColumns(int64_t rows, int64_t columns, int64_t row_step, int64_t column_step) {
   if (column_step == 1 && row_step >= columns) return Columns{columns, rows, row_step, false};
   if (row_step == 1 && column_step >= rows) return Columns{rows, columns, column_step, true};
@@ -55,7 +56,8 @@ bool BlasLibrary::Open(const tw_host* host) {
   });
 }
 
-// What the library wants described; by columns y is the transpose of what is wanted, so b comes first.
+// Descriptors of the library. In column-major order y is the transpose of the requested result, so
+// b comes first.
 struct Blas::Way {
   explicit Way(const BlasLibrary& l) : library(l) {}
   ~Way() {

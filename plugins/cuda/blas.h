@@ -1,4 +1,5 @@
-// Products of matrices by cuBLASLt, which is opened with the first of them; without it the plugin's own kernel serves. Threads: any.
+// Matrix products by cuBLASLt, which is opened for the first product. Without it the plugin uses
+// its own kernel. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_BLAS_H_
 #define THALWEG_PLUGINS_CUDA_BLAS_H_
 
@@ -14,14 +15,14 @@
 
 namespace thalweg::cuda {
 
-// y = a b, or y + a b, for each matrix of a batch; steps in elements.
+// y = a b, or with `more` y += a b, for each matrix of a batch; steps in elements.
 struct Product {
   uint32_t type;
   int64_t m, n, depth;
   int64_t a_row_step, a_column_step, b_row_step, b_column_step, y_row_step;
   int64_t matrices, a_step, b_step, y_step;
   bool more;
-  uint32_t aligned;  // bytes, of all three
+  uint32_t aligned;  // alignment of all three addresses, in bytes
   auto operator<=>(const Product&) const = default;
 };
 
@@ -48,11 +49,12 @@ struct BlasLibrary {
 class Blas {
  public:
   Blas(BlasLibrary& library, const Vendors& vendors);
-  ~Blas();  // REQUIRES: the device's context
+  ~Blas();  // REQUIRES: the device's context is current
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  // How the library computes a product; kept. NULL: not at all. REQUIRES: the device's context.
+  // Returns the cached plan of the library for a product, or makes one. NULL: the library cannot
+  // compute it. REQUIRES: the device's context is current.
   struct Way;
   std::shared_ptr<const Way> Find(const tw_host* host, const Product& p);
   static uint64_t Workspace(const Way& way);

@@ -28,7 +28,7 @@ struct Compiler::Functions {
 
 bool Compiler::there(const tw_host* host) {
   return library_.Open(host, [this](Library& l) {
-    static Functions found;  // of the library, which stays mapped
+    static Functions found;  // functions of the library, which stays mapped
     bool all = true;
 #define THALWEG_NVRTC_FIND(name)                                      \
   found.name = reinterpret_cast<decltype(found.name)>(l.Find(#name)); \

@@ -1,5 +1,5 @@
-// Programs that the plugin was not built with, compiled by NVRTC while a graph is planned, and kept on disk. One per runtime.
-// Threads: any.
+// NVRTC compiles programs that are not built into the plugin, while a graph is planned; the results
+// are cached on disk. One per runtime. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_COMPILER_H_
 #define THALWEG_PLUGINS_CUDA_COMPILER_H_
 
@@ -11,9 +11,10 @@ namespace thalweg::cuda {
 
 class Compiler {
  public:
-  // Whether NVRTC is there.
+  // Returns true if NVRTC is available.
   bool there(const tw_host* host);
-  // The machine code of function `name` of a program's text (program_text.h) for devices like sm_90. Throws what the compiler says.
+  // Returns the machine code of function `name` of a program text (program_text.h), for an
+  // architecture such as sm_90. Throws the compiler's messages.
   std::string Compile(const tw_host* host, const std::string& text, const char* name, const std::string& architecture);
 
  private:

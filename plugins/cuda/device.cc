@@ -36,7 +36,7 @@ Device::Device(const Driver& driver, Lines& lines, const Vendors& vendors, BlasL
   description_ = std::string(name) + ", compute capability " + std::to_string(major) + "." + std::to_string(minor);
   architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
   dnn_ = std::make_unique<Dnn>(std::move(dnn), vendors, architecture_);
-  constexpr int kOldest = THALWEG_CUDA_OLDEST;  // of those that there is machine code for
+  constexpr int kOldest = THALWEG_CUDA_OLDEST;  // oldest architecture with built-in machine code
   if (10 * major + minor < kOldest)
     throw tw::Error{TW_UNIMPLEMENTED, description_ + ": the plugin was built for " + std::to_string(kOldest / 10) + "." +
                                           std::to_string(kOldest % 10) +
@@ -47,7 +47,7 @@ Device::Device(const Driver& driver, Lines& lines, const Vendors& vendors, BlasL
 Device::~Device() {
   if (!context_) return;
   driver_.cuCtxSetCurrent(context_);
-  if (stream_) driver_.cuStreamSynchronize(stream_);  // memory is given back there
+  if (stream_) driver_.cuStreamSynchronize(stream_);  // memory is released there
   for (const auto& [shard, module] : modules_) driver_.cuModuleUnload(module);
   for (const auto& [function, module] : compiled_) driver_.cuModuleUnload(module);
   for (CUevent e : events_) driver_.cuEventDestroy(e);
@@ -60,7 +60,7 @@ Device::~Device() {
   driver_.cuDevicePrimaryCtxRelease(id_);
 }
 
-// The pool keeps what is given back: asking the operating system again is what costs.
+// The pool keeps released memory, because asking the operating system again is slow.
 void Device::Open() {
   if (stream_) return;
   if (!context_) Check(driver_, driver_.cuDevicePrimaryCtxRetain(&context_, id_), "cuDevicePrimaryCtxRetain");
@@ -171,7 +171,7 @@ void Device::GiveEvent(CUevent event) {
   events_.push_back(event);
 }
 
-// NULL: the plugin was built without it.
+// Returns NULL if the plugin was built without the function.
 CUfunction Device::FindBuiltIn(const std::string& text, const std::string& function) {
   const size_t shard = ShardOf(text);
   std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
-// One GPU as Thalweg sees it: its primary context, memory, copies, events, and the functions of the modules that are built into the plugin.
-// Context and modules are made at first use, so that listing the devices of a machine costs little.
-// Threads: every method from any thread; errors are thrown.
+// One GPU: its primary context, memory, copies, events, and the functions of the modules that are
+// built into the plugin. The context and the modules are created at first use, so that listing the
+// devices of a machine costs little. Threads: every method may be called from any thread; errors
+// are thrown.
 #ifndef THALWEG_PLUGINS_CUDA_DEVICE_H_
 #define THALWEG_PLUGINS_CUDA_DEVICE_H_
 
@@ -20,13 +21,15 @@
 
 namespace thalweg::cuda {
 
-// What recorded work needs for as long as it may be launched: memory that its calls took for themselves, and ways of libraries (ways.h).
+// Resources that recorded work needs as long as it may be launched: memory that its calls
+// allocated, and plans of libraries (ways.h).
 struct Tape {
   std::vector<CUdeviceptr> memory;
   std::vector<std::shared_ptr<const void>> ways;
 };
 
-// How products of matrices are cut: a block of group * group threads computes group * rows by group * width elements in slices of `depth`.
+// How matrix products are tiled: a block of group * group threads computes group * rows by group *
+// width elements in slices of `depth`.
 struct Tile {
   size_t group, rows, width, depth;
 };
@@ -42,31 +45,35 @@ class Device {
   const Driver& driver() const { return driver_; }
   Lines& lines() const { return lines_; }
   const std::string& uid() const { return uid_; }
-  int ordinal() const { return id_; }  // among the devices of the process
+  int ordinal() const { return id_; }  // number among the devices of the process
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
   static Tile tile() { return {16, 4, 4, 16}; }
-  static bool blocked() { return false; }  // neighbouring threads do neighbouring elements
+  static bool blocked() { return false; }  // neighbouring threads process neighbouring elements
   static bool has_double() { return true; }
 
-  // Makes the device's context the calling thread's. First in every call that reaches the driver.
+  // Makes the device's context current in the calling thread. Every call that reaches the driver
+  // does this first.
   void Enter();
-  // For work that is waited for at once, and the order in which memory is taken and given back.
+  // The stream for work that the caller waits for at once; it also orders allocations and releases
+  // of memory.
   CUstream stream();
 
-  // Usable on every stream as soon as it is there. Where there is none left, what the driver keeps for later is given back first.
+  // Allocates memory that every stream may use at once. If there is none left, the driver first
+  // frees the memory that it keeps for reuse.
   CUdeviceptr Allocate(uint64_t bytes);
-  // Usable on that stream only, from where it stands.
+  // Allocates memory that only work enqueued later on that stream may use.
   CUdeviceptr AllocateOn(CUstream stream, uint64_t bytes);
   void Release(CUdeviceptr memory);
-  // Starts the copy on `stream`.
+  // Enqueues the copy on `stream`.
   void EnqueueCopy(CUstream stream, const tw_copy& c);
-  // Whether memory can be copied from here to `other` without the host; opens the way.
+  // Returns true if memory can be copied from this device to `other` without the host; enables the
+  // access.
   bool Reaches(const Device& other);
-  // From memory of this device to memory of `to`, whose context must be there.
+  // Copies memory of this device to memory of `to`. REQUIRES: the context of `to` exists.
   void EnqueuePeerCopy(CUstream stream, const tw_copy& c, const Device& to);
 
-  // While a stream is being recorded: what the recording will need. NULL: it is not.
+  // The tape of a stream that is being recorded, or NULL.
   Tape* TapeOf(CUstream stream);
   void SetTape(CUstream stream, Tape* tape);
 
@@ -75,11 +82,12 @@ class Device {
   Blas& blas() { return *blas_; }
   Dnn& dnn() { return *dnn_; }
 
-  // Events say when work is over, not how long it took; they are used again and again.
+  // Events without timing, which are reused.
   CUevent TakeEvent();
   void GiveEvent(CUevent event);
 
-  // A function of the built-in modules; else, where there is a compiler, of one that is compiled for it.
+  // Returns a function of the built-in modules. If there is none and NVRTC is available, compiles
+  // the text.
   CUfunction Function(const tw_host* host, const std::string& text, const char* name);
   bool compiles(const tw_host* host) { return compiler_.there(host); }
 
@@ -94,7 +102,7 @@ class Device {
   std::string uid_, description_, architecture_;
   size_t memory_ = 0;
 
-  std::mutex mutex_;  // of the four that follow: made once, under it
+  std::mutex mutex_;  // guards the creation of the next four members
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
   CUmemoryPool pool_ = nullptr;

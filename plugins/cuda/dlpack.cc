@@ -1,5 +1,5 @@
-// Memory that other libraries use too. It lies in the device's primary context, which is that of CUDA's runtime library, too: any address
-// of the device will do.
+// Memory shared with other libraries. It lies in the device's primary context, which CUDA's runtime
+// library also uses, so any address of the device is valid.
 #include "dlpack.h"
 
 #include "device.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint32_t kDlCuda = 2;
 
-// The first byte and the last are looked at, not the range that the driver knows: memory that was mapped piece by piece, as PyTorch's is
-// with expandable segments, has one for each piece.
+// Checks the first and the last byte, not the range that the driver knows. Memory that was mapped
+// in pieces, as PyTorch's with expandable segments, has one range per piece.
 void CheckMemory(Device& device, CUdeviceptr at) {
   const Driver& driver = device.driver();
   CUmemorytype kind{};

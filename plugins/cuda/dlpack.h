@@ -1,4 +1,5 @@
-// What DLPack is told of this device's memory, and memory of others that it uses.
+// The exchange of this device's memory through DLPack: exported tensors, and imported memory of
+// other libraries.
 #ifndef THALWEG_PLUGINS_CUDA_DLPACK_H_
 #define THALWEG_PLUGINS_CUDA_DLPACK_H_
 

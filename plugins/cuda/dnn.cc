@@ -1,6 +1,6 @@
-// Through cuDNN's graph API as its C functions are: the library's heuristics name engines for a graph, and the first that keeps to the
-// precision asked for and to one order of sums becomes an execution plan. Its C++ layer would add a second cache and exceptions, and no
-// engine.
+// Uses the C functions of cuDNN's graph API. The library's heuristics list engines for a graph. The
+// first one that has the requested precision and a fixed order of sums becomes an execution plan.
+// cuDNN's C++ layer would add a second cache and exceptions, but no engine.
 #include "dnn.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
-// Everything that a kept plan depends on beside cuDNN and the device.
+// Returns everything that a cached plan depends on besides cuDNN and the device.
 std::string TextOf(const DnnGraph& graph, Precision precision) {
   std::ostringstream s;
   const auto add = [&](const auto& values) {
@@ -32,14 +32,15 @@ std::string TextOf(const DnnGraph& graph, Precision precision) {
   return s.str();
 }
 
-// Whether floats are multiplied: only then precision is an engine's choice.
+// Returns true if floats are multiplied; only then can the engine choose a precision.
 bool Multiplies(const DnnGraph& graph) {
   return graph.tensors[0].type == TW_FLOAT && std::any_of(graph.operations.begin(), graph.operations.end(), [](const DnnOperation& o) {
            return o.what <= DnnOperation::kConvolutionFilter || o.what == DnnOperation::kProduct;
          });
 }
 
-// Whether the engine keeps to what kernels promise: one order of sums, and no less precision than was asked for.
+// Returns true if the engine has the guarantees of our kernels: a fixed order of sums, and at least
+// the requested precision.
 bool Keeps(const DnnLibrary& l, cudnnBackendDescriptor_t config, bool multiplies, Precision precision) {
   Descriptor engine(l, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t into = engine.it();
@@ -63,7 +64,7 @@ struct Dnn::Way {
   explicit Way(const DnnLibrary& l) : plan(l, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {}
   Descriptor plan;
   int64_t workspace = 0;
-  std::vector<int64_t> names;  // of the tensors that have memory
+  std::vector<int64_t> names;  // of the tensors in memory
 
   bool ReadWorkspace() {
     return plan.Get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace) == 1 && workspace <= kMostWorkspace;
@@ -109,7 +110,7 @@ std::unique_ptr<Dnn::Way> Dnn::Make(const tw_host* host, const DnnGraph& graph) 
     heuristics.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, objects.graph())
         .Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode)
         .Finalize();
-    // All of them: for floats the first dozens use tensor cores.
+    // Asks for all engines, because for floats the first dozens use tensor cores.
     const int64_t named = heuristics.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     std::deque<Descriptor> configs;
     std::vector<cudnnBackendDescriptor_t> raw;
@@ -138,7 +139,7 @@ std::shared_ptr<const Dnn::Way> Dnn::Find(const tw_host* host, const DnnGraph& g
 
 uint64_t Dnn::Workspace(const Way& way) { return uint64_t(way.workspace); }
 
-// The stream is the handle's until the next call.
+// The handle keeps the stream until the next call.
 void Dnn::Enqueue(const Way& way, CUstream queue, const std::vector<CUdeviceptr>& memory, CUdeviceptr workspace) {
   const DnnLibrary& l = *library_;
   std::vector<void*> addresses;

@@ -34,9 +34,10 @@ bool DnnTypeOf(uint32_t type, cudnnDataType_t* out) {
 
 namespace {
 
-constexpr auto kNone = CUDNN_ATTR_POINTWISE_MODE;  // where there are no details to be put
+constexpr auto kNone = CUDNN_ATTR_POINTWISE_MODE;  // for operations without details
 
-// What an operation is in the library's words: its object, where details go, and where its tensors go, in the order of DnnOperation.
+// How the library describes an operation: its object, the attribute for the details, and the
+// attributes for its tensors, in the order of DnnOperation.
 struct Form {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t details;
@@ -108,7 +109,7 @@ void SetConvolution(Descriptor* d, const DnnOperation::Window& w, cudnnDataType_
       .Set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, w.after);
 }
 
-// Sizes are fractions there, since the same object also stretches images.
+// Sizes are fractions here, because the same object also resizes images.
 void SetPool(Descriptor* d, const DnnOperation::Window& w, cudnnDataType_t computed, bool mean) {
   const auto fractions = [&](cudnnBackendAttributeName_t name, const std::array<int64_t, 2>& values) {
     const cudnnFraction_t two[] = {{values[0], 1}, {values[1], 1}};
@@ -137,7 +138,7 @@ DnnObjects::DnnObjects(const DnnLibrary& l, cudnnHandle_t handle, const DnnGraph
     all.push_back(o.it());
     ok = ok && o.ok();
   }
-  if (!ok) return;  // it is never finished
+  if (!ok) return;  // the graph is never finalised
   graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle)
       .Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(all.size()), all.data())
       .Finalize();

@@ -1,4 +1,5 @@
-// cuDNN's functions and objects, and a graph made of them. Threads: the functions any, an object one at a time.
+// cuDNN's functions and descriptor objects, and the objects of a graph. Threads: functions any; one
+// thread at a time per object.
 #ifndef THALWEG_PLUGINS_CUDA_DNN_DESCRIPTORS_H_
 #define THALWEG_PLUGINS_CUDA_DNN_DESCRIPTORS_H_
 
@@ -31,12 +32,13 @@ struct DnnLibrary {
   bool Open(const tw_host* host);
 };
 
-// Whether it has that element type.
+// Returns true if cuDNN has that element type; *out is then its name.
 bool DnnTypeOf(uint32_t type, cudnnDataType_t* out);
 
 [[noreturn]] void Fail(const DnnLibrary& l, const char* what, cudnnStatus_t status);
 
-// An object of the calls that are no graph, which goes with the scope. NULL: it could not be made.
+// Owns an object outside the graph API and destroys it at the end of the scope. NULL if it could
+// not be created.
 template <class T>
 class Made {
  public:
@@ -55,7 +57,7 @@ class Made {
   T it_ = nullptr;
 };
 
-// One of the graph API's objects. After a failure `ok` stays false and calls do nothing.
+// Owns an object of the graph API. After a failure `ok` stays false and calls do nothing.
 class Descriptor {
  public:
   Descriptor(const DnnLibrary& l, cudnnBackendDescriptorType_t type) : l_(l) {
@@ -87,7 +89,7 @@ class Descriptor {
     ok_ = ok_ && l_.cudnnBackendFinalize(it_) == CUDNN_STATUS_SUCCESS;
     return *this;
   }
-  // How many values there are of up to n.
+  // Returns the number of values, up to n, that the attribute has.
   int64_t Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, void* values) const {
     int64_t found = 0;
     return ok_ && l_.cudnnBackendGetAttribute(it_, name, type, n, &found, values) == CUDNN_STATUS_SUCCESS ? found : 0;
@@ -101,7 +103,7 @@ class Descriptor {
   bool ok_ = false;
 };
 
-// The library's objects for a graph; tensors are named by their numbers.
+// The library's objects for a graph. Tensors are identified by their numbers.
 class DnnObjects {
  public:
   DnnObjects(const DnnLibrary& l, cudnnHandle_t handle, const DnnGraph& graph);
@@ -110,7 +112,7 @@ class DnnObjects {
  private:
   void AddTensor(const DnnTensor& t, int64_t number);
   void AddOperation(const DnnOperation& o, uint32_t type);
-  // What an operation is told beside its tensors; NULL: nothing.
+  // Returns an operation's settings besides its tensors, or NULL if it has none.
   const Descriptor* Details(const DnnOperation& o, cudnnDataType_t computed);
 
   const DnnLibrary& l_;

@@ -1,4 +1,5 @@
-// Layers of LSTM cells through cudnnRNNForward: there is no engine for them. The graph API's plans are in dnn.cc.
+// LSTM layers through cudnnRNNForward, because the graph API has no engine for them. The plans of
+// the graph API are in dnn.cc.
 #include <algorithm>
 
 #include "dnn_descriptors.h"
@@ -6,7 +7,7 @@
 namespace thalweg::cuda {
 namespace {
 
-// For floats tensor cores are an option; results in short types are rounded anyway.
+// Tensor cores are optional for floats; results of 16-bit types are rounded anyway.
 cudnnMathType_t MathOf(uint32_t type, Precision precision) {
   if (type != TW_FLOAT || precision == Precision::kTf32) return CUDNN_DEFAULT_MATH;
   return precision == Precision::kFloat ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
@@ -30,12 +31,13 @@ struct Dnn::Lstm {
 
 namespace {
 
-// Where the library has matrix and bias `gate`; false: not, or not as one would lay them by hand.
+// Returns the offsets of the matrix and the bias of `gate`. Returns false if the library has none
+// or if their layout is not dense.
 bool FindGate(const DnnLibrary& l, cudnnHandle_t handle, cudnnRNNDescriptor_t layer, size_t bytes, int32_t gate, int64_t rows,
               int64_t columns, uint64_t* matrix, uint64_t* bias) {
   const Made<cudnnTensorDescriptor_t> of_matrix(l.cudnnCreateTensorDescriptor, l.cudnnDestroyTensorDescriptor),
       of_bias(l.cudnnCreateTensorDescriptor, l.cudnnDestroyTensorDescriptor);
-  const uintptr_t base = 1 << 20;  // addresses are computed, not followed
+  const uintptr_t base = 1 << 20;  // addresses are computed, never dereferenced
   void *matrix_at = nullptr, *bias_at = nullptr;
   cudnnDataType_t type{};
   int axes = 0, dims[3] = {}, steps[3] = {};
@@ -105,7 +107,7 @@ void Dnn::Enqueue(const Lstm& way, CUstream queue, CUdeviceptr x, CUdeviceptr h,
   const auto at = [](CUdeviceptr p) { return reinterpret_cast<void*>(p); };
   std::lock_guard lock(mutex_);
   cudnnStatus_t status = l.cudnnSetStream(handle, reinterpret_cast<cudaStream_t>(queue));
-  if (status == CUDNN_STATUS_SUCCESS)  // the lengths of sequences are those of the data's descriptors
+  if (status == CUDNN_STATUS_SUCCESS)  // the data descriptors hold the sequence lengths
     status = l.cudnnRNNForward(handle, way.layer.it(), CUDNN_FWD_MODE_INFERENCE, nullptr, way.x.it(), at(x), way.y.it(), at(y),
                                way.state.it(), at(h), nullptr, way.state.it(), at(c), nullptr, way.memory.parameters, at(parameters),
                                way.memory.workspace, at(workspace), 0, nullptr);

@@ -5,12 +5,13 @@
 namespace thalweg::cuda {
 namespace {
 
-// The toolkit's major version: an older driver takes neither its machine code nor all names of functions that its headers have.
+// The toolkit's major version. An older driver supports neither its machine code nor all function
+// names of its headers.
 constexpr int kOldest = CUDA_VERSION / 1000 * 1000;
 
 std::string VersionText(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
-// cuda.h gives some functions a name with a version: that of the macro's expansion.
+// cuda.h maps some functions to versioned names by macros. This is the expanded name.
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
@@ -44,7 +45,7 @@ void Driver::Load(const tw_host* host) {
   if (!name) throw tw::Error{TW_FAILED_PRECONDITION, "the NVIDIA driver, '" + library + "', has no " NAME_OF(name) "; install a newer one"};
   THALWEG_CUDA_FUNCTIONS(THALWEG_CUDA_FIND)
 #undef THALWEG_CUDA_FIND
-  dlclose(handle);  // gives back the count, not the mapping
+  dlclose(handle);  // drops the reference, not the mapping
 }
 
 tw::Error Failure(const Driver& driver, CUresult error, const std::string& what) {

@@ -1,5 +1,6 @@
-// The functions of the CUDA driver that the plugin calls, found in the driver's library while running: the plugin is not linked to it, and
-// whatever has the same entry points can stand in its place. Errors of the driver become tw::Error here. Threads: read-only once loaded.
+// The functions of the CUDA driver that the plugin calls. They are looked up at run time: the
+// plugin does not link the driver's library, and any library with the same entry points may replace
+// it. Driver errors become tw::Error here. Threads: read-only once loaded.
 #ifndef THALWEG_PLUGINS_CUDA_DRIVER_H_
 #define THALWEG_PLUGINS_CUDA_DRIVER_H_
 
@@ -29,14 +30,15 @@ struct Driver {
   THALWEG_CUDA_FUNCTIONS(THALWEG_CUDA_POINTER)
 #undef THALWEG_CUDA_POINTER
 
-  // Opens the library that the setting `library` names, else libcuda.so.1, which stays mapped for good: it keeps threads of its own.
-  // No driver or one that is too old: NOT_FOUND or FAILED_PRECONDITION, in one line that says what to do.
+  // Opens the library that the setting `library` names, else libcuda.so.1. It stays mapped for
+  // good, because it keeps threads of its own. Throws NOT_FOUND without a driver, or
+  // FAILED_PRECONDITION if it is too old, with a one-line remedy.
   void Load(const tw_host* host);
 };
 
 using common::Setting;
 
-// The error that says that `what` failed with `error`.
+// Returns the error "`what` failed with `error`".
 tw::Error Failure(const Driver& driver, CUresult error, const std::string& what);
 
 inline void Check(const Driver& driver, CUresult error, const char* what) {

@@ -1,4 +1,5 @@
-// Which stream of the plugin signals a timeline: so that one stream waits for another on the device itself. One per runtime. Threads: any.
+// Maps a timeline to the stream that signals it, so that one stream waits for another on the device
+// itself. One per runtime. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_LINES_H_
 #define THALWEG_PLUGINS_CUDA_LINES_H_
 
@@ -21,7 +22,8 @@ class Lines {
     std::lock_guard lock(mutex_);
     streams_.erase(line);
   }
-  // use(stream), during which the stream stays; false: no stream has the timeline, or use says so.
+  // Calls use(stream) with the timeline's stream, which is not destroyed meanwhile. Returns false
+  // if no stream has the timeline, or if use returns false.
   template <class Use>
   bool With(const tw_timeline* line, Use&& use) {
     std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// A program's functions carry a hash of its text.
+// Names the functions of programs: a name contains a hash of the program text.
 #include <cstdint>
 #include <cstdio>
 #include <sstream>

@@ -1,4 +1,4 @@
-// Of a build without cuDNN's headers.
+// Replaces cuDNN in a build without its headers.
 #include "dnn.h"
 
 namespace thalweg::cuda {

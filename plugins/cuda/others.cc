@@ -24,8 +24,8 @@ void Others::Add(CUstream theirs) {
   count_.store(works_.back().number, std::memory_order_release);
 }
 
-// A wait that was enqueued keeps what it waits for, wherever the event is used next. Work that failed took the context with it: whatever
-// comes after it fails by itself.
+// An enqueued wait keeps its condition even if the event is reused. Failed work invalidates the
+// context, so later work fails without a check here.
 void Others::Prune() {
   std::erase_if(works_, [&](const Work& w) {
     const bool over = device_.driver().cuEventQuery(w.event) != CUDA_ERROR_NOT_READY;

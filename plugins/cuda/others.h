@@ -1,5 +1,5 @@
-// What other libraries have under way on a device: what is enqueued here later waits for it, so that memory of theirs may be read.
-// Threads: any.
+// Pending work of other libraries on a device. Work that the plugin enqueues later waits for it, so
+// that it may read memory of these libraries. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_OTHERS_H_
 #define THALWEG_PLUGINS_CUDA_OTHERS_H_
 
@@ -19,13 +19,14 @@ class Others {
   Others(const Others&) = delete;
   Others& operator=(const Others&) = delete;
 
-  // All that their stream holds now. REQUIRES: the device's context.
+  // Adds all work that the stream `theirs` holds now. REQUIRES: the device's context is current.
   void Add(CUstream theirs);
-  // Makes `queue` wait for what has come since this was last called with the same *seen. REQUIRES: as above.
+  // Makes `queue` wait for the work added since the last call with the same *seen. REQUIRES: as
+  // above.
   void OrderBefore(CUstream queue, uint64_t* seen) {
     if (count_.load(std::memory_order_acquire) != *seen) Wait(queue, seen);
   }
-  void Clear();  // before the context goes
+  void Clear();  // called before the context is released
 
  private:
   struct Work {
@@ -36,9 +37,9 @@ class Others {
   void Prune();  // REQUIRES: mutex_
 
   Device& device_;
-  std::atomic<uint64_t> count_{0};  // that ever came
+  std::atomic<uint64_t> count_{0};  // works ever added
   std::mutex mutex_;
-  std::vector<Work> works_;  // that were not over when somebody last looked
+  std::vector<Work> works_;  // those that were pending at the last Prune
 };
 
 }  // namespace thalweg::cuda

@@ -15,7 +15,7 @@ tw_status* Copy(const tw_host* host, void* self, void* other, const tw_copy* c) 
   return tw::guard(host, [&] {
     Device &from = *static_cast<Device*>(self), &to = *static_cast<Device*>(other);
     if (c->bytes == 0) return;
-    to.Enter();  // has its context from now on
+    to.Enter();  // its context exists from now on
     Submit(from, c->stream, "a copy to another device", [&](CUstream queue) { from.EnqueuePeerCopy(queue, *c, to); });
   });
 }

@@ -1,4 +1,4 @@
-// Copies between two GPUs that leave the host out.
+// Copies between two GPUs that bypass the host.
 #ifndef THALWEG_PLUGINS_CUDA_PEER_H_
 #define THALWEG_PLUGINS_CUDA_PEER_H_
 

@@ -1,4 +1,5 @@
-// What the plugin registers: the device kind CUDA and its kernels. Nothing of CUDA is touched before the host asks for devices.
+// Registers the device kind CUDA and its kernels. The plugin does not touch CUDA before the host
+// asks for devices.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,8 @@
 namespace thalweg::cuda {
 namespace {
 
-// One per runtime. Devices are looked for once: their addresses are what kernels, memory and streams hold on to.
+// One per runtime. Devices are searched for once, because kernels, memory and streams keep their
+// addresses.
 struct Instance {
   std::mutex mutex;
   bool looked = false;
@@ -30,7 +32,7 @@ struct Instance {
 
 void Log(const tw_host* host, uint32_t level, const std::string& text) { host->run->log(host, level, text.data(), text.size()); }
 
-// No driver, or one that finds nothing to be used: an error that says so. A broken device: a line in the log, and the others.
+// Throws if there is no driver, or no usable device. A broken device is logged and skipped.
 void Look(const tw_host* host, Instance& all) {
   const Driver& driver = all.driver;
   all.vendors.ReadSettings(host);
@@ -75,7 +77,7 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
   });
 }
 
-// The alignment asked for is met: the driver's is 256.
+// The requested alignment is met, because the driver aligns to 256 bytes.
 tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
   return tw::guard(host, [&] { *out_memory = reinterpret_cast<void*>(static_cast<Device*>(self)->Allocate(bytes)); });
 }

@@ -7,7 +7,8 @@
 
 namespace thalweg::cuda {
 
-// An event that the host waits for at once: of several, the one that it waited for the least.
+// Records an event and waits for it at once. Of several attempts, it uses the one with the shortest
+// wait.
 void Profile::Calibrate(const tw_host* host, Device& device) {
   const Driver& driver = device.driver();
   const CUstream stream = device.stream();
@@ -29,7 +30,7 @@ void Profile::Calibrate(const tw_host* host, Device& device) {
   }
 }
 
-// Calibrated each time: the distance of two events has seven digits, and clocks drift.
+// Calibrates at each start: the time between two events has only seven digits, and clocks drift.
 void Profile::Start(const tw_host* host, Device& device, tw_span_list* to) {
   std::lock_guard lock(mutex_);
   Calibrate(host, device);

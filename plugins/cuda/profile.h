@@ -1,4 +1,4 @@
-// When the work of a device ran, for the host that asks, on the host's clock. Threads: any.
+// Records when the work of a device ran, on the host's clock, for a host that asks. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_PROFILE_H_
 #define THALWEG_PLUGINS_CUDA_PROFILE_H_
 
@@ -12,7 +12,7 @@ namespace thalweg::cuda {
 
 class Device;
 
-// A piece of work between two events that keep times. NULL: an event that could not be had.
+// Work between two events with timing. NULL: the event could not be created.
 struct Timing {
   const char* what;
   CUevent begin, end;
@@ -24,11 +24,12 @@ class Profile {
   void Start(const tw_host* host, Device& device, tw_span_list* to);
   void Stop();
   bool on() const { return on_.load(std::memory_order_acquire); }
-  // REQUIRES: the device's context. NULL: there is none to be had, and the work is not told of.
+  // REQUIRES: the device's context is current. Returns NULL if no event can be created; the work is
+  // then not reported.
   CUevent Take(const Driver& driver);
-  // Work that is over, or, with tell false, that failed; its events are used again.
+  // Adds completed work, or failed work with `tell` false. Its events are reused.
   void Add(const Driver& driver, const Timing& t, const void* stream, bool tell);
-  void Clear(const Driver& driver);  // before the context goes
+  void Clear(const Driver& driver);  // called before the context is released
 
  private:
   void Calibrate(const tw_host* host, Device& device);
@@ -36,7 +37,7 @@ class Profile {
   std::atomic<bool> on_{false};
   std::mutex mutex_;
   tw_span_list* to_ = nullptr;
-  CUevent base_ = nullptr;  // reached at base_time_ on the host's clock
+  CUevent base_ = nullptr;  // recorded at base_time_ on the host's clock
   int64_t base_time_ = 0;
   std::vector<CUevent> events_;
 };

@@ -8,7 +8,7 @@
 namespace thalweg::opencl {
 namespace {
 
-// The product of matrices is this plugin's own.
+// This plugin has its own matrix product.
 std::string_view PartText(std::string_view name) {
   if (name == "matmul.cl") name = "matmul.cuh";
   return std::find_if(std::begin(kParts), std::end(kParts), [&](const Part& p) { return p.name == name; })->text;

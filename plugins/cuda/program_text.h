@@ -1,5 +1,6 @@
-// The text of programs, put together from plugins/common/device/*.h and kernels/matmul.cuh, which are laid into the library. It is never
-// compiled while running: its hash tells which of the built-in functions is meant. What comes before it is kernels/prelude.cuh.
+// Program texts, assembled from plugins/common/device/*.h and kernels/matmul.cuh, which are
+// embedded in the library. At run time the hash of a text selects a built-in function; NVRTC
+// compiles texts that are not built in. kernels/prelude.cuh precedes a text.
 #ifndef THALWEG_PLUGINS_CUDA_PROGRAM_TEXT_H_
 #define THALWEG_PLUGINS_CUDA_PROGRAM_TEXT_H_
 
@@ -13,7 +14,7 @@ struct Define {
   std::string name, value;
 };
 
-// The definitions and then the parts (file names, as "reduce.h").
+// Returns the definitions, then the parts (file names such as "reduce.h").
 std::string ProgramText(std::initializer_list<Define> defines, std::initializer_list<std::string_view> parts);
 
 }  // namespace thalweg::opencl

@@ -6,7 +6,7 @@
 
 namespace thalweg::cuda {
 
-// Of a device that is lost the memory is gone anyway.
+// Errors are ignored: the memory of a lost device is gone anyway.
 void ReleaseAll(Device& device, const std::vector<CUdeviceptr>& memory) {
   if (memory.empty()) return;
   try {
@@ -29,7 +29,7 @@ bool Recording::Update(CUgraph graph) {
 void Recording::Become(CUgraph graph, Tape tape) {
   const Driver& driver = device_.driver();
   ReleaseAll(device_, tape_.memory);
-  std::swap(tape_, tape);  // the ways of before go when the graph is no longer made of them
+  std::swap(tape_, tape);  // the old tape is released after the graph no longer uses it
   CUresult error = CUDA_SUCCESS;
   if (!Update(graph)) {
     if (graph_) driver.cuGraphExecDestroy(graph_);

@@ -1,5 +1,5 @@
-// Recorded work of a stream: a graph of the driver's, and what its calls need, which lasts as long as it does.
-// Threads: one at a time.
+// Recorded work of a stream: a graph of the driver, and the resources of its calls, which live as
+// long as the recording. Threads: one at a time.
 #ifndef THALWEG_PLUGINS_CUDA_RECORDING_H_
 #define THALWEG_PLUGINS_CUDA_RECORDING_H_
 
@@ -12,11 +12,12 @@ namespace thalweg::cuda {
 class Recording {
  public:
   explicit Recording(Device& device) : device_(device) {}
-  ~Recording();  // REQUIRES: the device's context; no replay is under way
+  ~Recording();  // REQUIRES: the device's context is current and no replay is pending
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Becomes what the graph says; both are taken, also on failure. What is there is changed in place where the driver can do so.
+  // Replaces the recording by `graph` and `tape`; takes both, also on failure. The driver updates
+  // the present graph in place if it can.
   void Become(CUgraph graph, Tape tape);
   void Launch(CUstream queue) const;
 
@@ -28,7 +29,7 @@ class Recording {
   Tape tape_;
 };
 
-// Memory that calls took for themselves while their stream was being recorded.
+// Releases memory that calls allocated while their stream was being recorded.
 void ReleaseAll(Device& device, const std::vector<CUdeviceptr>& memory);
 
 extern const tw_capture_set kCapture;

@@ -26,7 +26,8 @@ Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
   device_.lines().Add(line_, this);
 }
 
-// Nobody finds the stream any more, then everything that it waits for is awaited: only then do its flags and events go.
+// Removes the stream from Lines, then waits for all that it waits for. Only then does it release
+// its flags and events.
 Stream::~Stream() {
   device_.lines().Remove(line_);
   marks_.Finish();
@@ -53,7 +54,7 @@ void Stream::CheckNotRecording(const char* what) const {
     throw tw::Error{TW_FAILED_PRECONDITION, std::string("a stream of '") + device_.uid() + "' that is being recorded " + what};
 }
 
-// Relaxed: calls may take memory meanwhile, and other threads work with other streams.
+// Relaxed mode: calls may allocate memory meanwhile, and other threads may use other streams.
 void Stream::BeginRecording() {
   CheckNotRecording("cannot begin once more");
   device_.Enter();
@@ -112,7 +113,7 @@ bool Stream::OrderBefore(CUstream waiting, uint64_t value) {
   });
 }
 
-// A word of host memory that the queue can wait for.
+// Returns a word of host memory that the queue can wait for.
 uint32_t* Stream::TakeFlag() {
   std::lock_guard lock(mutex_);
   if (flags_.empty()) {
@@ -128,7 +129,8 @@ uint32_t* Stream::TakeFlag() {
   return flag;
 }
 
-// Another stream's work is waited for on the device; any other timeline, or a value that nobody has enqueued yet, by way of a flag.
+// A wait for another stream's work runs on the device. A wait for any other timeline, or for a
+// value without a mark yet, uses a flag that the host sets.
 void Stream::Wait(tw_timeline* other, uint64_t value) {
   CheckNotRecording("waits for nothing");
   device_.Enter();
@@ -145,7 +147,7 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
   host_->timeline->when(other, value, &Stream::Open, gate.release());
 }
 
-// The gate opens after a failure too: values must be signalled.
+// The gate opens after a failure, too, because values must be signalled.
 void Stream::Open(void* gate_ptr, const tw_status* why) {
   const std::unique_ptr<Gate> gate(static_cast<Gate*>(gate_ptr));
   Stream& s = *gate->stream;

@@ -18,7 +18,7 @@ void Library::Log(const tw_host* host, const std::string& why) const {
   host->run->log(host, 1, text.data(), text.size());
 }
 
-// What was opened stays mapped: these libraries keep threads and exit handlers of their own.
+// Opened libraries stay mapped, because they keep threads and exit handlers of their own.
 bool Library::Map(const tw_host* host) {
   const std::string set = Setting(host, name_.c_str());
   if (set == "none") return false;

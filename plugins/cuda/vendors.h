@@ -1,5 +1,5 @@
-// NVIDIA's libraries beside the driver, each opened when it is first used, and what the plugin's settings say of them. One per runtime.
-// Threads: any.
+// NVIDIA's libraries besides the driver, each opened at first use, and the plugin's settings for
+// them. One per runtime. Threads: any.
 #ifndef THALWEG_PLUGINS_CUDA_VENDORS_H_
 #define THALWEG_PLUGINS_CUDA_VENDORS_H_
 
@@ -12,19 +12,21 @@
 
 namespace thalweg::cuda {
 
-// What products of floats may be computed in.
+// The precision in which products of floats may be computed.
 enum class Precision { kFloat, kTf32, kBfloat16, kHalf };
 
-// `name` with the versions that there may be of it, that of the toolkit first: an older driver may not take a newer one.
+// Returns `name` with its possible versions. The toolkit's version comes first, because an older
+// driver may not support a newer one.
 std::vector<std::string> VersionsOf(const std::string& name);
 
 // A library whose functions are looked up by name.
 class Library {
  public:
-  // name: for messages and of the setting that names the file; files: tried in turn where the setting is empty. `none` as the setting, or
-  // no such file: there is none.
+  // name: for messages, and the name of the setting with the file. files: tried in order if the
+  // setting is empty. If the setting is `none` or no file can be opened, the library is absent.
   Library(std::string name, std::vector<std::string> files) : name_(std::move(name)), files_(std::move(files)) {}
-  // Whether it is there, with all that find(symbol) was asked for by `load`; tried once. Logs why not.
+  // Returns true if the library is available with all symbols that `load` requires. Tries once and
+  // logs why it failed.
   template <class Load>
   bool Open(const tw_host* host, Load&& load) {
     std::lock_guard lock(mutex_);
@@ -35,7 +37,7 @@ class Library {
     }
     return there_;
   }
-  // NULL: it has none; for use by `load`.
+  // Returns NULL if the symbol is missing; for use by `load`.
   void* Find(const char* symbol);
 
  private:
@@ -51,11 +53,11 @@ class Library {
 };
 
 struct Vendors {
-  // Throws for a setting that is none.
+  // Throws if a setting has an invalid value.
   void ReadSettings(const tw_host* host);
   Precision precision = Precision::kFloat;
-  // That a device keeps of each library (ways.h): by default several times what a large network asks; one of cuDNN's may be some hundred
-  // kilobytes.
+  // Maximum number of plans that a device keeps of each library (ways.h). The default is several
+  // times what a large network needs. A plan of cuDNN may take some hundred kilobytes.
   size_t plans = 1024;
 };
 

@@ -1,4 +1,5 @@
-// How a library computes what it was asked for, kept for what was asked lately: shapes that change from step to step would fill memory.
+// A cache of ways, a library's plans for what it was asked to compute. The least recently used one is
+// evicted first, because shapes that change from step to step would otherwise fill memory.
 // Threads: one at a time.
 #ifndef THALWEG_PLUGINS_CUDA_WAYS_H_
 #define THALWEG_PLUGINS_CUDA_WAYS_H_
@@ -11,13 +12,14 @@
 
 namespace thalweg::cuda {
 
-// Whoever runs a way holds it: its functions may be its own.
+// A user of a plan holds a reference while it runs: the plan may own functions.
 template <class Question, class Way>
 class Ways {
  public:
   explicit Ways(size_t most) : most_(most) {}
 
-  // What make() answered when it was last asked that, or answers now. NULL, which says that there is no way, is kept too.
+  // Returns the cached result for the question, or calls make() and caches its result. It also
+  // caches NULL, which means that there is no plan.
   template <class Make>
   std::shared_ptr<const Way> Find(const Question& question, Make&& make) {
     if (const auto found = places_.find(question); found != places_.end()) {
@@ -41,11 +43,11 @@ class Ways {
 
  private:
   struct Kept {
-    const Question* question;  // of places_
+    const Question* question;  // points into places_
     std::shared_ptr<const Way> way;
   };
   const size_t most_;
-  std::list<Kept> kept_;  // the latest first
+  std::list<Kept> kept_;  // most recently used first
   std::map<Question, typename std::list<Kept>::iterator> places_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace thalweg::opencl {
 
-// Threads: the host serialises calls of Add, Signal, Wait and Together.
+// Threads: the host serialises calls of Add, Signal, Wait, BeginTogether and EndTogether.
 class Stream {
  public:
   Stream(const tw_host* host, Device& device, tw_timeline* line);

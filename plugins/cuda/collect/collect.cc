@@ -1,7 +1,8 @@
 // Writes the programs of the plugin's kernels, for nvcc:
 //   cuda_collect FOLDER
-// makes every kernel of kernels/register_all.h for each of its specs, with the attributes below, and writes the texts that they ask for to
-// FOLDER/shard_N.cu. It stands in for kernels/kernel.cc and for the host.
+// creates every kernel of kernels/register_all.h for each of its specs, with the attributes below, and
+// writes the program texts that they request to FOLDER/shard_N.cu. It replaces kernels/kernel.cc and
+// the host.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -16,7 +17,7 @@
 
 namespace {
 
-std::map<std::string, std::set<std::string>> wanted;  // functions by the text of their program
+std::map<std::string, std::set<std::string>> wanted;  // functions by program text
 
 void Want(const std::string& text, const char* name) { wanted[text].insert(name); }
 
@@ -32,7 +33,7 @@ LateKernel::LateKernel(const tw::Node& n, std::string text, const char* name)
     : host_(n.host()), device_(*static_cast<Device*>(n.node->device)), text_(std::move(text)), name_(name) {
   Want(text_, name);
 }
-// Nothing is ever called.
+// None of these functions is ever called.
 const Kernel& LateKernel::operator*() const { return static_cast<void>(device_), static_cast<void>(name_), *kernel_; }
 void Kernel::Set(CUstream, Arguments*, const Place&) const { std::abort(); }
 int64_t NumberAt(const tw_frame*, Device&, const Place&) { std::abort(); }
@@ -64,7 +65,7 @@ bool AttentionGradientsByLibrary(Device&, const tw_frame*, const AttentionCall&)
 
 namespace thalweg::cuda {
 
-// Calls of kernels refer to these.
+// Kernel calls refer to these functions.
 void Device::Enter() { std::abort(); }
 CUstream Device::stream() { std::abort(); }
 CUevent Stream::Now() { std::abort(); }
@@ -77,8 +78,9 @@ namespace {
 
 size_t refused = 0;
 
-// What nodes have as attributes; kernels look at those of their op only. With every choice off, and on. Numbers that stand in programs are
-// those that most use, `second` or not, rounded to float as graphs round them: of others NVRTC makes programs.
+// The attributes of all nodes; a kernel reads only those of its op. Create uses them with every
+// choice off and on. Numbers that appear in programs have their most common values (`second`
+// selects another one), rounded to float as in graphs. For other values NVRTC compiles programs.
 struct Attributes {
   Attributes(bool choice, bool second, const std::string& op)
       : on(choice), alpha(second ? 0.01f : 0.2f), epsilon(second ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
@@ -121,7 +123,7 @@ struct Attributes {
   tw_string nothing{"", 0}, nhwc{"NHWC", 4}, ndhwc{"NDHWC", 5}, valid{"VALID", 5}, reflect{"REFLECT", 7};
 };
 
-// "float, int32" as numbers.
+// Parses a list of types such as "float, int32".
 std::vector<uint32_t> ReadTypes(const std::string& text) {
   std::vector<uint32_t> types;
   std::istringstream words(text);
@@ -148,13 +150,14 @@ void Create(const tw_kernel_def& d, const tw_host* host, const std::string& op, 
     n.types = all.data();
     n.n_in = uint32_t(in.size());
     n.n_out = uint32_t(out.size());
-    void* state = nullptr;  // kept: programs end soon
+    void* state = nullptr;  // never destroyed, because the program ends soon
     if (d.create(&n, &state)) ++refused;
   }
 }
 
-// Ops with a list of inputs of one type have a program for each length of the list up to 8, and where longer ones are added in several
-// calls, for what such a list begins with, which up to 15 has had every length.
+// Ops with a list of inputs of one type have a program for each list length up to 8. Longer lists
+// are added in several calls, so they also need programs for the first call; lengths up to 15 cover
+// all of these.
 bool TakesList(const std::string& op) { return op == "AddN" || op == "AccumulateNV2"; }
 
 tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
@@ -174,7 +177,7 @@ tw_status* Failed(const tw_host*, uint32_t, const char* text, uint64_t len, tw_s
   return reinterpret_cast<tw_status*>(&failed);
 }
 
-// A file that is as it was stays: then nvcc does not run again for it.
+// Leaves an unchanged file alone, so that nvcc does not run again for it.
 bool Write(const std::string& file, const std::string& text) {
   std::ostringstream there;
   if (std::ifstream in(file); in && there << in.rdbuf() && there.str() == text) return true;

@@ -1,5 +1,6 @@
-// Attention as one graph of cuDNN: softmax(scale q k') v, of tensors [..., length, depth] with one or two axes of batch, without a mask,
-// where nobody else reads what lies in between (a gradient does).
+// Attention as one graph of cuDNN: softmax(scale q k') v, for tensors [..., length, depth] with one
+// or two batch axes, without a mask. Applies only if no other node reads the values in between, as
+// a gradient would.
 #include "kernels/patterns.h"
 
 namespace thalweg::opencl {
@@ -11,7 +12,7 @@ using Axes = DnnCall::Axes;
 class Attention : public Pattern {
  public:
   struct Nodes {
-    uint32_t scores, softmax, mixed;  // the first product, and the second
+    uint32_t scores, softmax, mixed;  // scores: the first product; mixed: the second
     std::optional<uint32_t> scaled;
     float scale;
     std::vector<uint32_t> All() const {
@@ -85,7 +86,7 @@ class Attention : public Pattern {
                   const Place& y) const {
     DnnCall call;
     const auto stored = [&](const Axes& axes, const Axes& steps, const Place& at) { return call.Stored(type_, axes, steps, at, kAligned); };
-    // Keys as a matrix [depth, length], which is how they lie, or that of their rows turned round.
+    // The keys as a matrix [depth, length]: as stored, or the transpose of the stored rows.
     Axes keys = k_axes, key_steps = cuda::Dense(k_axes);
     if (turned_) std::swap(keys[2], keys[3]), std::swap(key_steps[2], key_steps[3]);
     const Axes scores = {q_axes[0], q_axes[1], q_axes[2], keys[3]}, rows = {q_axes[0], q_axes[1], q_axes[2], 1},

@@ -1,5 +1,6 @@
-// Attention in half precision as graphs of cuDNN: forward with the statistics of softmax, and its gradients from them. The graphs are those
-// that its own C++ layer makes, operation by operation: its engines look for these.
+// Attention in half precision as graphs of cuDNN: forward with the statistics of softmax, and
+// gradients from these statistics. The graphs equal those of cuDNN's C++ layer, operation by
+// operation, because the engines match these.
 #include <limits>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace {
 
 using Operation = DnnCall::Operation;
 
-// What both graphs are made of.
+// The common parts of both graphs.
 class AttentionGraph {
  public:
   using Axes = DnnCall::Axes;
@@ -32,13 +33,14 @@ class AttentionGraph {
   const Axes& scores() const { return scores_; }
   const Axes& rows() const { return rows_; }
 
-  // Each answers what it makes, of these axes.
+  // Each returns the tensor that it makes, with these axes.
   uint32_t Make(Operation::What what, const Axes& axes, uint32_t x, uint32_t b = 0) {
     const uint32_t made = Inside(axes);
     call.Compute(what, b ? std::array<uint32_t, 8>{x, b, made} : std::array<uint32_t, 8>{x, made});
     return made;
   }
-  // Scores of a later key than the query's become the lowest number, whose exponential is 0: every query sees one key at least.
+  // Sets the scores of keys after the query to the lowest number, whose exponential is 0. Every
+  // query sees at least one key.
   uint32_t Masked(uint32_t scores) {
     if (!c_.causal) return scores;
     const uint32_t row = Inside(scores_, TW_INT32), column = Inside(scores_, TW_INT32), seen = Inside(scores_, TW_BOOL);
@@ -49,7 +51,7 @@ class AttentionGraph {
     call.Compute(Operation::kSelect, {scores, lowest, seen, made});
     return made;
   }
-  // The matrices [queries, keys] turned round, in the element type of tensors.
+  // Transposes the matrices [queries, keys], in the element type of the tensors.
   uint32_t TurnedScores(uint32_t x) {
     Axes axes = scores_, steps = cuda::Dense(scores_);
     std::swap(axes[2], axes[3]), std::swap(steps[2], steps[3]);
@@ -65,7 +67,7 @@ class AttentionGraph {
   const Axes scores_, rows_;
 };
 
-// Whether there can be engines.
+// Returns true if there may be engines.
 bool Fits(const AttentionCall& c) {
   constexpr Size kMultiple = 8;
   return (c.type == TW_HALF || c.type == TW_BFLOAT16) && c.depth > 0 && c.width > 0 && c.depth % kMultiple == 0 && c.width % kMultiple == 0;
@@ -91,14 +93,14 @@ bool AttendsByLibrary(Device& device, const tw_frame* f, const AttentionCall& c)
 }
 
 bool AttentionGradientsByLibrary(Device& device, const tw_frame* f, const AttentionCall& c) {
-  constexpr Size kWholeTiles = 128;  // up to cuDNN 9.15 gradients of other numbers of keys are wrong without a padding mask
+  constexpr Size kWholeTiles = 128;  // up to cuDNN 9.15, without a padding mask, gradients for other numbers of keys are wrong
   if (!Fits(c) || c.keys % kWholeTiles != 0) return false;
   AttentionGraph g(c);
   const uint32_t query = g.Matrix(c.query, c.queries, c.depth), key = g.Turned(c.key, c.keys, c.depth);
   const uint32_t value = g.Turned(c.value, c.keys, c.width), output = g.Matrix(c.output, c.queries, c.width);
   const uint32_t grad_output = g.Matrix(c.grad_output, c.queries, c.width), sums = g.PerRow(c.logsumexp);
   const uint32_t scale = g.call.Number(float(c.scale)), one = g.call.Number(1);
-  // What a row's gradient has to do with its output, which the engines want in memory.
+  // The product of each row's gradient and output, summed. The engines need it in memory.
   const Temporary dots_memory(device, uint64_t(c.batch) * uint64_t(c.queries) * sizeof(float));
   const uint32_t dots = g.PerRow(dots_memory.place());
   const uint32_t both = g.Make(Operation::kMultiply, g.Of(c.queries, c.width), grad_output, output);

@@ -1,4 +1,4 @@
-// Convolutions that a library of NVIDIA's computes.
+// Convolutions by a library of NVIDIA.
 #include "kernels/copy.h"
 #include "kernels/dnn_call.h"
 #include "kernels/images.h"
@@ -8,7 +8,7 @@ namespace thalweg::opencl {
 bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part, uint32_t type, const Window& w, cl_long out_channels,
                         const Copy& copy, const Place& images, const Place& filter, const Place& results) {
   if (w.pitch != w.channels || w.windows() == 0) return false;
-  // The library's filters are [out, height, width, in]; ours have their channels last.
+  // The library's filters are [out, height, width, in]; ours have the output channels last.
   const Dims dims = {out_channels, w.filter_height, w.filter_width, w.channels};
   const Dims theirs = DenseSteps(dims), ours = {1, w.filter_width * w.channels * out_channels, w.channels * out_channels, out_channels};
   const Temporary turned(device, uint64_t(Count(dims)) * ElementBytes(type));
@@ -18,7 +18,7 @@ bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part,
   const uint32_t weights = add({out_channels, w.channels, w.filter_height, w.filter_width}, turned.place());
   const uint32_t y = add({w.n, out_channels, w.out_height, w.out_width}, results);
   DnnCall::Operation::Window window = DnnWindow(w);
-  window.size = {};  // the filter's
+  window.size = {};  // the filter has the size
   call.Compute(part == ConvolutionPart::kForward  ? DnnCall::Operation::kConvolution
                : part == ConvolutionPart::kImages ? DnnCall::Operation::kConvolutionImages
                                                   : DnnCall::Operation::kConvolutionFilter,

@@ -1,4 +1,4 @@
-// One call of what cuDNN makes of a graph: the graph, and where its tensors are.
+// One call of a cuDNN graph: the graph and the addresses of its tensors.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_DNN_CALL_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_DNN_CALL_H_
 
@@ -12,24 +12,25 @@ class DnnCall {
   using Axes = cuda::DnnTensor::Axes;
   using Operation = cuda::DnnOperation;
 
-  // Each answers the tensor's number, for Compute. aligned: in bytes; 0: as `at` is.
+  // Each returns the number of the new tensor, for Compute. aligned: in bytes; 0: the alignment of
+  // `at`.
   uint32_t Stored(uint32_t type, const Axes& dims, const Axes& steps, const Place& at, uint32_t aligned = 0);
   uint32_t Inside(uint32_t type, const Axes& dims, const Axes& steps) { return graph_.Inside(type, dims, steps); }
   uint32_t Number(float value);
   void Compute(Operation::What what, const std::array<uint32_t, 8>& of, const Operation::Window& window = {}) {
     graph_.Compute(what, of, window);
   }
-  // NULL: the library does not compute that.
+  // Returns NULL if the library cannot compute the graph.
   using Way = std::shared_ptr<const cuda::Dnn::Way>;
   Way Find(Device& device, const tw_host* host) const;
   void Run(Device& device, const tw_frame* f, const char* what, const Way& way) const;
-  // Both; false: nothing was done.
+  // Finds and runs the plan. Returns false if it did nothing.
   bool Run(Device& device, const tw_frame* f, const char* what) const;
 
  private:
   struct Memory {
     Place at;
-    uint32_t element;  // bytes; 0: it is a number
+    uint32_t element;  // bytes; 0 for a number
     float value;
   };
   cuda::DnnGraph graph_;
@@ -37,7 +38,7 @@ class DnnCall {
 };
 
 struct Window;
-// For windows of images, and of their filters where those are convolutions.
+// Returns the window over images; for a convolution, that of its filter.
 DnnCall::Operation::Window DnnWindow(const Window& w);
 
 }  // namespace thalweg::opencl

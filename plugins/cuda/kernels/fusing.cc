@@ -13,7 +13,7 @@ ClaimOf& OtherClaim() {
   return claim;
 }
 
-// Without NVRTC nodes run one by one.
+// Without NVRTC it claims no nodes, and they run one by one.
 tw_status* Claim(const tw_host* host, void* user, void* device, const tw_part* part, tw_claims* to) {
   if (static_cast<Device*>(device)->compiles(host)) return OtherClaim()(host, user, device, part, to);
   return tw::guard(host, [&] {

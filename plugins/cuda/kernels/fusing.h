@@ -1,4 +1,5 @@
-// The graph compiler of plugins/opencl for devices of kind CUDA: chains of element-wise nodes as one function, which NVRTC compiles.
+// The graph compiler of plugins/opencl for devices of kind CUDA. It fuses chains of element-wise
+// nodes into one function, which NVRTC compiles.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_FUSING_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_FUSING_H_
 

@@ -26,7 +26,7 @@ void Kernel::Set(CUstream queue, Arguments* list, const Place& place) const {
   list->Add(&place.first, sizeof place.first);
 }
 
-// Functions go round where a grid is cut off.
+// Functions loop over the rest of the items if a grid is cut off at the limits.
 void Kernel::Launch(CUstream queue, Range items, Range group, void** arguments) const {
   constexpr size_t kMostX = (size_t(1) << 31) - 1, kMost = 65535;
   const auto blocks = [](size_t n, size_t by, size_t most) { return unsigned(std::min((n + by - 1) / by, most)); };
@@ -58,7 +58,7 @@ CUdeviceptr Temporary::On(CUstream queue) const {
   return memory_;
 }
 
-// Of a call that is recorded: it is the recording's, filled once.
+// Memory for a recorded call: the recording owns it, and it is filled once.
 CUdeviceptr Temporary::Keep(std::vector<CUdeviceptr>* tape) const {
   tape->reserve(tape->size() + 1);
   memory_ = device_.Allocate(bytes_);

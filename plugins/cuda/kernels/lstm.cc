@@ -1,5 +1,6 @@
-// BlockLSTM and BlockLSTMV2 as one call of cuDNN, where nobody reads their gates and states (a gradient does), cells have no peephole and
-// no limit, and the sequences are as long as the input.
+// BlockLSTM and BlockLSTMV2 as one call of cuDNN. Applies if no node reads their gates and states
+// (a gradient does), the cells have neither peepholes nor a clip limit, and the sequences are as
+// long as the input.
 #include "kernels/patterns.h"
 #include "kernels/product.h"
 
@@ -21,7 +22,7 @@ class Lstm : public Pattern {
   }
 
   static std::optional<Nodes> Match(const PartView& part, uint32_t first) {
-    constexpr uint32_t kResults = 6;  // h of every step
+    constexpr uint32_t kResults = 6;  // index of output h of every step
     const bool is_first = part.op(first) == "BlockLSTM";
     if (!is_first && part.op(first) != "BlockLSTMV2") return {};
     const tw::Attrs attrs{part.node(first).attrs, part.node(first).n_attrs};
@@ -31,7 +32,7 @@ class Lstm : public Pattern {
   }
 
   bool Serves(const tw_host* host, const PartView& part, uint32_t first) const override {
-    constexpr int64_t kFew = 4;  // steps; laying the weights as the library wants them costs as much
+    constexpr int64_t kFew = 4;  // minimum number of steps; below it, rearranging the weights costs as much
     if (!Match(part, first)) return false;
     const tw_shape &x = part.shape_in(first, kX), &c = part.shape_in(first, kC), &h = part.shape_in(first, kH),
                    &w = part.shape_in(first, kW), &b = part.shape_in(first, kB);
@@ -70,8 +71,8 @@ class Lstm : public Pattern {
  private:
   enum Input : uint32_t { kLength, kX, kC, kH, kW, kWci, kWcf, kWco, kB, kInputs };
 
-  // w is [inputs + units, gates], in which the gates stand beside each other; the library has a matrix [units, ...] for each gate, in the
-  // order i, f, new content, o.
+  // w is [inputs + units, gates] with the gates beside each other. The library has a matrix [units,
+  // ...] for each gate, in the order i, f, new content, o.
   void Lay(const tw_frame* f, const cuda::DnnLstm& of, const cuda::DnnLstmMemory& m, const Place& to) const {
     const Size order[] = {0, forget_before_content_ ? 1 : 2, forget_before_content_ ? 2 : 1, 3}, gates = 4 * of.units;
     const Size element = ElementBytes(type_);

@@ -1,4 +1,4 @@
-// Batch normalisation that a library of NVIDIA's computes.
+// Batch normalisation by a library of NVIDIA.
 #include <algorithm>
 
 #include "kernels/dnn_call.h"
@@ -9,7 +9,8 @@ namespace {
 
 using Operation = DnnCall::Operation;
 
-// Tensors of one kind have one alignment, that which all of them have: the library wants mean and deviation alike.
+// All tensors of one kind get their common alignment, because the library requires the same one for
+// mean and deviation.
 struct Tensors {
   Tensors(uint32_t t, const Dims& d, bool is_first, std::initializer_list<Place> large, std::initializer_list<Place> small)
       : type(t),

@@ -71,7 +71,7 @@ std::optional<float> PartView::NumberIn(uint32_t i, uint32_t k) const {
 
 namespace {
 
-// The first of all patterns that begin at the node and that the library computes.
+// Returns the first pattern that begins at the node and that the library computes, or NULL.
 std::unique_ptr<Pattern> Find(const tw_host* host, Device& device, const PartView& part, uint32_t first, std::vector<uint32_t>* nodes) {
   for (const auto find : {FindConvolution, FindAttention, FindLstm})
     if (auto found = find(host, device, part, first, nodes); found && found->Serves(host, part, first)) return found;
@@ -94,7 +94,8 @@ tw_status* Claim(const tw_host* host, void*, void* device, const tw_part* part, 
   });
 }
 
-// Of a part every node belongs to the pattern; one of them is its first.
+// Finds the pattern of a part. All nodes of a part belong to one pattern, and one of them is its
+// first.
 std::unique_ptr<Pattern> OfPart(const tw_compile_call* c) {
   const PartView view(*c->part);
   for (uint32_t i = 0; i < c->part->n_nodes; ++i)
@@ -112,7 +113,7 @@ void Destroy(const tw_host*, void* state) { delete static_cast<Pattern*>(state);
 tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
     const PartView view(*c->part);
-    bool serves = false;  // the part is the pattern's; one of its nodes is the first
+    bool serves = false;  // all nodes belong to the pattern, and one of them is its first
     for (uint32_t i = 0; i < c->part->n_nodes && !serves; ++i) serves = static_cast<const Pattern*>(state)->Serves(c->host, view, i);
     if (!serves) throw tw::Error{TW_UNIMPLEMENTED, "cuDNN has no engine for these shapes"};
     *out_scratch = 0;

@@ -1,5 +1,6 @@
-// The graph compiler that finds what cuDNN computes at once: a convolution with what is added to it and its rectifier, attention, and
-// sequences of LSTM cells. Only where it has an engine for these shapes; else the nodes run one by one.
+// The graph compiler that finds subgraphs that cuDNN computes at once: a convolution with its
+// additions and its Relu, attention, and sequences of LSTM cells. If cuDNN has no engine for the
+// shapes, the nodes run one by one.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
 
@@ -12,7 +13,7 @@
 
 namespace thalweg::opencl {
 
-// A part, or the nodes from which one is to be taken, as patterns look at them.
+// A view of a part, or of the nodes from which a part is taken, for patterns.
 class PartView {
  public:
   explicit PartView(const tw_part& part);
@@ -23,31 +24,35 @@ class PartView {
   uint32_t type_out(uint32_t i) const { return node(i).types[node(i).n_in]; }
   const tw_shape& shape_in(uint32_t i, uint32_t k) const { return node(i).shapes[k]; }
   const tw_shape& shape_out(uint32_t i) const { return node(i).shapes[node(i).n_in]; }
-  // The only reader of node i's only value, inside and outside; none: there are several, or none.
+  // Returns the only reader of node i's only output, inside and outside the part. Empty if there
+  // are several readers, or none.
   std::optional<uint32_t> OnlyReader(uint32_t i) const;
-  // Whether of node i's values only `output` is read, inside and outside.
+  // Returns true if `output` is the only output of node i that is read, inside and outside the
+  // part.
   bool NobodyReadsBut(uint32_t i, uint32_t output) const;
-  // The number that input k of node i always is.
+  // Returns the constant at input k of node i, if it is one.
   std::optional<float> NumberIn(uint32_t i, uint32_t k) const;
   std::optional<int64_t> WholeNumberIn(uint32_t i, uint32_t k) const;
-  // Where the part's frame has input k of node i, and where it has what node i makes.
+  // The index of node i's input k in the part's frame, and that of its output.
   uint32_t InputAt(uint32_t i, uint32_t k) const { return node(i).in[k].port; }
 
  private:
   const tw_part& part_;
-  std::vector<std::vector<uint32_t>> readers_;  // a node for each time that it reads
+  std::vector<std::vector<uint32_t>> readers_;  // a reader appears once per read
 };
 
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  // Whether it begins at node `first` and the library computes it for the shapes there. REQUIRES: nodes like those that it was found in.
+  // Returns true if the pattern begins at node `first` and the library computes it for the shapes
+  // there. REQUIRES: the nodes are like those in which it was found.
   virtual bool Serves(const tw_host* host, const PartView& part, uint32_t first) const = 0;
   virtual void Run(const tw_frame* f) const = 0;
 };
 
-// P, a Pattern with Match(part, first) -> optional<P::Nodes> and Nodes::All(), of what begins at node `first`. NULL: nothing; *nodes, if it
-// is not NULL, are those that it takes.
+// Returns a P for the pattern that begins at node `first`, or NULL; if `nodes` is not NULL, *nodes
+// receives its nodes. P is a Pattern with Match(part, first) -> optional<P::Nodes> and
+// Nodes::All().
 template <class P>
 std::unique_ptr<Pattern> FindPattern(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                      std::vector<uint32_t>* nodes) {
@@ -57,23 +62,23 @@ std::unique_ptr<Pattern> FindPattern(const tw_host* host, Device& device, const 
   return std::make_unique<P>(host, device, part, *found);
 }
 
-// That, each for the one of its file.
+// FindPattern for the pattern of each file.
 std::unique_ptr<Pattern> FindConvolution(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                          std::vector<uint32_t>* nodes);
 std::unique_ptr<Pattern> FindAttention(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                        std::vector<uint32_t>* nodes);
 std::unique_ptr<Pattern> FindLstm(const tw_host* host, Device& device, const PartView& part, uint32_t first, std::vector<uint32_t>* nodes);
 
-// What a pattern promises the library of addresses, in bytes.
+// The alignment, in bytes, that a pattern promises to the library.
 constexpr uint32_t kAligned = 16;
 
-// A tensor at such an address for the length of a call: its own, or that of a copy.
+// A tensor with this alignment for one call: the tensor itself or a copy.
 class Aligned {
  public:
   Aligned(const Copy& copy, const tw_view* v);
   Place place() const { return own_ ? At(view_) : memory_.place(); }
-  void Fetch(const tw_frame* f) const;  // what the tensor holds, there
-  void Leave(const tw_frame* f) const;  // what is there, to the tensor
+  void Fetch(const tw_frame* f) const;  // copies the tensor to place()
+  void Leave(const tw_frame* f) const;  // copies place() to the tensor
 
  private:
   const Copy& copy_;
@@ -82,7 +87,7 @@ class Aligned {
   const Temporary memory_;
 };
 
-bool AllKnown(const tw_shape& s);  // and none of its sizes 0
+bool AllKnown(const tw_shape& s);  // true if all sizes are known and none is 0
 
 }  // namespace thalweg::opencl
 

@@ -1,5 +1,5 @@
-// Pooling that a library of NVIDIA's computes. The gradient of the largest is not among it: which of several equal elements gets it is ours
-// to say, and the library does not.
+// Pooling by a library of NVIDIA, except the gradient of max pooling: our kernels define which of
+// several equal elements gets it, and the library does not.
 #include "kernels/dnn_call.h"
 #include "kernels/images.h"
 

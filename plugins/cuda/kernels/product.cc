@@ -1,4 +1,4 @@
-// Products that a library of NVIDIA's computes.
+// Matrix products by a library of NVIDIA.
 #include "kernels/product.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace thalweg::opencl {
 namespace {
 
-// Below, a launch costs more than the product, whoever computes it.
+// Below this size a launch costs more than the product, in either kernel.
 constexpr Size kSmall = 4096;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What calls of NVIDIA's libraries need to know of memory.
+// Addresses and alignments for calls of NVIDIA's libraries.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_PRODUCT_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_PRODUCT_H_
 
@@ -6,9 +6,9 @@
 
 namespace thalweg::opencl {
 
-// Bytes to which the address of a place is sure to be aligned, up to what the driver's memory is.
+// Returns the alignment of a place in bytes, up to that of the driver's memory.
 uint32_t Alignment(const Place& p, uint32_t element_bytes);
-// For work on that stream.
+// Returns the address of a place for work on that stream.
 CUdeviceptr Address(const Place& p, CUstream queue, uint32_t element_bytes);
 
 }  // namespace thalweg::opencl

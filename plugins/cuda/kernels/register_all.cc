@@ -8,7 +8,8 @@
 namespace thalweg::cuda {
 namespace {
 
-// Whether the plugin is built for all element types of a spec; THALWEG_CUDA_TYPES: "float int32 ...".
+// Returns true if the plugin is built for all element types of a spec. THALWEG_CUDA_TYPES: "float
+// int32 ...".
 bool BuiltFor(std::string_view spec) {
   static const std::string built = " resource _ " THALWEG_CUDA_TYPES " ";
   const std::string_view head = spec.substr(0, spec.find('@'));
@@ -22,8 +23,9 @@ bool BuiltFor(std::string_view spec) {
   return true;
 }
 
-// Whether all that the kernel does is to enqueue, given that what it reads on the host stays the same. Random numbers come from a counter
-// of the host's; of variables, only the elements may change; Unique waits for what it found.
+// Returns true if the kernel only enqueues work, as long as its host inputs stay the same.
+// Exceptions: random numbers use a counter on the host; of a variable, only the elements may
+// change; Unique waits for its result.
 bool OnlyEnqueues(std::string_view spec) {
   const std::string_view op = spec.substr(0, spec.find_first_of(" (@"));
   for (std::string_view other :

@@ -1,4 +1,5 @@
-// The kernels that plugins/opencl has, for devices of kind CUDA and the element types that the plugin is built for.
+// Registers the kernels of plugins/opencl for devices of kind CUDA and the element types that the
+// plugin is built for.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_REGISTER_ALL_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_REGISTER_ALL_H_
 

@@ -1,4 +1,5 @@
-// Hands what plugins/opencl registers on to a host, under this plugin's kind of device: the entry that is set gets what is registered.
+// Passes registrations of plugins/opencl on to a host, under this plugin's kind of device. The
+// caller sets the entry that receives them.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_RENAMED_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_RENAMED_H_
 
@@ -8,10 +9,10 @@ namespace thalweg::cuda {
 
 struct Renamed {
   explicit Renamed(tw_registrar* t) : to(t) { registrar.size = sizeof registrar; }
-  // Whose entry was called with r.
+  // Returns the host's registrar for the entry that was called with r.
   static tw_registrar* Receiver(tw_registrar* r) { return reinterpret_cast<Renamed*>(r)->to; }
 
-  tw_registrar registrar{};  // first: what is registered comes with its address
+  tw_registrar registrar{};  // must be first: entries are called with its address
   tw_registrar* to;
 };
 

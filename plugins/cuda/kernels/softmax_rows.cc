@@ -1,4 +1,4 @@
-// Softmax that a library of NVIDIA's computes, for rows that are long enough to be shared by several threads.
+// Softmax by a library of NVIDIA, for rows long enough that several threads share one.
 #include "dnn.h"
 #include "kernels/kernel.h"
 #include "kernels/product.h"

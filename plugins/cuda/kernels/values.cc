@@ -1,4 +1,4 @@
-// What kernels ask of views and arguments, without a device.
+// Properties of views and arguments that kernels need, without a device.
 #include "kernels/kernel.h"
 
 namespace thalweg::opencl {
