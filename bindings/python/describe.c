@@ -1,5 +1,6 @@
-/* Prints, as one JSON object, what generate_stubs.py makes type hints of: {"ops": [as tw_ops_json], "session":
- * [{"name", "kind", "repeats", "choices"}]}. Only what is linked in: no plugins are loaded. */
+/* Prints one JSON object, from which generate_stubs.py makes type hints: {"ops": [as tw_ops_json],
+ * "session": [{"name", "kind", "repeats", "choices"}]}. It covers the ops linked into the library;
+ * plugins are not loaded. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,19 +1,21 @@
-//! Thalweg from Rust: goes on training a saved model, over the C API as it is. The model is what the program `digits` leaves behind.
+//! Thalweg from Rust: continues the training of a saved model through the plain C API. The program
+//! `digits` writes the model.
 //!
 //! usage: train FOLDER DIGITS.CSV OUT [STEPS]
 //!   FOLDER       holds graph.pb and the checkpoint model.*
-//!   DIGITS.CSV   64 pixels and a label a line
-//!   OUT          prefix of the checkpoint that is written
+//!   DIGITS.CSV   64 pixels and a label per line
+//!   OUT          prefix of the checkpoint to write
 //!   STEPS        training steps on batches of 32 (at least 1; default: 100)
 //!
-//! The three layers below are all that a binding needs: the declarations, statuses as errors, handles that clean up after themselves.
+//! A binding needs only the three layers below: declarations, errors made from statuses, and handles
+//! that release their objects.
 
 use std::ffi::{c_void, CStr, CString};
 use std::fmt;
 use std::os::raw::c_char;
 use std::ptr::{null, null_mut};
 
-// ---- The C API, as c_api/include/thalweg declares it ----
+// The C API, as declared in c_api/include/thalweg.
 
 #[allow(non_camel_case_types)]
 mod c {
@@ -75,9 +77,9 @@ mod c {
     }
 }
 
-// ---- Errors ----
+// Errors.
 
-/// What a status says; or what the program itself has to say, with the code 0.
+/// The code and message of a status, or an error of this program, with code 0.
 #[derive(Debug)]
 struct Error {
     code: u32,
@@ -99,7 +101,7 @@ fn text(from: *const c_char) -> String {
     unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned()
 }
 
-/// Takes over a status.
+/// Converts a status to a result and releases it.
 fn check(status: *mut c::tw_status) -> Result<()> {
     if status.is_null() {
         return Ok(());
@@ -117,13 +119,13 @@ fn c_text(from: &str) -> Result<CString> {
     CString::new(from).map_err(|_| failed(format!("'{}' has a zero byte in it", from.escape_default())))
 }
 
-// ---- Handles ----
+// Handles.
 
 macro_rules! handle {
     ($name:ident, $raw:ident, $destroy:ident) => {
         struct $name(*mut c::$raw);
         impl $name {
-            /// What `make` answers through its last parameter.
+            /// Owns the object that `make` returns through its parameter.
             fn make(make: impl FnOnce(*mut *mut c::$raw) -> *mut c::tw_status) -> Result<Self> {
                 let mut made = null_mut();
                 check(make(&mut made))?;
@@ -151,7 +153,7 @@ impl Tensor {
         })
     }
 
-    /// The value of a scalar of type float.
+    /// Returns the value of a float scalar.
     fn float(&self) -> Result<f32> {
         let (dtype, count) = unsafe { (c::tw_tensor_dtype(self.0), c::tw_tensor_count(self.0)) };
         if dtype != c::TW_FLOAT || count != 1 {
@@ -198,14 +200,14 @@ impl Callable {
         Self::make(|out| unsafe { c::tw_callable_create(session.0, &what, out) })
     }
 
-    /// One step, of which one value is fetched.
+    /// Runs one step and fetches one value.
     fn run(&self, feeds: &[&Tensor]) -> Result<Tensor> {
         let feeds: Vec<_> = feeds.iter().map(|t| t.0).collect();
         Tensor::make(|out| unsafe { c::tw_callable_run(self.0, feeds.as_ptr(), null(), out) })
     }
 }
 
-// ---- The program ----
+// The program.
 
 fn read(path: &str) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| failed(format!("cannot read '{}': {}", path, e)))
@@ -235,7 +237,7 @@ fn load_digits(path: &str) -> Result<Digits> {
     }
 }
 
-/// The loss before each step.
+/// Runs the steps; returns the loss before each.
 fn train(step: &Callable, digits: &Digits, steps: usize) -> Result<Vec<f32>> {
     let batch = 32.min(digits.labels.len());
     let rate = Tensor::of(c::TW_FLOAT, &[], &[0.001f32])?;
