@@ -1,4 +1,5 @@
-// The plugin org.thalweg.ops: all standard ops. Order does not matter; it follows the folders.
+// The plugin org.thalweg.ops with all standard ops. Their order follows the folders; it does not
+// matter.
 #include "ops/register.h"
 
 TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {

@@ -7,8 +7,8 @@
 //!   OUT          prefix of the checkpoint to write
 //!   STEPS        training steps on batches of 32 (at least 1; default: 100)
 //!
-//! A binding needs only the three layers below: declarations, errors made from statuses, and handles
-//! that release their objects.
+//! A binding needs only the three layers below: declarations, errors made from statuses, and
+//! handles that release their objects.
 
 use std::ffi::{c_void, CStr, CString};
 use std::fmt;

@@ -1,8 +1,8 @@
 // MatrixDiagV3 makes matrices from bands of diagonals, MatrixDiagPartV3 extracts a band, and
 // MatrixSetDiagV3 replaces one. MatrixBandPart sets the elements outside a band to 0.
 //
-// Diagonal d holds the elements whose column is d more than their row. `k` is one d, or the lowest and
-// the highest d. A band of one diagonal is a vector [n] per matrix; a band of several is
+// Diagonal d holds the elements whose column is d more than their row. `k` is one d, or the lowest
+// and the highest d. A band of one diagonal is a vector [n] per matrix; a band of several is
 // [diagonals, n], the highest first. n is the length of the longest diagonal. `align` says at which
 // end the shorter ones are aligned.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Enter, Exit, NextIteration and LoopCond: loops. The framework runs them itself; there are no kernels. RefEnter, RefExit and
-// RefNextIteration do the same with references.
+// Enter, Exit, NextIteration and LoopCond form loops. The framework runs them itself; there are no
+// kernels. RefEnter, RefExit and RefNextIteration do the same with references.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,5 +1,5 @@
-// Switch and Merge: branches. The framework runs them itself; there are no kernels. RefSwitch, RefMerge and RefSelect do the same with
-// references.
+// Switch and Merge form branches. The framework runs them itself; there are no kernels. RefSwitch,
+// RefMerge and RefSelect do the same with references.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

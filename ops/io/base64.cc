@@ -1,4 +1,4 @@
-// EncodeBase64 and DecodeBase64, in the alphabet that is safe in URLs and file names.
+// EncodeBase64 and DecodeBase64 use the alphabet that is safe in URLs and file names.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// DecodeRaw.
+// DecodeRaw reinterprets the bytes of strings as numbers.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// StringLower, StringUpper and StringStrip.
+// StringLower and StringUpper convert the case of strings; StringStrip trims white space.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// StringToHashBucketFast and StringToHashBucketStrong.
+// StringToHashBucketFast and StringToHashBucketStrong hash each string to a bucket number.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

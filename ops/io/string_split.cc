@@ -1,4 +1,4 @@
-// StringSplitV2.
+// StringSplitV2 splits strings at a separator, or at white space.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,4 +1,4 @@
-// StringToNumber.
+// StringToNumber parses numbers.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

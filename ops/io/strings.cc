@@ -1,4 +1,4 @@
-// StringJoin and AsString.
+// StringJoin concatenates strings; AsString formats numbers.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

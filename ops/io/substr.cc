@@ -1,4 +1,4 @@
-// StringLength and Substr.
+// StringLength and Substr return the length and a part of each string.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

@@ -1,5 +1,5 @@
-// Hash tables: ops that create handles, and ops on keys. A table's handle carries the type and
-// shape of a value.
+// Hash tables: ops that create handles, and ops on keys. The handle of a table with scalar keys
+// carries the type and shape of a value.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 

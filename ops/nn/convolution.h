@@ -5,7 +5,8 @@
 //   kRank                                     axes of an image, of a filter and of a result
 //   Result(s, image, filter)                  the shape of the result
 //   ImageSizes(s, filter, dy), FilterSizes(s) shapes from the size inputs of the backward ops
-//   Emit(g, part, inputs)                     the forward op (part: ""), "BackpropInput" or "BackpropFilter", with the attributes of g
+//   Emit(g, part, inputs)                     emits the op `part`: "" (forward), "BackpropInput" or
+//                                             "BackpropFilter", with the attributes of g
 #pragma once
 #include <string>
 #include <vector>

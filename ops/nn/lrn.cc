@@ -1,6 +1,6 @@
 // LRN, local response normalisation (Krizhevsky, Sutskever, Hinton: "ImageNet classification with
-// deep convolutional neural networks", 2012), and its backward op. It divides each element by a
-// power of the sum of squares of its neighbours along the last axis.
+// deep convolutional neural networks", 2012), and its backward op. LRN divides each element by
+// a power of the squares around it along the last axis.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 

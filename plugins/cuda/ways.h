@@ -1,5 +1,5 @@
-// A cache of ways, a library's plans for what it was asked to compute. The least recently used one is
-// evicted first, because shapes that change from step to step would otherwise fill memory.
+// A cache of ways, a library's plans for what it was asked to compute. The least recently used way
+// is evicted first, because shapes that change from step to step would otherwise fill memory.
 // Threads: one at a time.
 #ifndef THALWEG_PLUGINS_CUDA_WAYS_H_
 #define THALWEG_PLUGINS_CUDA_WAYS_H_

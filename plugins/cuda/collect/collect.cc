@@ -1,8 +1,8 @@
 // Writes the programs of the plugin's kernels, for nvcc:
 //   cuda_collect FOLDER
-// creates every kernel of kernels/register_all.h for each of its specs, with the attributes below, and
-// writes the program texts that they request to FOLDER/shard_N.cu. It replaces kernels/kernel.cc and
-// the host.
+// creates every kernel of kernels/register_all.h for each of its specs, with the attributes below,
+// and writes the program texts that they request to FOLDER/shard_N.cu. It replaces
+// kernels/kernel.cc and the host.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

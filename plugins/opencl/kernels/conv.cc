@@ -56,8 +56,8 @@ class Conv {
     return w;
   }
 
-  // Calls body(first, rows, matrix) for runs of rows of the column matrix of the images at x. If the
-  // images are their own column matrix, calls it once with all rows.
+  // Calls body(first, rows, matrix) for runs of rows of the column matrix of the images at x. If
+  // the images are their own column matrix, calls it once with all rows.
   template <class F>
   void ForColumns(const tw_frame* f, const Window& w, Place x, F&& body) const {
     const Size width = w.taps() * w.channels;

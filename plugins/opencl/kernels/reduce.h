@@ -24,8 +24,8 @@ class Reduce {
   void Run(const tw_frame* f, const Dims& dims, const std::vector<bool>& reduced, Place x, Place y) const;
 
  private:
-  // Runs `kernel` with the work of each output cut into `parts` parts; Run asks for several if there
-  // are too few outputs to fill a device. rows: the kept elements are not consecutive.
+  // Runs `kernel` with the work of each output cut into `parts` parts; Run asks for several if
+  // there are too few outputs to fill a device. rows: the kept elements are not consecutive.
   void Start(const tw_frame* f, const Kernel& kernel, bool rows, Layout kept, Layout taken, Size outputs, Size parts, Size count, Place x,
              Place y) const;
 
