@@ -61,7 +61,7 @@ struct DnnOperation {
     auto operator<=>(const Window&) const = default;
   };
   What what;
-  std::array<uint32_t, 8> tensors;  // numbers from 1; 0: none
+  std::array<uint32_t, 8> tensors;  // numbers of tensors, from 1; 0: none
   Window window;                    // of convolutions (without `size`) and pools
   auto operator<=>(const DnnOperation&) const = default;
 };

@@ -35,7 +35,7 @@ std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
   return fitting;
 }
 
-constexpr uint64_t kLeastCache = 8u << 20;   // bytes that every processor has in all caches
+constexpr uint64_t kLeastCache = 8u << 20;   // bytes; assumed minimum of a processor's caches
 constexpr uint64_t kCopiedNow = 256u << 10;  // bytes that a thread copies in less time than a driver needs to start a copy
 
 // The host memory under a buffer.

@@ -73,8 +73,9 @@ class Device {
   // Enqueues the copy on `queue`, after the `n` events. When `*out_event` is complete, the host's
   // memory may be reused.
   void EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_uint n, const cl_event* after, cl_event* out_event);
-  // If the copy is small and device memory is host memory, copies at once; else returns false and
-  // does nothing. REQUIRES: no enqueued command uses the memory.
+  // Copies at once if the device is a CPU in host memory, the copy is small, one side is the host's,
+  // and profiling is off; else returns false and does nothing. REQUIRES: no enqueued command uses
+  // the memory.
   bool CopyNow(const tw_copy& c);
 
   // Creates a kernel object for one caller, because threads that share an object share its

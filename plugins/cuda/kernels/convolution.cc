@@ -18,7 +18,7 @@ bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part,
   const uint32_t weights = add({out_channels, w.channels, w.filter_height, w.filter_width}, turned.place());
   const uint32_t y = add({w.n, out_channels, w.out_height, w.out_width}, results);
   DnnCall::Operation::Window window = DnnWindow(w);
-  window.size = {};  // the filter has the size
+  window.size = {};  // the library takes it from the filter
   call.Compute(part == ConvolutionPart::kForward  ? DnnCall::Operation::kConvolution
                : part == ConvolutionPart::kImages ? DnnCall::Operation::kConvolutionImages
                                                   : DnnCall::Operation::kConvolutionFilter,

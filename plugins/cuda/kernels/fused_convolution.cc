@@ -80,7 +80,7 @@ class FusedConvolution : public Pattern {
     const uint32_t weights = stored({out, w.channels, w.filter_height, w.filter_width}, filter);
     const uint32_t more = stored({1, out, 1, 1}, bias), convolved = inside(), added = relu_ ? inside() : 0, y = stored(made, results);
     Operation::Window window = DnnWindow(w);
-    window.size = {};  // the filter has the size
+    window.size = {};  // the library takes it from the filter
     call.Compute(Operation::kConvolution, {x, weights, convolved}, window);
     call.Compute(Operation::kAdd, {convolved, more, relu_ ? added : y});
     if (relu_) call.Compute(Operation::kRelu, {added, y});

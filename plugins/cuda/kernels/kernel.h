@@ -196,8 +196,8 @@ bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part,
 // that of the results.
 bool PoolsByLibrary(Device& device, const tw_frame* f, PoolPart part, uint32_t type, const Window& w, const Place& images,
                     const Place& results);
-// Batch normalisation while training (batch_norm.cc), likewise. dims: [n, channels, rest]. In memory
-// the channels are last unless `first`. inverse: 1 / sqrt(variance + epsilon).
+// Batch normalisation while training (batch_norm.cc), likewise. dims: [n, channels, rest]. In
+// memory the channels are last unless `first`. inverse: 1 / sqrt(variance + epsilon).
 bool NormalisesByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, float epsilon, const Place& x,
                          const Place& scale, const Place& offset, const Place& mean, const Place& inverse, const Place& y);
 bool NormGradientsByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, const Place& x,

@@ -33,7 +33,7 @@ class PartView {
   // Returns the constant at input k of node i, if it is one.
   std::optional<float> NumberIn(uint32_t i, uint32_t k) const;
   std::optional<int64_t> WholeNumberIn(uint32_t i, uint32_t k) const;
-  // The index of node i's input k in the part's frame, and that of its output.
+  // The index of node i's input k in the part's frame.
   uint32_t InputAt(uint32_t i, uint32_t k) const { return node(i).in[k].port; }
 
  private:
