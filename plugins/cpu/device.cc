@@ -1,4 +1,5 @@
-// The CPU device is host memory and nothing more: no streams, so a kernel's work is over when it returns.
+// The CPU device is host memory and nothing more. It has no streams, so a kernel's work is complete
+// when the kernel returns.
 #include "device.h"
 
 #include <unistd.h>
@@ -14,7 +15,7 @@ namespace thalweg::cpu {
 namespace {
 
 constexpr uint64_t kMinAlign = 64;          // a cache line, and a whole AVX-512 vector
-constexpr uint64_t kHugePage = 2ull << 20;  // of x86-64 and the usual arm64 kernels
+constexpr uint64_t kHugePage = 2ull << 20;  // the huge-page size of x86-64 and of the usual arm64 kernels
 constexpr uint64_t kHugeFrom = 2 * kHugePage;
 
 std::string ModelName() {
@@ -43,7 +44,8 @@ tw_status* Enumerate(const tw_host* host, void*, tw_device_list* to) {
   });
 }
 
-// Large blocks start on a huge page and ask for huge pages: a matrix product that walks 4 KiB pages spends its time in the TLB.
+// Large blocks start on a huge page and request huge pages. A matrix product that walks 4 KiB pages
+// spends its time on TLB misses.
 tw_status* Allocate(const tw_host* host, void*, uint64_t bytes, uint64_t align, void** out_memory) {
   return tw::guard(host, [&] {
     if (align < kMinAlign) align = kMinAlign;
@@ -53,7 +55,7 @@ tw_status* Allocate(const tw_host* host, void*, uint64_t bytes, uint64_t align, 
     if (int error = posix_memalign(&p, size_t(align), size_t(bytes ? bytes : 1)); error != 0)
       throw tw::Error{error == ENOMEM ? TW_RESOURCE_EXHAUSTED : TW_INVALID_ARGUMENT,
                       "the host has no " + std::to_string(bytes) + " bytes aligned to " + std::to_string(align)};
-    if (huge) madvise(p, size_t(bytes), MADV_HUGEPAGE);  // a wish: it may be refused, and nothing is lost
+    if (huge) madvise(p, size_t(bytes), MADV_HUGEPAGE);  // a hint: the kernel may refuse it, and then nothing is lost
     *out_memory = p;
   });
 }

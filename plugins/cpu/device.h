@@ -1,4 +1,4 @@
-// The CPU as a device: host memory, no streams. See device.cc.
+// Registers the CPU as a device: host memory, no streams. See device.cc.
 #ifndef THALWEG_PLUGINS_CPU_DEVICE_H_
 #define THALWEG_PLUGINS_CPU_DEVICE_H_
 

@@ -1,4 +1,5 @@
-// What the plugin registers: the device, fusion, then the kernels of every file, by name.
+// The plugin's registration: the device, fusion, then the kernels of every file in alphabetical
+// order.
 #include "thalweg/cpp/plugin.hpp"
 
 #include "device.h"

@@ -13,7 +13,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Where the loops are.
+// The functions that register the kernels with usable loops.
 constexpr void (*kFamilies[])(tw::Plugin&) = {
     register_unary,       register_binary, register_compare, register_bitwise, register_trigonometry,  register_truncate,
     register_no_nan,      register_atan2,  register_gamma,   register_relu,    register_activations,   register_select,
@@ -60,7 +60,8 @@ constexpr LinkRule kLinks[] = {
     {"Minimum", Link::kMinimum, Link::kMinimumOf},
 };
 
-// Whole numbers may have no quotient, remainder or power, and the error names elements of whole tensors.
+// Some integers have no quotient, remainder or power, and the error message names elements of whole
+// tensors, not of tiles.
 constexpr std::string_view kPartial[] = {"Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", "Pow"};
 
 bool IsWhole(uint32_t dtype) {
@@ -68,7 +69,7 @@ bool IsWhole(uint32_t dtype) {
   return std::find(std::begin(kOthers), std::end(kOthers), dtype) == std::end(kOthers);
 }
 
-// The input types of "Op(float, _ -> float) @CPU".
+// Returns the input types of a spec such as "Op(float, _ -> float) @CPU".
 std::vector<uint32_t> InputTypes(std::string_view spec) {
   std::vector<uint32_t> types;
   size_t at = spec.find('(');
@@ -95,7 +96,8 @@ const T* Named(const T (&all)[n], std::string_view op) {
 
 }  // namespace
 
-// What takes the place of the host's registrar, and what the kernels of map.h and zip.h are known by: the function that executes them all.
+// Stands in for the host's registrar. `map` and `zip` are the execute functions that all kernels of
+// map.h and of zip.h share; Note recognises these kernels by them.
 struct Catalogue::Notes {
   tw_registrar r{};
   const tw_host* h = nullptr;
@@ -108,7 +110,7 @@ Catalogue::Catalogue(const tw_host* h) : chains_(TW_CPU_FOR_ISA(DetectIsa(h), Ch
   Notes notes;
   notes.r.size = sizeof notes.r;
   tw::Plugin p{h, &notes.r};
-  // A kernel of each kind, for the function that executes it.
+  // Registers one kernel of each kind to learn its execute function.
   static constexpr UnaryKernel kAnyMap{};
   static constexpr BinaryKernel kAnyZip{};
   notes.r.kernel = [](tw_registrar* r, const tw_kernel_def* d) -> tw_status* {

@@ -1,6 +1,7 @@
-// The kernels that can run on a piece of their tensors. They are written down by calling the functions that register them, with a registrar
-// that takes notes, so that fused nodes run the very loops that they run alone.
-// Threads: immutable once made.
+// The catalogue of the kernels that can run on a piece of their tensors. The catalogue calls the
+// functions that register these kernels with a registrar that records each definition. Fused nodes
+// therefore run the same loops as single nodes.
+// Threads: immutable once constructed.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_CATALOGUE_H_
 #define THALWEG_PLUGINS_CPU_FUSE_CATALOGUE_H_
 
@@ -14,11 +15,13 @@
 
 namespace thalweg::cpu {
 
-// How the inputs of a kernel that is called lie. kAlike: all full. kChoice: full, or one number. kClip: the same, the first one full.
-// kBias: full and a row. kRows: full, and only whole rows will do.
+// The layout of the inputs that a called kernel accepts. kAlike: all inputs are full. kChoice: each
+// input is full or one number. kClip: the first input is full, the others full or one number.
+// kBias: the first input is full, the others are rows. kRows: the input is full, and a tile must
+// hold whole rows.
 enum class Pattern : uint8_t { kAlike, kChoice, kClip, kBias, kRows };
 
-// What an op is in a chain; swapped: with its inputs in the other order.
+// The chain link of an op. `swapped` is the link when the op's two inputs change places.
 struct LinkRule {
   std::string_view op;
   Link link, swapped;
@@ -27,31 +30,31 @@ struct LinkRule {
 struct Operation {
   enum Body : uint8_t { kMap, kZip, kReduce, kCall };
   Body body;
-  Pattern pattern = Pattern::kAlike;  // of kCall
-  bool inplace = false;               // the result may lie where an input of its type lies
+  Pattern pattern = Pattern::kAlike;  // only for kCall
+  bool inplace = false;               // the result may overwrite an input of the same type
   int64_t cost = 1;                   // units of ParallelFor per element
-  const void* loops = nullptr;        // UnaryKernel, BinaryKernel or ReduceKernel; of the others nothing
-  tw_kernel_def def{};                // of kCall; without its spec
-  const LinkRule* link = nullptr;     // of float and double it can be a part of a chain
-  std::vector<uint32_t> types;        // of the inputs; 0: any
+  const void* loops = nullptr;        // a UnaryKernel, BinaryKernel or ReduceKernel; NULL for kCall
+  tw_kernel_def def{};                // only for kCall; without its spec
+  const LinkRule* link = nullptr;     // the node can be a link of a chain if its type is float or double; else NULL
+  std::vector<uint32_t> types;        // the dtypes of the inputs; 0 means any
 };
 
 class Catalogue {
  public:
   explicit Catalogue(const tw_host* h);
-  // All of an op; NULL: nothing of it can run on a piece.
+  // Returns all operations of an op, or NULL if no kernel of the op can run on a piece.
   const std::vector<Operation>* OfOp(std::string_view op) const;
-  // That for inputs of these types, or NULL.
+  // Returns the operation for inputs of these types, or NULL.
   static const Operation* ForTypes(const std::vector<Operation>& all, const uint32_t* types, uint32_t n);
   const ChainTable& chains() const { return chains_; }
-  int slots() const { return slots_; }  // workers at most
+  int slots() const { return slots_; }  // the largest number of workers
 
  private:
   struct Notes;
   void Note(const tw_kernel_def& d, const Notes& notes);
 
   const ChainTable& chains_;
-  const int slots_;  // asking for it opens a file
+  const int slots_;  // kept here because WorkerSlots opens a file
   std::unordered_map<std::string, std::vector<Operation>> operations_;
 };
 

@@ -1,6 +1,7 @@
-// Chains of simple operations on floats or doubles in one pass: a block of elements stays in registers from the first operation to the
-// last. Only operations that round once and so have the same bits in any loop. Built once per instruction set in chain_isa.cc: plain
-// declarations only.
+// Chains of simple operations on floats or doubles in one pass. A block of elements stays in
+// registers from the first operation to the last. A chain holds only operations that round once, so
+// the results have the same bits in any loop. chain_isa.cc is built once per instruction set, so
+// this header holds plain declarations only.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_CHAIN_H_
 #define THALWEG_PLUGINS_CPU_FUSE_CHAIN_H_
 
@@ -10,7 +11,8 @@
 
 namespace thalweg::cpu {
 
-// What becomes of the value at hand, a; b is the operand. From kAdd on there is one.
+// The operation that a step applies to the current value, a. kAdd and the operations after it also
+// take an operand, b.
 enum class Link : uint8_t {
   kNeg,
   kAbs,
@@ -27,7 +29,7 @@ enum class Link : uint8_t {
   kDiv,
   kMaximum,
   kMinimum,
-  // The same with a and b in the other order.
+  // The same operations with a and b swapped.
   kSubFrom,
   kDivInto,
   kMaximumOf,
@@ -40,7 +42,7 @@ struct ChainStep {
   const void* b;  // the operand
 };
 
-// y = x after all steps; y may be x or any operand that does not repeat.
+// Computes y = x after all steps. `y` may be `x` or any operand that does not repeat.
 using ChainLoop = void (*)(const void* x, const ChainStep* steps, int n_steps, void* y, int64_t n);
 struct ChainTable {
   ChainLoop f32, f64;

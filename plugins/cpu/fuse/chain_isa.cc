@@ -1,5 +1,5 @@
-// Chains of operations, compiled once per instruction set. The steps are looked at once for each block of vectors, which then takes the
-// time that a few additions take.
+// Chains of operations, compiled once per instruction set. The loop switches on each step once per
+// block of vectors; that costs as much as a few additions.
 #include "fuse/chain.h"
 #include "kernels/simd.h"
 
@@ -38,7 +38,8 @@ inline Vec<T> Size(Vec<T> v) {
   return (Vec<T>)(bits & ~sign);
 }
 
-// a > b ? a : b and a < b ? a : b: one instruction each, which compilers do not find.
+// Compute a > b ? a : b and a < b ? a : b in one instruction each; compilers do not find these
+// instructions.
 template <class T>
 inline Vec<T> Greater(Vec<T> a, Vec<T> b) {
 #if defined(__AVX512F__)
@@ -82,7 +83,8 @@ inline Vec<T> Smaller(Vec<T> a, Vec<T> b) {
   return a != a ? a : Lesser<T>(a, b);
 }
 
-// a[v] = f(a[v], b) for the vectors of a block. kFull: all of their elements are there; else there is one vector with `rest` of them.
+// Computes a[v] = f(a[v], b) for the vectors of a block. With kFull the block is complete; else it
+// has one vector with `rest` elements.
 template <class T, bool kFull, class F>
 inline void ForOperand(Vec<T>* a, const ChainStep& s, int64_t at, int rest, F&& f) {
   const T* b = static_cast<const T*>(s.b);

@@ -1,6 +1,6 @@
-// Sets grow along the order of the nodes: a node joins the sets that made its inputs where all of them have one domain. A set may be
-// waited for as a whole only where nobody outside reads a member before its last node; then no path can leave it and come back, nor can
-// two sets wait for each other.
+// Sets grow in node order. A node joins the sets that made its inputs if all of them have one
+// domain. A set runs as a whole, so no outside node may read a member before the set's last node.
+// Then no path can leave the set and come back, and no two sets can wait for each other.
 #include "fuse/claim.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kLarge = 4096;   // elements: below, a call costs less than what fusing saves
+constexpr int64_t kLarge = 4096;   // elements; below, fusing saves less than a call costs
 constexpr int32_t kPriority = -1;  // after compilers of other plugins
 
 constexpr std::string_view kProducts[] = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv3D", "DepthwiseConv2dNative"};
@@ -56,14 +56,14 @@ class Claimer {
 
  private:
   struct Node {
-    const Operation* operation = nullptr;  // NULL: no concern of ours
-    const char* why = nullptr;             // it is left
+    const Operation* operation = nullptr;  // NULL: the catalogue does not have the node
+    const char* why = nullptr;             // the reason why the node is not fused
     int32_t set = -1;
-    Lie lie = Lie::kNone;  // of its output, in its set
+    Lie lie = Lie::kNone;  // the layout of the node's output in its set
   };
 
   void FindOperations(const Catalogue& catalogue) {
-    std::unordered_map<const char*, const std::vector<Operation>*> of;  // by the text's address: nodes of one op share it
+    std::unordered_map<const char*, const std::vector<Operation>*> of;  // the key is the text's address: nodes of one op share it
     for (uint32_t i = 0; i < part_.n_nodes; ++i) {
       const tw_part_node& n = *part_.nodes[i];
       auto [it, is_new] = of.try_emplace(n.op, nullptr);
@@ -96,7 +96,7 @@ class Claimer {
     return fit;
   }
 
-  // Puts node i into a set, with those that made its inputs where that can be.
+  // Puts node i into a set. Joins it with the sets that made its inputs where possible.
   void Join(uint32_t i) {
     std::vector<int32_t> around;
     const tw_part_node& n = *part_.nodes[i];
@@ -122,7 +122,8 @@ class Claimer {
     Merge(i, fit, {int32_t(sets_.size()) - 1});
   }
 
-  // Those sets that have the domain, and whose members node i reads as they lie there.
+  // Returns the sets of `around` that share the domain and whose members have the layout in which
+  // node i reads them.
   std::vector<int32_t> Alike(uint32_t i, const Fit& fit, const Domain& domain, const std::vector<int32_t>& around) const {
     const tw_part_node& n = *part_.nodes[i];
     std::vector<int32_t> with;
@@ -141,7 +142,8 @@ class Claimer {
     return with;
   }
 
-  // Nobody else reads a member before node i.
+  // Returns true if node i and the sets can form one set: they have at most kMostNodes nodes, and
+  // no outside node before node i reads a member.
   bool CanBeOne(uint32_t i, const std::vector<int32_t>& with) {
     size_t size = 1;
     for (int32_t set : with) {
@@ -179,7 +181,8 @@ class Claimer {
     tw::check(to->take(to, nodes.data(), uint32_t(nodes.size()), priority));
   }
 
-  // The set without what a compiler of another plugin may take together with the product or convolution before it: its bias and activation.
+  // Returns the set without the nodes (bias, activation) that another plugin's compiler may take
+  // together with the product or convolution before them.
   std::vector<uint32_t> WithoutHeads(const Set& s) {
     std::vector<uint32_t> rest, sorted = s.nodes;
     std::sort(sorted.begin(), sorted.end());
@@ -205,9 +208,9 @@ class Claimer {
   const tw_part& part_;
   const FuseKinds& kinds_;
   std::vector<Node> nodes_;
-  std::vector<uint32_t> first_, readers_;  // who reads or waits for node i: from first_[i] on
-  std::vector<uint32_t> marked_;           // by the node that last asked
-  std::vector<Set> sets_;                  // those without nodes went into others
+  std::vector<uint32_t> first_, readers_;  // the nodes that read or wait for node i, from first_[i] on
+  std::vector<uint32_t> marked_;           // per node, the last node i for which CanBeOne marked it
+  std::vector<Set> sets_;                  // a set without nodes was merged into another
 };
 
 }  // namespace

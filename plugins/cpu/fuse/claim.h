@@ -1,4 +1,4 @@
-// Which nodes of a plan are fused.
+// Selects the nodes of a plan that are fused.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_CLAIM_H_
 #define THALWEG_PLUGINS_CPU_FUSE_CLAIM_H_
 
@@ -7,10 +7,12 @@
 
 namespace thalweg::cpu {
 
-// Whether any node makes or reads enough for fusion to pay. Looks at shapes alone.
+// Returns true if any node reads or writes a tensor that is large enough for fusion to pay. Looks
+// at shapes only.
 bool HasLargeTensors(const tw_part& part);
 
-// Takes sets, and says of nodes that it knows and leaves why.
+// Claims sets of nodes. For each node that the catalogue knows and no set takes, reports the
+// reason.
 void ClaimSets(const tw_part& part, const Catalogue& catalogue, const FuseKinds& kinds, tw_claims* to);
 
 }  // namespace thalweg::cpu

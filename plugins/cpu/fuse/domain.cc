@@ -7,13 +7,14 @@
 namespace thalweg::cpu {
 namespace {
 
-// The size of axis `a` of the domain in a shape that is aligned with it at the last axis.
+// Returns the size along axis `a` of the domain of a shape that is aligned with the domain at the
+// last axis.
 int64_t Own(const tw_shape& s, const tw_shape& domain, int32_t a) {
   const int32_t at = a - (domain.rank - s.rank);
   return at < 0 ? 1 : s.dims[at];
 }
 
-// Axes [begin, end) are those of the domain, or all 1.
+// Equal returns true if axes [begin, end) are those of the domain; Ones, if all of them are 1.
 bool Equal(const tw_shape& s, const tw_shape& domain, int32_t begin, int32_t end) {
   for (int32_t a = begin; a < end; ++a)
     if (Own(s, domain, a) != domain.dims[a]) return false;
@@ -25,7 +26,7 @@ bool Ones(const tw_shape& s, const tw_shape& domain, int32_t begin, int32_t end)
   return true;
 }
 
-// As few axes from `first` on as have the same elements.
+// Returns the smallest number of inner axes with as many elements as the axes from `first` on.
 int32_t Fewest(const tw_shape& domain, int32_t first) {
   while (first < domain.rank && domain.dims[first] == 1) ++first;
   return domain.rank - first;
@@ -66,7 +67,7 @@ int32_t InnerOfReduction(const tw_view* axes, const tw_shape& domain) {
   bool reduced[kMaxRank] = {};
   for (uint64_t i = 0; i < axes->count; ++i) {
     const int64_t axis = IndexAt(axes, i), at = axis < 0 ? axis + domain.rank : axis;
-    if (at < 0 || at >= domain.rank || reduced[at]) return 0;  // the kernel says what is wrong with it
+    if (at < 0 || at >= domain.rank || reduced[at]) return 0;  // the kernel reports this error
     reduced[at] = true;
   }
   int32_t first = domain.rank;

@@ -12,7 +12,8 @@ bool ChannelsFirst(const tw_part_node& n) {
   return format && tw::Attrs{n.attrs, n.n_attrs}.s("data_format") != "NHWC";
 }
 
-// Why the inputs of a kernel that is called do not lie as it wants them.
+// Returns the reason why the layout of a called kernel's inputs does not match its pattern, or
+// NULL.
 const char* BadPattern(const tw_part_node& n, const Operation& op, const Fit& fit) {
   auto all = [&](uint32_t from, auto&& good) { return std::all_of(fit.in + from, fit.in + n.n_in, good); };
   auto full = [](Lie l) { return l == Lie::kFull; };
@@ -33,7 +34,7 @@ const char* BadPattern(const tw_part_node& n, const Operation& op, const Fit& fi
   return good ? nullptr : "its inputs have different shapes";
 }
 
-// The domain with the rows that a node asks for.
+// The domain, with the row length that a node needs.
 struct Rows {
   Domain domain;
   bool used = false;

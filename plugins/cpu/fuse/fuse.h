@@ -1,6 +1,8 @@
-// Fusion on the CPU: a graph compiler that takes sets of element-wise nodes, with reductions of their rows, and runs them over tiles that
-// stay in the first-level cache. What only members read is never stored. The results have the bits of the single nodes.
-// Threads: as of compilers; one Fusion per runtime.
+// Fusion on the CPU. A graph compiler takes sets of element-wise nodes, with reductions of their
+// rows, and runs each set over tiles that stay in the first-level cache. A value that only members
+// of the set read is never stored as a tensor. The results have the same bits as those of the
+// single nodes.
+// Threads: the rules of compilers apply; there is one Fusion per runtime.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_FUSE_H_
 #define THALWEG_PLUGINS_CPU_FUSE_FUSE_H_
 
@@ -13,20 +15,20 @@ namespace thalweg::cpu {
 
 class Catalogue;
 
-// What the setting `fuse` lets be fused.
+// The kinds of fusion that the setting `fuse` allows.
 struct FuseKinds {
   bool elementwise = true;  // sets without rows
   bool rows = true;         // sets whose members broadcast or reduce rows
-  bool sums = true;         // products that are added to something: product_sum.h
+  bool sums = true;         // matrix products followed by an addition: product_sum.h
 };
 
-// The plugin's instance.
+// The plugin's instance of the compiler.
 class Fusion {
  public:
   Fusion();
   ~Fusion();
 
-  // Errors: INVALID_ARGUMENT for a word that `fuse` does not know.
+  // Errors: INVALID_ARGUMENT if the setting `fuse` holds an unknown word.
   void Register(tw::Plugin& p);
 
  private:
@@ -40,7 +42,7 @@ class Fusion {
 
   FuseKinds kinds_;
   std::once_flag once_;
-  std::unique_ptr<const Catalogue> catalogue_;  // made when a plan first has nodes that are worth it
+  std::unique_ptr<const Catalogue> catalogue_;  // made when a plan first has tensors that are large enough
 };
 
 }  // namespace thalweg::cpu

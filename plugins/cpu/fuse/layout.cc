@@ -30,7 +30,7 @@ SetLayout LayOutSet(const tw_part& part, const Catalogue& catalogue) {
     most = CountOf(shape);
     l.domain.shape = shape;
   }
-  // Some node says what a row is; the others have to agree.
+  // The first node that needs rows defines them; the other nodes have to agree.
   for (uint32_t i = 0; i < part.n_nodes && l.domain.inner == 0; ++i) {
     const Fit fit = FitInto(*part.nodes[i], *l.operations[i], l.domain);
     if (!fit.why) l.domain.inner = fit.inner;

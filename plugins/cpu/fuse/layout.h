@@ -1,4 +1,4 @@
-// How the nodes of a set that was taken lie over one domain.
+// The layout of the nodes of a claimed set over one domain.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_LAYOUT_H_
 #define THALWEG_PLUGINS_CPU_FUSE_LAYOUT_H_
 
@@ -15,7 +15,7 @@ struct SetLayout {
   std::vector<Fit> fits;
 };
 
-// Errors: UNIMPLEMENTED where the nodes have no domain in common.
+// Errors: UNIMPLEMENTED if the nodes have no common domain.
 SetLayout LayOutSet(const tw_part& part, const Catalogue& catalogue);
 
 }  // namespace thalweg::cpu

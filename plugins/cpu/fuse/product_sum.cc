@@ -12,24 +12,26 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int32_t kPriority = -3;  // after the sets of fuse.h: what they take saves more
+constexpr int32_t kPriority = -3;  // after the sets of fuse.h, which save more
 constexpr uint32_t kNone = UINT32_MAX;
-// Elements of the sum: below, a call costs less than what fusing saves.
+// Elements of the sum. Below this size, fusing saves less than a call costs.
 constexpr int64_t kLarge = 4096;
-// Of a deeper product the addition is a small part; and one that is cut along k would be added in another order.
+// In a deeper product the addition is a small part of the cost. A product that is cut along k would
+// also be added in another order.
 constexpr int64_t kDeepest = 64;
 static_assert(kDeepest <= kGemmDepth);
 
 std::string_view OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
 
-// An addition of two values of one known shape.
+// Returns true for an addition of two values of one known shape.
 bool IsSum(const tw_part_node& n) {
   const std::string_view op = OpOf(n);
   return (op == "Add" || op == "AddV2" || op == "AddN") && n.n_in == 2 && Known(n.shapes[0]) && Known(n.shapes[1]) &&
          Same(n.shapes[0], n.shapes[1]);
 }
 
-// The product, without its addresses; nothing, and *why says why not.
+// Returns the product without its addresses. If the node cannot be fused, returns nothing and sets
+// *why to the reason.
 template <class T>
 std::optional<MatrixProduct<T>> ProductIn(const tw_part_node& n, const char** why) {
   const tw_shape *a = n.shapes, *b = a + 1, *c = a + 2;
@@ -51,7 +53,8 @@ std::optional<MatrixProduct<T>> ProductIn(const tw_part_node& n, const char** wh
   return std::nullopt;
 }
 
-// The one node of a part that reads each of its nodes, kNone where there are more, or others.
+// Returns for each node the only node that reads it, or kNone if it has more readers or a reader
+// outside the part.
 std::vector<uint32_t> OnlyReaders(const tw_part& part) {
   std::vector<uint32_t> reads(part.n_nodes, 0), reader(part.n_nodes, kNone);
   const auto note = [&](int32_t node, uint32_t by) {
@@ -90,7 +93,7 @@ tw_status* Claim(const tw_host* h, void*, void*, const tw_part* part, tw_claims*
   });
 }
 
-// A set, ready to run: c = term + a b. Inputs by their place in the frame.
+// A set, ready to run: c = term + a b. Inputs are indices into the frame.
 struct Sum {
   GemmTables tables;
   std::variant<MatrixProduct<float>, MatrixProduct<double>> product;
@@ -134,7 +137,7 @@ tw_status* Compile(const tw_compile_call* c, void** out_state) {
 
 void Destroy(const tw_host*, void* state) { delete static_cast<Sum*>(state); }
 
-// Other sizes: compiled anew.
+// If the sizes have changed, the set is compiled again.
 tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
     const Sum& s = *static_cast<const Sum*>(state);

@@ -1,6 +1,8 @@
-// Products that are added to something: a graph compiler that takes a MatMul of float or double with the addition behind it, where nobody
-// else reads the product. It is added tile by tile as it is computed, in place where the other term may be overwritten: a sum that a loop
-// keeps of gradients of weights is read and written once a round, not three times. The results have the bits of the single nodes.
+// Fuses products with additions. A graph compiler takes a MatMul of float or double together with
+// the addition that reads it, if no other node reads the product. The kernel adds each tile of the
+// product as soon as it is computed, in place if the other term may be overwritten. A sum of weight
+// gradients that a loop keeps is then read and written once a round, not three times. The results
+// have the same bits as those of the single nodes.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_PRODUCT_SUM_H_
 #define THALWEG_PLUGINS_CPU_FUSE_PRODUCT_SUM_H_
 

@@ -12,10 +12,10 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kTileBytes = 64 << 10;  // of all values of a tile together: most of what a step touches is in the first-level cache
+constexpr int64_t kTileBytes = 64 << 10;  // of all values of a tile together; most data that a step touches is in the first-level cache
 constexpr int64_t kMostTile = 8192, kLeastTile = 512;
 
-// Of a record of the host, which may be older or newer.
+// Copies a record of the host, which may be older or newer than this build's.
 template <class Record>
 Record CopyOf(const Record& r) {
   Record copy{};
@@ -73,7 +73,7 @@ Program::Program(const tw_compile_call& c, const Catalogue& catalogue)
     const Fit& fit = l.fits[i];
     if (op.body == Operation::kCall) called_.push_back(std::make_unique<CalledKernel>(c.host, op, n, c.device));
     Step s{op.body, op.pattern, op.loops, op.body == Operation::kCall ? called_.back().get() : nullptr, op.inplace, {}, part.n_in + i};
-    const uint32_t n_in = op.body == Operation::kReduce ? 1 : n.n_in;  // the axes it knows already
+    const uint32_t n_in = op.body == Operation::kReduce ? 1 : n.n_in;  // a reduction knows its axes already
     for (uint32_t k = 0; k < n_in; ++k) {
       s.in.push_back(n.in[k].node < 0 ? n.in[k].port : part.n_in + uint32_t(n.in[k].node));
       Value& v = values_[s.in[k]];
@@ -94,12 +94,13 @@ Program::Program(const tw_compile_call& c, const Catalogue& catalogue)
   PlaceBuffers();
 }
 
-// Steps of which the next is the only reader become one. It stands where the last of them stood: what the others read is there by then.
+// Joins a step with the next one if that one is its only reader. The joined step stands at the
+// position of the last one, where the operands of all its links are ready.
 void Program::JoinChains(const ChainTable& chains, const std::vector<const Operation*>& operations) {
   std::vector<int> reads(values_.size(), 0);
   for (const Step& s : steps_)
     for (uint32_t v : s.in) ++reads[v];
-  std::vector<int64_t> maker(values_.size(), -1);  // of the last value of a chain: its place in steps
+  std::vector<int64_t> maker(values_.size(), -1);  // per value, the index in steps_ of the chain that ends with it
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& s = steps_[i];
     const LinkRule* rule = operations[i]->link;
@@ -130,7 +131,8 @@ void Program::JoinChains(const ChainTable& chains, const std::vector<const Opera
   std::erase_if(steps_, [](const Step& s) { return s.chain && s.links.empty(); });
 }
 
-// A buffer is used again after the last step that reads it. No step writes where it reads: not all kernels that are called may.
+// A buffer is reused after the last step that reads it. No step writes a buffer that it reads,
+// because not all called kernels allow this.
 void Program::PlaceBuffers() {
   std::vector<size_t> last(values_.size(), 0);
   for (size_t s = 0; s < steps_.size(); ++s)

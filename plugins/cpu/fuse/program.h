@@ -1,5 +1,6 @@
-// What a fused set does to a tile: its nodes as steps over values, each in the memory of an input, of an output or in a buffer of the tile.
-// Threads: immutable once made.
+// The steps that a fused set applies to a tile. Each node is a step over values. A value is in the
+// memory of an input, in that of an output, or in a buffer of the tile.
+// Threads: immutable once constructed.
 #ifndef THALWEG_PLUGINS_CPU_FUSE_PROGRAM_H_
 #define THALWEG_PLUGINS_CPU_FUSE_PROGRAM_H_
 
@@ -12,7 +13,7 @@
 
 namespace thalweg::cpu {
 
-// A kernel that is called, with its state.
+// A kernel that the program calls, with the kernel's state.
 class CalledKernel {
  public:
   CalledKernel(const tw_host* h, const Operation& op, const tw_part_node& n, void* device);
@@ -36,46 +37,48 @@ class Program {
     Where where;
     Lie lie;
     uint32_t dtype;
-    uint32_t bytes;  // of an element
-    uint32_t at;     // the input, output or buffer
+    uint32_t bytes;  // size of an element
+    uint32_t at;     // index of the input, output or buffer
   };
-  // An operation of a chain.
+  // One operation of a chain.
   struct Linked {
     Link link;
     bool has_operand;
-    uint32_t operand;  // a value
+    uint32_t operand;  // index of a value
   };
   struct Step {
     Operation::Body body;
     Pattern pattern;
     const void* loops;
     const CalledKernel* called;
-    bool inplace;               // the output may be any input that lies like it
-    std::vector<uint32_t> in;   // values
-    uint32_t out;               // a value
-    ChainLoop chain = nullptr;  // in place of the body: all of `links`, from in[0] on
+    bool inplace;               // the output may overwrite any input that has the same layout
+    std::vector<uint32_t> in;   // indices of values
+    uint32_t out;               // index of a value
+    ChainLoop chain = nullptr;  // if set, runs all of `links` from in[0] on, instead of the body
     std::vector<Linked> links = {};
   };
 
-  // The rows and columns of the domain, and how they are cut.
+  // The rows and columns of the domain, and their division into tiles.
   struct Tiling {
     int64_t rows = 1, columns = 1;            // of the domain
-    int64_t tile_rows = 1, tile_columns = 1;  // of a tile, but for the last
+    int64_t tile_rows = 1, tile_columns = 1;  // of a tile; the last tile may be smaller
     int64_t tiles = 0, tiles_at_once = 1, tasks = 0;
-    uint64_t buffer = 0, bytes = 0;  // of one buffer of a tile, and of all tiles that are worked on at a time
+    uint64_t buffer = 0, bytes = 0;  // size of one buffer of a tile, and of all buffers in use at a time
     int slots = 1;
   };
 
-  // Errors: UNIMPLEMENTED for too many nodes, and where the shapes are not such that the set is one domain.
+  // Errors: UNIMPLEMENTED for too many nodes, and if the shapes do not give the set one domain.
   Program(const tw_compile_call& c, const Catalogue& catalogue);
   Program(const Program&) = delete;
 
-  // For these shapes. Errors: UNIMPLEMENTED where other inputs are rows, columns or single numbers.
+  // Returns the tiling for the shapes of `part`. Errors: UNIMPLEMENTED if other inputs are rows,
+  // columns or single numbers with these shapes.
   Tiling TilingFor(const tw_part& part, const Catalogue& catalogue) const;
-  // For the shapes of a frame. REQUIRES: it serves them.
+  // Returns the tiling for the shapes of a frame. REQUIRES: the program serves these shapes.
   Tiling TilingFor(const tw_frame& f) const;
 
-  // Output `out` may lie where input `in` lies: of a tile, nothing reads the input after the output is written.
+  // Returns true if output `out` may overwrite input `in`: within a tile, no step reads the input
+  // after the output is written.
   bool MayOverwrite(uint32_t out, uint32_t in) const;
 
   const std::vector<Value>& values() const { return values_; }
@@ -96,11 +99,11 @@ class Program {
   int32_t inner_ = 0;
   bool whole_rows_ = false;
   int most_slots_;
-  tw_run_api run_;  // of host_: loops of a tile stay on its thread
-  tw_host host_;    // what kernels that are called see
+  tw_run_api run_;  // part of host_: keeps the loops of a tile on its thread
+  tw_host host_;    // the host that called kernels see
 };
 
-// A step of the runtime.
+// Runs the program as one kernel call of the runtime.
 void RunProgram(const tw_frame* f, const Program& p);
 
 }  // namespace thalweg::cpu

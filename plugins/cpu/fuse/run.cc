@@ -1,5 +1,5 @@
-// Tiles of a fused set, one step after the other. Values in buffers are dense tiles; inputs and outputs are read and written where they
-// are.
+// Runs a fused set tile by tile, one step after the other. Values in buffers are dense tiles.
+// Inputs and outputs are read and written in place.
 #include <atomic>
 
 #include "fuse/program.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kArguments[] = {0, 1, 2, 3};  // each is one tensor
 
-// A worker's view of a program: where the values of the tile at hand are.
+// A worker's view of a program: the addresses of the values of the current tile.
 class Worker {
  public:
   Worker(const tw_frame* f, const Program& p, const Program::Tiling& t, char* buffers) : f_(f), p_(p), t_(t) {
@@ -25,7 +25,7 @@ class Worker {
     }
   }
 
-  // Tiles [begin, end). NULL, or what a kernel that was called answered.
+  // Runs tiles [begin, end). Returns NULL, or the error of a called kernel.
   tw_status* Run(int64_t begin, int64_t end) {
     const int64_t across = (t_.columns + t_.tile_columns - 1) / t_.tile_columns;
     for (int64_t tile = begin; tile < end; ++tile) {
@@ -117,7 +117,7 @@ class Worker {
     }
   }
 
-  // As the kernel alone does for rows that one accumulator takes in.
+  // Reduces as the single kernel does for rows that fit one accumulator (kRowBlock).
   void Reduce(const Program::Step& s) {
     const auto& k = *static_cast<const ReduceKernel*>(s.loops);
     alignas(64) float wide[kWidenedBlock];
@@ -137,7 +137,7 @@ class Worker {
     }
   }
 
-  // The kernel sees tensors of a tile.
+  // Calls the kernel with tensors of the tile's size.
   tw_status* Call(const Program::Step& s) {
     const bool by_rows = s.pattern == Pattern::kRows || s.pattern == Pattern::kBias;
     const int64_t table[] = {rows_, columns_}, all[] = {rows_ * columns_};

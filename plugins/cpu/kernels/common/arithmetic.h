@@ -1,4 +1,5 @@
-// Whole-number arithmetic with defined results: it wraps around, as in NumPy and TensorFlow, where C++ leaves signed overflow undefined.
+// Integer arithmetic with defined results. It wraps around, as in NumPy and TensorFlow; C++ leaves
+// signed overflow undefined.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ARITHMETIC_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ARITHMETIC_H_
 
@@ -8,7 +9,8 @@
 
 namespace thalweg::cpu {
 
-// The type to compute in: unsigned and not promoted to int for whole numbers, T itself for others.
+// The type to compute in: for integers an unsigned type that is not promoted to int, for other
+// types T itself.
 template <class T, bool = std::is_integral_v<T> && !std::is_same_v<T, bool>>
 struct WrapType {
   using type = T;

@@ -1,5 +1,5 @@
-// Walking N dense inputs that broadcast to one dense output, under NumPy's rules. Axes that lie the same way in all inputs are joined
-// first, so that most walks are one or two axes long.
+// Walks N dense inputs that broadcast to one dense output under NumPy's rules. Axes with the same
+// layout in all inputs are joined first, so most walks have one or two axes.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_BROADCAST_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_BROADCAST_H_
 
@@ -13,14 +13,14 @@ template <int N>
 struct Broadcast {
   int rank = 0;  // at least 1 after construction
   int64_t dims[kMaxRank];
-  int64_t step[N][kMaxRank];  // in elements; 0 where the input repeats. On the last axis 0 or 1
+  int64_t step[N][kMaxRank];  // in elements; 0 if the input repeats; 0 or 1 on the last axis
 
-  // REQUIRES: the inputs broadcast to the output, which is what the shape rule has checked.
+  // REQUIRES: the inputs broadcast to the output. The op's shape rule has checked this.
   Broadcast(const tw_view* out, const tw_view* const (&in)[N]) {
     if (Flat(out, in)) return;
     int64_t dense[N];
     for (int k = 0; k < N; ++k) dense[k] = 1;
-    // From the innermost axis outwards; turned round at the end.
+    // Axes are collected from the innermost outwards and reversed at the end.
     for (int i = 1; i <= out->rank; ++i) {
       int64_t dim = out->dims[out->rank - i], at[N];
       bool joins = rank > 0;
@@ -46,8 +46,8 @@ struct Broadcast {
     for (int k = 0; k < N; ++k) std::reverse(step[k], step[k] + rank);
   }
 
-  // segment(offsets of the inputs, offset of the output, n) for the elements [begin, end) of the output, in pieces in which no input goes
-  // on to its next row.
+  // Calls segment(offsets of the inputs, offset of the output, n) for the elements [begin, end) of
+  // the output. In each segment every input stays within one row.
   template <class F>
   void ForSegments(int64_t begin, int64_t end, F&& segment) const {
     int64_t at[kMaxRank], from[N] = {}, rest = begin;
@@ -79,7 +79,8 @@ struct Broadcast {
     for (int k = 0; k < N; ++k) step[k][0] = 1;
   }
 
-  // The usual case, without looking at the axes: every input is as large as the output, or one element.
+  // Handles the usual case without a look at the axes: every input is as large as the output, or
+  // has one element.
   bool Flat(const tw_view* out, const tw_view* const (&in)[N]) {
     for (int k = 0; k < N; ++k)
       if (in[k]->count != out->count && in[k]->count != 1) return false;

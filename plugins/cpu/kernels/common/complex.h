@@ -7,7 +7,7 @@
 
 namespace thalweg::cpu {
 
-// exp(z) - 1 and log(1 + z) without the cancellation near 0.
+// exp(z) - 1 and log(1 + z), without cancellation near 0.
 template <class T>
 std::complex<T> Expm1(std::complex<T> z) {
   const T half_sine = std::sin(z.imag() / 2), e = std::expm1(z.real());

@@ -10,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Drops axes of size 1 and joins neighbours that lie as one axis on both sides.
+// Drops axes of size 1 and joins neighbouring axes that form one axis on both sides.
 void Collapse(Box& box) {
   int rank = 0;
   for (int i = 0; i < box.rank; ++i) {
@@ -34,7 +34,7 @@ void Swap(Box& box, int i, int j) {
   std::swap(box.to[i], box.to[j]);
 }
 
-// row(from, to) for rows [begin, end) of the first `outer` axes.
+// Calls row(from, to) for rows [begin, end) of the first `outer` axes.
 template <class F>
 void ForRows(const Box& box, int outer, int64_t begin, int64_t end, F&& row) {
   int64_t at[kMaxRank], from = 0, to = 0, rest = begin;
@@ -70,7 +70,7 @@ void CopyVariants(const tw_frame* f, const Box& box, const tw_view* from, int64_
           [&](int64_t a, int64_t b) { tw::check(variants.copy(f->host, from, uint64_t(from_at + a), to, uint64_t(to_at + b), 1)); });
 }
 
-// The C library copies in wider vectors than this file is compiled for.
+// Fills with memcpy, because the C library copies in wider vectors than this file is compiled for.
 template <class T>
 void FillRow(T* to, int64_t n, T one) {
   constexpr int64_t kFirst = 256 / int64_t(sizeof(T)), kMost = 16 * kFirst;
@@ -82,7 +82,7 @@ void FillRow(T* to, int64_t n, T one) {
   }
 }
 
-// One row of n elements; source and target never overlap.
+// Copies one row of n elements. Source and target never overlap.
 template <class T>
 void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t n) {
   if (from_stride == 1 && to_stride == 1) {
@@ -96,15 +96,17 @@ void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
   }
 }
 
-// A tile is one cache line of the target wide and four of the source high: four, so that the prefetcher sees them coming.
+// A tile is one cache line of the target wide and four of the source high. Four lines let the
+// prefetcher recognise the pattern.
 template <class T>
 constexpr int64_t kTileCols = 64 / int64_t(sizeof(T));
 template <class T>
 constexpr int64_t kTileRows = 4 * kTileCols<T>;
 
-// A tile in which the last two axes change places: `rows` along the axis that is dense in the source, `cols` along the one dense in the
-// target. It goes through a buffer, so that each line of source and target is touched once: their distances are often powers of two, and
-// then a tile's lines do not fit into the first-level cache together.
+// Transposes a tile of the last two axes: `rows` elements along the axis that is dense in the
+// source, `cols` along the axis that is dense in the target. The tile goes through a buffer, so
+// each line of source and target is touched once. The strides are often powers of two, and then the
+// lines of a tile do not fit into the first-level cache together.
 template <class T>
 void TransposeTile(const T* from, int64_t from_col, T* to, int64_t to_row, int64_t rows, int64_t cols) {
   T tile[kTileCols<T>][kTileRows<T>];
@@ -113,7 +115,7 @@ void TransposeTile(const T* from, int64_t from_col, T* to, int64_t to_row, int64
     for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = tile[c][r];
 }
 
-// REQUIRES: the last axis is dense in the target, the one before in the source.
+// REQUIRES: the last axis is dense in the target, and the one before it in the source.
 template <class T>
 void CopyTransposed(const tw_frame* f, const Box& box, const T* from, T* to) {
   const int r = box.rank - 2, c = box.rank - 1;
@@ -176,7 +178,7 @@ void CopyBox(const tw_frame* f, Box& box, const tw_view* from, int64_t from_at, 
 }
 
 void CutBox(const tw_frame* f, Box& box, uint32_t i, int64_t from_at, const tw::Out<tw::Any>& output) {
-  constexpr uint64_t kLeastShared = 1 << 14;  // bytes: a smaller copy costs no more, and does not keep all of the input alive
+  constexpr uint64_t kLeastShared = 1 << 14;  // bytes: a smaller copy costs no more than sharing, and does not keep the whole input alive
   if (output.size() == 0) return;
   Collapse(box);
   const bool run = box.rank == 0 || (box.rank == 1 && box.from[0] == 1);
@@ -207,7 +209,7 @@ void FillRun(const tw_frame* f, const tw_view* value, const tw_view* to, int64_t
 
 void FillZero(const tw_frame* f, const tw_view* to) {
   CheckMovable(to->dtype);
-  if (to->dtype == TW_VARIANT) return;  // empty from the start, and never in the place of an input
+  if (to->dtype == TW_VARIANT) return;  // a variant tensor starts empty and never overwrites an input
   if (to->dtype == TW_STRING) {
     for (uint64_t i = 0; i < to->count; ++i) tw::check(f->host->tensor->set_string(to->tensor, i, "", 0));
     return;

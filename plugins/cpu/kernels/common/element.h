@@ -1,5 +1,6 @@
-// Tensors as runs of elements whatever their type, for kernels that move data, and the index vectors that say where to.
-// Costs next to nothing to include; arithmetic types are in types.h. Threads: pure functions.
+// Views tensors of any type as runs of elements, for kernels that move data, and reads index
+// vectors. This header is cheap to include; arithmetic types are in types.h. Threads: pure
+// functions.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ELEMENT_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ELEMENT_H_
 
@@ -10,11 +11,12 @@
 
 namespace thalweg::cpu {
 
-inline constexpr int kMaxRank = 254;  // as in TensorFlow's shapes; the host takes no more
+inline constexpr int kMaxRank = 254;  // as in TensorFlow's shapes; the host accepts no larger rank
 
 [[noreturn]] inline void Invalid(std::string text) { throw tw::Error{TW_INVALID_ARGUMENT, std::move(text)}; }
 
-// Bytes of an element; 0 for types whose elements own memory (string, resource, variant).
+// Returns the size of an element in bytes, or 0 for types whose elements own memory (string,
+// resource, variant).
 constexpr uint32_t ElementBytes(uint32_t dtype) {
   switch (dtype) {
     case TW_INVALID_TYPE:
@@ -41,7 +43,7 @@ constexpr uint32_t ElementBytes(uint32_t dtype) {
   }
 }
 
-// The name of an element type, for messages.
+// Returns the name of an element type, for messages.
 inline std::string TypeText(uint32_t dtype) {
   if (dtype == TW_INVALID_TYPE) return "no type";
   return dtype < std::size(tw::dtype_names) ? std::string(tw::dtype_names[dtype]) : "element type " + std::to_string(dtype);
@@ -51,7 +53,7 @@ struct Bytes16 {
   uint64_t half[2];
 };
 
-// body(T{}) with a T of that many bytes: 1, 2, 4, 8, 16.
+// Calls body(T{}) with a type T of `bytes` bytes: 1, 2, 4, 8 or 16.
 template <class F>
 void BySize(uint32_t bytes, F&& body) {
   switch (bytes) {
@@ -74,7 +76,7 @@ inline char* Bytes(const tw_view* v) { return static_cast<char*>(v->data) + v->o
 inline const tw_string& StringAt(const tw_view* v, uint64_t i) { return reinterpret_cast<const tw_string*>(Bytes(v))[i]; }
 inline std::string DimsText(const tw_view* v) { return tw::text(v->dims, v->rank); }
 
-// Where element i stands, for messages: "[1, 0, 2]".
+// Returns the position of element i, for messages: "[1, 0, 2]".
 inline std::string PositionText(const tw_view* v, uint64_t i) {
   std::string s;
   for (int32_t axis = v->rank; axis-- > 0;) {
@@ -84,7 +86,8 @@ inline std::string PositionText(const tw_view* v, uint64_t i) {
   return "[" + s + "]";
 }
 
-// Element i of a tensor of whole numbers. REQUIRES: an int32, int64, int16, int8, uint8 or uint16 tensor.
+// Returns element i of an integer tensor. REQUIRES: an int32, int64, int16, int8, uint8 or uint16
+// tensor.
 inline int64_t IndexAt(const tw_view* v, uint64_t i) {
   const char* p = Bytes(v);
   switch (v->dtype) {
@@ -98,7 +101,7 @@ inline int64_t IndexAt(const tw_view* v, uint64_t i) {
   }
 }
 
-// A few numbers, one per axis, without touching the heap.
+// A few numbers, one per axis, held without heap memory.
 struct Ints {
   int n = 0;
   int64_t at[kMaxRank];
@@ -110,7 +113,7 @@ struct Ints {
   }
 };
 
-// The values of a small index tensor, of any rank.
+// Returns the values of a small index tensor of any rank.
 inline Ints ReadInts(const tw_view* v, const char* what) {
   if (v->count > uint64_t(kMaxRank))
     Invalid(std::string(what) + " holds " + std::to_string(v->count) + " values, one per axis at most " + std::to_string(kMaxRank));
@@ -119,31 +122,34 @@ inline Ints ReadInts(const tw_view* v, const char* what) {
   return r;
 }
 
-// The axis that `axis` names in a tensor of that rank; negative ones count from the end.
+// Returns the axis that `axis` names in a tensor of rank `rank`. A negative `axis` counts from the
+// end.
 inline int Axis(int64_t axis, int rank, const char* what = "axis") {
   if (axis < -rank || axis >= rank)
     Invalid(std::string(what) + " " + std::to_string(axis) + " is not in [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
   return int(axis < 0 ? axis + rank : axis);
 }
 
-// The product of dims[begin] .. dims[end - 1]. The host made the tensor, so it does not overflow, unless the tensor is empty: then it is
-// any number for some of its axes, and is not to be used.
+// Returns the product of dims[begin] .. dims[end - 1]. The product does not overflow, because the
+// host made the tensor. The exception is an empty tensor: the product of some of its axes may then
+// be any number, and must not be used.
 inline int64_t Product(const int64_t* dims, int begin, int end) {
   uint64_t n = 1;
   for (int i = begin; i < end; ++i) n *= uint64_t(dims[i]);
   return int64_t(n);
 }
 
-// Distances in elements between neighbours along each axis of a dense tensor with these dims.
+// Returns the strides in elements along each axis of a dense tensor with these dims.
 inline Ints DenseStrides(const int64_t* dims, int rank) {
   Ints s;
   s.n = rank;
-  uint64_t step = 1;  // of an empty tensor any number
+  uint64_t step = 1;  // may be any number for an empty tensor
   for (int i = rank; i-- > 0; step *= uint64_t(dims[i])) s[i] = int64_t(step);
   return s;
 }
 
-// Gives output o memory for these dims if its shape was not known before; else REQUIRES that the host came to the same dims.
+// Allocates output `out` with these dims if its shape was not known before. Else REQUIRES: the host
+// planned the same dims (throws INTERNAL).
 template <class T>
 void Allocate(const tw::Out<T>& out, const int64_t* dims, int rank) {
   if (out.rank() < 0) {

@@ -9,8 +9,9 @@ namespace {
 
 constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
 
-// What -march=x86-64-v3 and -v4 let the compiler use. The features of v3 not asked for here (LZCNT, MOVBE, F16C) came to every processor
-// line together with BMI2 and FMA, and Clang 14 knows no words for them.
+// Returns the best set whose features -march=x86-64-v3 or -v4 let the compiler use. Three features
+// of v3 are not checked: LZCNT, MOVBE and F16C came to every processor line together with BMI2 and
+// FMA, and Clang 14 has no names for them.
 Isa Best() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

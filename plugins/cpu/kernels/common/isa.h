@@ -1,6 +1,6 @@
-// Which instruction set the kernels of this process use. A source built once per set (cpu_isa_kernels in CMakeLists.txt) exports a table of
-// functions from each set's namespace; the file that registers kernels picks one table and gives its functions to them:
-//
+// Selects the instruction set of this process's kernels. A source that is built once per set
+// (cpu_isa_kernels in CMakeLists.txt) exports a table of functions from each set's namespace. The
+// file that registers kernels picks one table and gives the table's functions to the kernels:
 //   TW_CPU_DECLARE_ISA(ReduceTable, Reduce)                                       // in the header both include
 //   const ReduceTable& Reduce() { static constexpr ReduceTable t{...}; return t; } // in the source, in namespace thalweg::cpu::THALWEG_ISA
 //   const ReduceTable& t = TW_CPU_FOR_ISA(DetectIsa(p.h), Reduce);                // in register_reduce
@@ -13,13 +13,15 @@ namespace thalweg::cpu {
 
 enum class Isa { kBaseline, kAvx2, kAvx512 };
 
-// The best set of this machine, or the one that the plugin's setting `isa` (baseline, avx2, avx512) asks for. REQUIRES: called from init.
+// Returns the best set of this machine, or the set that the plugin's setting `isa` (baseline, avx2,
+// avx512) names. REQUIRES: called from init.
 // Throws tw::Error INVALID_ARGUMENT for an unknown word, and for a set that the machine lacks.
 Isa DetectIsa(const tw_host* host);
 
 }  // namespace thalweg::cpu
 
-// Baseline is all there is off x86-64, and where the build says so. Both macros belong into namespace thalweg::cpu.
+// Only the baseline exists off x86-64, and where the build says so. Use both macros inside
+// namespace thalweg::cpu.
 #if defined(__x86_64__) && !defined(THALWEG_ISA_ONLY_BASELINE)
 #define TW_CPU_DECLARE_ISA(Type, Table) \
   namespace Baseline {                  \

@@ -1,5 +1,6 @@
-// Registering many kernels that share one body: the body is compiled once, and what differs from op to op and type to type is an entry of
-// a constant table that the host hands back with each call. A few hundred kernels cost one function that way.
+// Registers many kernels that share one body. The body is compiled once. A constant table holds one
+// entry for each op and type, and the host passes the entry back with each call. A few hundred
+// kernels thus cost one function.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_KERNEL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_KERNEL_H_
 
@@ -9,7 +10,8 @@
 
 namespace thalweg::cpu {
 
-// The kernel `spec` (types written out), executed as kBody(frame, entry); prepare as in kernel.h, for kernels that want scratch.
+// Adds the kernel `spec` (types written out), which runs kBody(frame, entry). `prepare` is as in
+// kernel.h, for kernels that want scratch memory.
 // REQUIRES: entry lives as long as the plugin.
 template <auto kBody, class Entry>
 void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry,
@@ -18,13 +20,14 @@ void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry,
   d.size = sizeof d;
   d.spec = spec.data();
   d.spec_len = spec.size();
-  d.user = const_cast<Entry*>(&entry);  // only ever read
+  d.user = const_cast<Entry*>(&entry);  // never written
   d.execute = [](const tw_frame* f) { return tw::guard(f->host, [&] { kBody(f, *static_cast<const Entry*>(f->state)); }); };
   d.prepare = prepare;
   tw::check(p.r->kernel(p.r, &d));
 }
 
-// The same for a kernel class with attributes: constructed as K(node, entry) for each node, called as an object.
+// Adds a kernel class with attributes: K(node, entry) constructs it for each node, and each run
+// calls the object.
 template <class K, class Entry>
 void AddKernelClass(tw::Plugin& p, const std::string& spec, const Entry& entry) {
   tw_kernel_def d{};

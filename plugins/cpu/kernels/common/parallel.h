@@ -1,5 +1,7 @@
-// Splitting loops over the host's pool. Pieces may be cut anywhere, so a piece must not depend on where it begins: the same bits come out
-// on any number of threads. What a piece throws (no memory is left) the caller gets; other pieces may then be left out.
+// Splits loops over the host's thread pool. Pieces may be cut anywhere, so the result of a piece
+// must not depend on where the piece begins: the results then have the same bits on any number of
+// threads. If a piece throws (out of memory), the caller gets the exception, and other pieces may
+// not run.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 
@@ -11,11 +13,12 @@
 
 namespace thalweg::cpu {
 
-// About 10 us of work for a core, ten times what it costs to wake one: fewer units are not worth sharing. A unit is what a vectorised
-// loop does to one float: load, add, store.
+// About 10 us of work for a core, ten times the cost of waking a core. A smaller amount of work is
+// not worth sharing. A unit is the work of a vectorised loop on one float: load, add, store.
 inline constexpr int64_t kGrain = 32768;
 
-// The product of sizes as a cost. What exceeds a grain makes no difference, so it never overflows.
+// Returns the product of the sizes as a cost. The result is capped at one grain, so it never
+// overflows.
 template <class... Sizes>
 constexpr int64_t Cost(Sizes... sizes) {
   int64_t cost = 1;
@@ -23,7 +26,7 @@ constexpr int64_t Cost(Sizes... sizes) {
   return cost;
 }
 
-// part(begin, end) over [0, n), where one step costs `cost` units.
+// Calls part(begin, end) for pieces of [0, n). One index costs `cost` units.
 template <class F>
 void ParallelFor(const tw_frame* f, int64_t n, int64_t cost, F&& part) {
   if (n <= 0) return;

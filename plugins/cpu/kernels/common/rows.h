@@ -1,4 +1,5 @@
-// Indices that pick rows, checked before anything is read or written, and sums of rows in an order that does not depend on threads.
+// Checks indices that select rows before any data is read or written, and sums rows in an order
+// that does not depend on threads.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ROWS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ROWS_H_
 
@@ -10,7 +11,7 @@
 
 namespace thalweg::cpu {
 
-// Whether low <= v[i] < limit for all i, in loops that the compiler can vectorise.
+// Returns true if low <= v[i] < limit for all i. The compiler can vectorise the loops.
 inline bool AllInside(const tw_view* v, int64_t low, int64_t limit) {
   const auto all = [&](const auto* p) {
     bool outside = false;
@@ -29,7 +30,8 @@ inline bool AllInside(const tw_view* v, int64_t low, int64_t limit) {
   }
 }
 
-// Throws INVALID_ARGUMENT unless low <= v[i] < limit for all i. The first offender is named.
+// Throws INVALID_ARGUMENT unless low <= v[i] < limit for all i. The message names the first
+// offender.
 inline void CheckIndices(const tw_view* v, int64_t low, int64_t limit, const char* what) {
   if (AllInside(v, low, limit)) return;
   for (uint64_t i = 0; i < v->count; ++i) {
@@ -43,17 +45,20 @@ inline void CheckIndices(const tw_view* v, int64_t low, int64_t limit, const cha
   }
 }
 
-// Indices outside a tensor are refused; asking for anything else is, too.
+// Throws UNIMPLEMENTED for any bad_indices_policy but 'ERROR' and the default: indices outside a
+// tensor are always an error.
 inline void WantBadIndicesRefused(const tw::Node& n) {
   const std::string_view policy = n.s("bad_indices_policy");
   if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR")
     throw tw::Error{TW_UNIMPLEMENTED, "bad_indices_policy '" + std::string(policy) + "' is not offered; use 'ERROR'"};
 }
 
-// Index vectors, the last axis of `indices`, that lead to slices of a tensor with these dims.
+// The index vectors in the last axis of `indices`, each of which selects a slice of a tensor with
+// these dims.
 class SliceIndex {
  public:
-  // Throws INVALID_ARGUMENT for a vector that leads outside, naming it.
+  // Throws INVALID_ARGUMENT for a vector that points outside the tensor; the message names the
+  // vector.
   SliceIndex(const tw_view* indices, const int64_t* dims, int rank) : indices_(indices) {
     depth_ = indices->rank > 0 ? int(indices->dims[indices->rank - 1]) : 1;
     if (depth_ > rank) {
@@ -65,27 +70,28 @@ class SliceIndex {
     int64_t step = inner;
     steps_.n = depth_;
     for (int i = depth_; i-- > 0; step *= dims[i]) steps_[i] = step;
-    if (indices->count == 0) return;  // then there may be any number of rows
+    if (indices->count == 0) return;  // an empty tensor may have any number of rows
     if (depth_ == 1 ? AllInside(indices, 0, dims[0]) : AllRowsInside(dims)) return;
     for (int64_t row = 0; row < rows; ++row) Check(row, dims, rank);
   }
-  // Where the slice of a row begins.
+  // Returns the offset of the first element of a row's slice.
   int64_t operator()(int64_t row) const {
     int64_t at = 0;
     for (int i = 0; i < depth_; ++i) at += IndexAt(indices_, uint64_t(row * depth_ + i)) * steps_[i];
     return at;
   }
-  // Throws INVALID_ARGUMENT unless there is an element for each one of the slices.
+  // Throws INVALID_ARGUMENT unless `updates` has one element for each element of the slices.
   void WantUpdates(const tw_view* updates) const {
     if (rows * inner != int64_t(updates->count)) {
       Invalid("updates of shape " + DimsText(updates) + " for " + std::to_string(rows) + " slices of " + std::to_string(inner) +
               " elements");
     }
   }
-  int64_t rows, inner;  // how many vectors; elements of a slice
+  int64_t rows, inner;  // the number of vectors; the elements of a slice
 
  private:
-  // As AllInside, of vectors of 32- and 64-bit numbers; false for others, which Check looks through.
+  // Does the work of AllInside for vectors of 32- and 64-bit integers. Returns false for other
+  // types, which Check examines.
   bool AllRowsInside(const int64_t* dims) const {
     const auto all = [&](const auto* p) {
       bool outside = false;
@@ -113,22 +119,28 @@ class SliceIndex {
   Ints steps_;
 };
 
-// What is picked by index is seldom in a cache: it is asked for some slices ahead. Of long slices the processor sees the rest coming.
+// A slice that an index selects is seldom in a cache, so callers prefetch it a few slices ahead.
+// For long slices only the first 512 bytes are prefetched; the processor's own prefetcher fetches
+// the rest.
 inline void Prefetch(const char* slice, size_t bytes) {
   for (size_t i = 0; i < std::min<size_t>(bytes, 512); i += 64) __builtin_prefetch(slice + i);
 }
 
 inline constexpr int64_t kAhead = 8;  // slices
 
-// body(row, at, begin, end) for each row in order: columns [begin, end) of the `inner` that go to `at` = target(row) of `count` elements;
-// rows with a negative target are skipped. What goes to one element goes in the order of the rows: threads share long rows by columns and
-// others by where they go, each looking at all targets; short rows are not worth that. ahead(at): the body comes to that place soon.
+// Calls body(row, at, begin, end) for each row in order, for columns [begin, end) of the `inner`
+// columns. `at` = target(row) is an offset among `count` elements. Rows with a negative target are
+// skipped. Updates of one element run in the order of the rows: threads divide long rows by
+// columns. They divide other rows by target range, and each thread looks at all targets. Short rows
+// run on one thread. ahead(at) announces that the body reaches `at` soon.
 template <class Target, class Body, class Ahead>
 void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, Target&& target, Body&& body, Ahead&& ahead) {
-  // Fewer elements than that are changed sooner than another processor has fetched half of them from this one's cache.
+  // A single thread updates fewer elements than kLeast faster than another processor fetches half
+  // of them from this one's cache.
   constexpr int64_t kLong = 4096, kShort = 16, kColumns = 1024, kBlock = 256, kLeast = 4 * kGrain;
-  if (rows == 0 || inner == 0) return;  // then there may be any number of the others
-  // Which rows go to a range is found out for some at a time, without branches that the processor would guess.
+  if (rows == 0 || inner == 0) return;  // the tensor is empty, so the other size may be any number
+  // Rows in the range are collected kBlock at a time, by a loop without branches that the processor
+  // would have to predict.
   const auto go = [&](int64_t from, int64_t to, int64_t begin, int64_t end) {
     int64_t found[kBlock], at[kBlock];
     for (int64_t first = 0; first < rows; first += kBlock) {
@@ -155,7 +167,8 @@ void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, T
                         [&](uint64_t from, uint64_t to) { go(int64_t(from), int64_t(to), 0, inner); });
 }
 
-// to[target(row) + j] = combine(to[target(row) + j], from[row * inner + j]) for each row in order, as ForTargets.
+// Computes to[target(row) + j] = combine(to[target(row) + j], from[row * inner + j]) for each row
+// in order, as ForTargets does.
 template <class Acc, class T, class Target, class Combine>
 void CombineRows(const tw_frame* f, Acc* to, int64_t count, const T* from, int64_t rows, int64_t inner, Target&& target,
                  Combine&& combine) {

@@ -1,4 +1,4 @@
-// Moving slices of consecutive elements by index, whatever their type.
+// Moves slices of consecutive elements by index, for any element type.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_SLICES_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_SLICES_H_
 
@@ -11,7 +11,7 @@
 
 namespace thalweg::cpu {
 
-// Slices of `inner` elements, from source(k) to k * inner for k < n.
+// Copies n slices of `inner` elements: slice k from offset source(k) to offset k * inner.
 template <class Source>
 void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64_t n, int64_t inner, Source&& source) {
   CheckMovable(from->dtype);
@@ -24,7 +24,7 @@ void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64
   const char* a = Bytes(from);
   char* b = Bytes(to);
   ParallelFor(f, n, int64_t(slice / 4) + 4, [&](int64_t begin, int64_t end) {
-    // A constant length makes the copy of one element a move.
+    // A constant length lets the compiler copy one element with a move instruction.
     if (slice == 4) {
       for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 4, a + source(k) * int64_t(bytes), 4);
     } else if (slice == 8) {
@@ -38,7 +38,8 @@ void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64
   });
 }
 
-// The way back: slice k goes to target(k), one after the other, so that of several for one place the last one stays.
+// The reverse of CopySlices: slice k goes to offset target(k). Slices are written in order, so the
+// last of several slices for one place wins.
 template <class Target>
 void PutSlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64_t n, int64_t inner, Target&& target) {
   CheckMovable(from->dtype);

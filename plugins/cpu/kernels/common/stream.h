@@ -1,5 +1,6 @@
-// Results that are too large to be found in a cache by whoever reads them next: written past the caches, memory need not be read before
-// it is written, which is a third of what an addition moves. Threads: pure functions.
+// Writes results that are too large to stay in a cache until they are read. Non-temporal stores
+// bypass the caches, so memory is not read before it is written; that read is a third of an
+// addition's traffic. Threads: pure functions.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_STREAM_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_STREAM_H_
 
@@ -15,14 +16,15 @@
 
 namespace thalweg::cpu {
 
-// Whether `to` is worth it. One that lies where an input lies is in a cache already.
+// Returns true if `to` is large enough for streaming. A result that overwrites an input is in a
+// cache already and is not streamed.
 inline bool IsStreamed(const tw_view* to, std::initializer_list<const tw_view*> inputs) {
-  constexpr uint64_t kFrom = 32 << 20;  // bytes, as much as large third-level caches hold
+  constexpr uint64_t kFrom = 32 << 20;  // bytes, the size of a large third-level cache
   return to->bytes >= kFrom && std::none_of(inputs.begin(), inputs.end(), [to](const tw_view* v) { return Bytes(v) == Bytes(to); });
 }
 
 #ifdef __SSE2__
-// REQUIRES: `to` begins a cache line, `from` is aligned to 16 bytes.
+// REQUIRES: `to` starts at a cache line, `from` is aligned to 16 bytes.
 inline void StreamLines(const char* from, char* to, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 16)
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
@@ -33,11 +35,12 @@ inline void StreamLines(const char* from, char* to, int64_t bytes) { std::memcpy
 inline void EndStream() {}
 #endif
 
-// Writes n elements of so many bytes to `to`: block(i, m, where) puts elements [i, i + m) at `where` and answers how many it could make.
-// Answers n, or the first that could not be made.
+// Writes n elements of `bytes` bytes each to `to`. block(i, m, where) writes elements [i, i + m) at
+// `where` and returns how many it could make. Returns n, or the index of the first element that
+// could not be made.
 template <class F>
 int64_t Stream(char* to, int64_t n, uint32_t bytes, F&& block) {
-  constexpr int64_t kLine = 64, kBlock = 1024;  // bytes; of larger blocks reading and writing take turns too seldom to overlap
+  constexpr int64_t kLine = 64, kBlock = 1024;  // bytes; with larger blocks, reads and writes alternate too seldom to overlap
   const int64_t each = bytes, misplaced = int64_t(reinterpret_cast<uintptr_t>(to) % kLine);
   int64_t i = misplaced ? std::min(n, (kLine - misplaced) / each) : 0;
   if (const int64_t done = i ? block(int64_t{0}, i, to) : 0; done < i) return done;

@@ -1,5 +1,6 @@
-// Memory that a call takes beside its outputs and that its session pays for. Where inputs say how much of it there is, kernels take it by
-// TempArray, or by tw::TempVector, tw::TempString and tw::Charge; the standard containers are for what is small whatever the inputs are.
+// Memory that a call takes beside its outputs and that is charged to its session. If the inputs
+// determine the amount, kernels use TempArray, tw::TempVector, tw::TempString or tw::Charge. The
+// standard containers are only for memory that is small for all inputs.
 // Threads: one at a time.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEMP_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEMP_H_
@@ -13,7 +14,8 @@
 
 namespace thalweg::cpu {
 
-// n elements of a trivial type, not initialised, 64-byte aligned. Throws RESOURCE_EXHAUSTED where the session may not hold them.
+// Holds n elements of a trivial type, not initialised, 64-byte aligned. Throws RESOURCE_EXHAUSTED
+// if the session's limit does not allow them.
 template <class T>
 class TempArray {
  public:

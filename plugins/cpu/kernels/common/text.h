@@ -1,5 +1,5 @@
-// Elements of string tensors: bytes, which may hold anything, zeros and broken UTF-8 included.
-// Threads: pure functions.
+// Elements of string tensors. A string is a run of arbitrary bytes, including zeros and broken
+// UTF-8. Threads: pure functions.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEXT_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEXT_H_
 
@@ -12,7 +12,7 @@ namespace thalweg::cpu {
 
 inline std::string_view View(const tw_string& s) { return {s.data, size_t(s.size)}; }
 
-// White space of ASCII, whatever the process's locale.
+// ASCII white space, independent of the process's locale.
 constexpr bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 inline std::string_view Stripped(std::string_view s) {
@@ -21,7 +21,7 @@ inline std::string_view Stripped(std::string_view s) {
   return s;
 }
 
-// For messages: in quotes, short, with \xNN in place of what is not printable.
+// Returns `s` for messages: in quotes, shortened, with \xNN for each byte that is not printable.
 inline std::string Quoted(std::string_view s) {
   constexpr size_t kMost = 60;
   constexpr char kDigits[] = "0123456789abcdef";
@@ -37,7 +37,7 @@ inline std::string Quoted(std::string_view s) {
   return text + (s.size() > kMost ? "...'" : "'");
 }
 
-// "input[1, 0] is 'text'", the beginning of a message about element i.
+// Returns "'input'[1, 0] is 'text'", the beginning of a message about element i.
 inline std::string ElementText(const char* name, const tw_view* v, uint64_t i) {
   return "'" + std::string(name) + "'" + (v->rank > 0 ? PositionText(v, i) : "") + " is " + Quoted(View(StringAt(v, i)));
 }

@@ -1,4 +1,4 @@
-// Whether a value stands for yes.
+// The truth value of a tensor.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TRUTH_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TRUTH_H_
 
@@ -8,7 +8,8 @@
 
 namespace thalweg::cpu {
 
-// A scalar does if it is not zero, or text that is not empty; anything else if it has elements. what(): its name, asked for by messages.
+// A scalar is true if it is a number other than zero or a string that is not empty. A tensor of
+// higher rank is true if it has elements. what() returns the tensor's name for an error message.
 template <class What>
 bool IsTrue(const tw_view& v, const What& what) {
   if (v.rank != 0) return v.count > 0;

@@ -1,5 +1,6 @@
-// Element types beyond C++'s own: half, bfloat16 and complex numbers, how a kernel spec spells them, and the type in which sums of them
-// are kept. For kernels that compute; kernels that only move bytes need element.h instead, which is cheaper to include.
+// Element types beyond C++'s own: half, bfloat16 and complex numbers, their spelling in a kernel
+// spec, and the type that sums of them use. For kernels that compute. Kernels that only move bytes
+// need element.h instead, which is cheaper to include.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
 
@@ -24,7 +25,7 @@ inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsSmallFloat<T>
 template <class T>
 inline constexpr bool kIsComplex = std::is_same_v<T, complex64> || std::is_same_v<T, complex128>;
 
-// What arithmetic on T is done in: float for half and bfloat16, else T.
+// The type for arithmetic on T: float for half and bfloat16, else T.
 template <class T>
 using Wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
 
