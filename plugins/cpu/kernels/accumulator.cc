@@ -1,4 +1,5 @@
-// Conditional accumulators. Whoever takes waits at the resource until enough is there, each in its turn.
+// Conditional accumulators. A call that takes a mean waits at the resource until enough gradients
+// have arrived. Waiting calls are served in order.
 #include "kernels/accumulator.h"
 
 #include <algorithm>
@@ -59,7 +60,8 @@ bool Fits(const std::vector<int64_t>& want, const tw_view* v) {
   return std::equal(want.begin(), want.end(), v->dims, [](int64_t w, int64_t is) { return w < 0 || w == is; });
 }
 
-// What has the accumulator's shape, and that of the gradients that are there.
+// Throws unless the gradient's shape fits the accumulator's shape and that of the gradients it has
+// received.
 void CheckShape(const Accumulator& a, const tw_view* gradient) {
   const bool first = a.count == 0;
   if ((a.options.ranked && !Fits(a.options.dims, gradient)) || (!first && !Fits(a.dims, gradient))) {

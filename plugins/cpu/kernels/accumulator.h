@@ -1,5 +1,5 @@
-// Accumulator: what an accumulator resource holds: a sum of gradients, dense or by rows. Threads: one, which has the resource open for
-// update.
+// Accumulator: the object of an accumulator resource. It holds a sum of gradients, dense or by
+// rows. Threads: one, which has the resource open for update.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ACCUMULATOR_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ACCUMULATOR_H_
 
@@ -18,7 +18,7 @@ inline constexpr char kAccumulatorType[] = "org.thalweg.accumulator";
 
 struct AccumulatorOptions {
   AccumulatorOptions(const tw::Node& n, bool of_rows);
-  // Of another that asks for the accumulator of this name. Throws unless it may have it.
+  // Throws unless a node with the options `asked` may use the accumulator of this name.
   void CheckSame(const AccumulatorOptions& asked, const std::string& name) const;
 
   bool sparse;
@@ -27,16 +27,17 @@ struct AccumulatorOptions {
   std::vector<int64_t> dims;  // -1: any size
 };
 
-// The sum of `count` gradients. Where a mean is asked for, and for as long as all have the same bits, one of them: the mean of a gradient
-// that is given again is that gradient, which rounded sums of three of it are not.
+// The sum of `count` gradients. If a mean is wanted and all gradients so far have the same bits,
+// `values` holds one gradient instead of the sum. The mean of equal gradients is then exactly that
+// gradient; rounded sums of three of them would not give it.
 struct GradientSum {
   int64_t count = 0;
-  bool same = false;                  // all have the bits of `values`
+  bool same = false;                  // `values` is one gradient, and all gradients have its bits
   std::vector<unsigned char> values;  // elements of the accumulator's type
 
   template <class T>
   void Add(const T* from, uint64_t n, bool mean);
-  // The mean or the sum, of as many elements as there are.
+  // Writes the mean or the sum to `to`, which has room for all elements.
   template <class T>
   void Get(bool mean, T* to) const;
 };
@@ -45,20 +46,21 @@ struct Accumulator {
   explicit Accumulator(const AccumulatorOptions& o) : options(o) {}
 
   const AccumulatorOptions options;
-  std::vector<int64_t> dims;            // of the sum; of a sparse one, of a row
-  GradientSum dense;                    // of a dense one
-  std::map<int64_t, GradientSum> rows;  // of a sparse one; each counts the gradients that have the row
+  std::vector<int64_t> dims;            // of the sum; in a sparse accumulator, of a row
+  GradientSum dense;                    // of a dense accumulator
+  std::map<int64_t, GradientSum> rows;  // of a sparse accumulator; each sum counts the gradients that have the row
   int64_t count = 0, step = 0;
   tw::Holding held;
 
-  // What the heap takes for a row of a sparse one: a node of the map, and its values. A small block takes 32 bytes.
+  // The heap bytes of a row of a sparse accumulator: a node of the map, and its values. A small
+  // block takes 32 bytes.
   static constexpr uint64_t HeapOf(uint64_t bytes) { return bytes <= 16 ? 32 : bytes + tw::kHeapBlock; }
   static constexpr uint64_t RowBytes(uint64_t values) {
     return HeapOf(sizeof(std::pair<const int64_t, GradientSum>) + 32) + HeapOf(values);
   }
-  // Throws unless the kernel works on such accumulators.
+  // Throws unless the kernel's element type and sparsity match the accumulator's.
   void Check(uint32_t dtype, bool sparse) const;
-  // The gradients have been taken.
+  // Starts a new sum after the gradients have been taken.
   void Begin() {
     if (options.sparse) held.sub(held.bytes());
     rows.clear();
@@ -69,7 +71,7 @@ struct Accumulator {
 
 inline Accumulator& AccumulatorAt(const tw::Var<tw::Any>& handle) { return *static_cast<Accumulator*>(handle.handle()); }
 
-// Opens the accumulator that its node's attributes name.
+// The kernel that opens the accumulator that its node's attributes name.
 template <bool kSparse>
 class AccumulatorHandle {
  public:
@@ -81,10 +83,11 @@ class AccumulatorHandle {
   std::string container_, name_;
 };
 
-// Waits for as many gradients as are required; true: they are there, and nobody comes before this call.
+// Returns true if num_required gradients have arrived and no other call waits before this one. Else
+// puts the call in the wait queue of the resource and returns false.
 bool HasEnough(tw::Frame f, const Accumulator& a, tw::In<int32_t> num_required);
 
-// What the sum of n is divided by.
+// Returns the number by which a sum of n gradients is divided.
 template <class T>
 Wide<T> Divisor(int64_t n) {
   return Wide<T>(T(float(n)));

@@ -13,14 +13,14 @@
 namespace thalweg::cpu {
 namespace {
 
-// One activation: its loops of floats, and its formulas for double.
+// One activation: its loops for floats, and its formulas for double.
 struct Function {
   const char* op;
-  const char* of;  // what the gradient's second argument is called in the schema
+  const char* of;  // the schema's name of the gradient's second argument
   ActivationLoop ActivationTable::* loop;
   ActivationGradLoop ActivationTable::* gradient_loop;
   double (*value)(double x, double alpha);
-  double (*slope)(double x, double alpha);  // of x, or of the result for Elu and Selu
+  double (*slope)(double x, double alpha);  // a function of x; of the result for Elu and Selu
   int64_t cost, gradient_cost;              // units of ParallelFor per element
 };
 
@@ -39,9 +39,9 @@ constexpr Function kFunctions[] = {
      [](double x, double) { return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }, 2, 3},
 };
 
-constexpr int64_t kRun = 512;  // elements of half or bfloat16 that are widened at a time
+constexpr int64_t kRun = 512;  // elements of half or bfloat16 widened at a time
 
-// What the kernels know of their node.
+// The constants of a node's kernel.
 struct Context {
   const Function* function;
   const ActivationTable* activations;

@@ -1,6 +1,7 @@
-// Activation loops, compiled once per instruction set. Exponentials and logarithms come from the element-wise table of the same set, in
-// runs that stay in the first-level cache; log(1 + x) is made of them without cancellation (W. Kahan's way: the rounding error of 1 + x is
-// the same above and below the fraction bar).
+// Activation loops, compiled once per instruction set. Exponentials and logarithms come from the
+// element-wise table of the same set, in runs that stay in the first-level cache. log(1 + x) is
+// computed from them without cancellation (W. Kahan's method: the rounding error of 1 + x is the
+// same in numerator and denominator).
 #include <math.h>
 
 #include "kernels/activations.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kRun = 256;
 
-// part(first, count) for runs of at most kRun elements.
+// Calls part(first, count) for runs of at most kRun elements.
 template <class F>
 inline void ForRuns(int64_t n, F&& part) {
   for (int64_t i = 0; i < n; i += kRun) part(i, n - i < kRun ? n - i : kRun);
@@ -24,7 +25,7 @@ void LeakyReluGrad(const float* dy, const float* x, float* dx, int64_t n, float 
   for (int64_t i = 0; i < n; ++i) dx[i] = x[i] > 0 ? dy[i] : dy[i] * alpha;
 }
 
-// above * x, or below * (exp(x) - 1) where x < 0.
+// Computes above * x, or below * (exp(x) - 1) where x < 0.
 void ScaledElu(const float* x, float* y, int64_t n, float above, float below) {
   const UnaryKernels& math = ElementwiseTable().unary_float;
   alignas(64) float e[kRun];
@@ -45,7 +46,7 @@ void SeluGrad(const float* dy, const float* y, float* dx, int64_t n, float) {
   for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (y[i] < 0 ? y[i] + float(kSeluScaleAlpha) : float(kSeluScale));
 }
 
-// max(x, 0) + log(1 + exp(-|x|))
+// Computes max(x, 0) + log(1 + exp(-|x|)).
 void Softplus(const float* x, float* y, int64_t n, float) {
   const UnaryKernels& math = ElementwiseTable().unary_float;
   alignas(64) float e[kRun], l[kRun];

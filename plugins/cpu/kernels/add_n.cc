@@ -1,4 +1,5 @@
-// AddN, AccumulateNV2: the sum of any number of tensors of one shape, added from first to last; half and bfloat16 in float.
+// AddN, AccumulateNV2: the sum of any number of tensors of one shape, added from first to last.
+// Half and bfloat16 are added in float.
 #include <algorithm>
 #include <cstring>
 
@@ -11,9 +12,10 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;  // elements whose sum is kept on the stack while the inputs are gone through
+constexpr int64_t kChunk = 512;  // elements whose sum stays on the stack while the inputs are read
 
-// Elements [at, at + n) of the sum. The output may be any one of the inputs: it is written last.
+// Computes elements [at, at + n) of the sum. The output may be any one of the inputs, because it is
+// written last.
 void AddChunk(const tw_frame* f, const BinaryKernel& k, int64_t at, int64_t n) {
   alignas(64) char sum[kChunk * sizeof(complex128)];
   alignas(64) float wide[kChunk];

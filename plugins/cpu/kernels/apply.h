@@ -1,6 +1,7 @@
-// One step of an optimizer, in place: what the kernels apply_*.cc share. They name the op's inputs and pick a loop of update.h; this checks
-// that variables, gradient and factors fit, and runs the loop over all elements or over the rows that a sparse gradient names. Each element
-// is read and written once; half and bfloat16 compute in float.
+// One step of an optimizer, in place. The kernels apply_*.cc share this code. A kernel names its
+// op's inputs and picks a loop of update.h. This code checks that variables, gradient and factors
+// fit, and runs the loop over all elements or over the rows that a sparse gradient names. Each
+// element is read and written once; half and bfloat16 compute in float.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_APPLY_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_APPLY_H_
 
@@ -21,14 +22,16 @@ struct NamedVariable {
   const tw::Var<T>& value;
 };
 
-// The number that a factor is. REQUIRES nothing: its shape may be known only now.
+// Returns the value of a factor. Throws INVALID_ARGUMENT unless it has one element, because its
+// shape may be known only at run time.
 template <class T>
 Wide<T> Factor(const tw::In<T>& v, const char* name) {
   if (v.size() != 1) Invalid(std::string(name) + " must be a scalar, but its shape is " + DimsText(v.v));
   return Wide<T>(v[0]);
 }
 
-// Locks are held and uninitialised variables refused by the host; that a variable fits is known only here.
+// Throws unless the variable has the type and shape of `like`. The host has locked the variables
+// and refused uninitialised ones, but only this check can tell whether a variable fits.
 template <class T>
 void CheckLike(const NamedVariable<T>& v, const char* like_name, const tw_view* like) {
   const tw_view* is = v.value.v;
@@ -39,11 +42,11 @@ void CheckLike(const NamedVariable<T>& v, const char* like_name, const tw_view* 
     Invalid(std::string(v.name) + " has shape " + DimsText(is) + ", " + like_name + " " + DimsText(like) + "; they must be equal");
 }
 
-// The loops of complex64 and complex128: those that need no order.
+// Returns the loops of complex64 and complex128: those loops that do not compare numbers.
 template <class T>
 const UpdateLoops<T>& ComplexUpdates();
 
-// The base of the kernels.
+// The base class of the optimizer kernels.
 template <class T>
 class Apply {
  public:
@@ -73,8 +76,8 @@ class Apply {
     });
   }
 
-  // Row grad[i] updates row indices[i]; a row that is named twice is updated twice, in order. Rows are dealt out by index, so one thread
-  // meets all updates of a row.
+  // Row grad[i] updates row indices[i]. A row that is named twice is updated twice, in order. Rows
+  // are distributed over threads by row index, so one thread applies all updates of a row.
   template <size_t kVars, class I, size_t kFactors>
   void Sparse(tw::Frame frame, const NamedVariable<T> (&vars)[kVars], const tw::In<T>& grad, const tw::In<I>& indices,
               const Wide<T> (&factors)[kFactors]) const {
@@ -83,7 +86,7 @@ class Apply {
     CheckRows(var, grad, indices);
     const auto at = Starts(vars);
     const int64_t rows = var.dim(0), updates = indices.dim(0), width = rows ? int64_t(var.size()) / rows : 0;
-    constexpr int64_t kHands = 16;  // among which rows are dealt
+    constexpr int64_t kHands = 16;  // the number of groups that rows are distributed over
     ParallelFor(frame.f, kHands, Cost(updates, width) / kHands * kCost<kVars>, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < updates; ++i) {
         const int64_t row = int64_t(indices[uint64_t(i)]);
@@ -95,7 +98,8 @@ class Apply {
   }
 
  private:
-  // Elements that are worked on at a time; where they are widened first, they stay in the first-level cache.
+  // The number of elements per pass. Half and bfloat16 are widened first, and the widened elements
+  // stay in the first-level cache.
   static constexpr int64_t kRun = kIsSmallFloat<T> ? 512 : 4096;
   template <size_t kVars>
   static constexpr int64_t kCost = kVars == 1 ? 1 : int64_t(2 * kVars);
@@ -120,7 +124,8 @@ class Apply {
                 "), the rows of var " + DimsText(var.v));
   }
 
-  // n elements of the variables from `first` on and of the gradient from `from` on.
+  // Updates n elements of the variables from `first` on with the elements of the gradient from
+  // `from` on.
   template <size_t kVars>
   void Run(const std::array<T*, kVars>& at, const T* grad, int64_t first, int64_t from, int64_t n, const Wide<T>* factors) const {
     Wide<T>* v[kVars];

@@ -7,7 +7,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// The learning rate without the bias of the averages, which both start at 0.
+// Returns the learning rate, corrected for the bias of the averages, which both start at 0.
 template <class T>
 Wide<T> Rate(const tw::In<T>& lr, const tw::In<T>& beta1_power, const tw::In<T>& beta2_power) {
   return Factor(lr, "lr") * std::sqrt(Wide<T>(1) - Factor(beta2_power, "beta2_power")) / (Wide<T>(1) - Factor(beta1_power, "beta1_power"));

@@ -5,7 +5,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// kKeras: what is kept is the step.
+// kKeras: the accumulator holds the step.
 template <class T, bool kKeras>
 class Momentum : protected Apply<T> {
   using Loops = UpdateLoops<Wide<T>>;

@@ -1,5 +1,6 @@
-// ApproximateEqual: whether |x - y| < tolerance. The difference of whole numbers is exact, that of others is computed in their type (half
-// and bfloat16: float); NaN and the difference of equal infinities are near nothing.
+// ApproximateEqual: |x - y| < tolerance. The difference of integers is exact. Other differences are
+// computed in their own type (half and bfloat16: in float). NaN and the difference of equal
+// infinities are near nothing.
 #include <cmath>
 
 #include "kernels/common/element.h"
@@ -25,7 +26,7 @@ template <class T>
 void Near(const char* x, const char* y, double tolerance, bool* z, int64_t n) {
   auto *a = reinterpret_cast<const T*>(x), *b = reinterpret_cast<const T*>(y);
   if constexpr (std::is_same_v<T, float>) {
-    // The smallest float that is not below the tolerance: no distance lies between the two.
+    // `limit` is the smallest float not below the tolerance: no distance lies between the two.
     const float near = float(tolerance), limit = double(near) < tolerance ? std::nextafter(near, HUGE_VALF) : near;
     for (int64_t i = 0; i < n; ++i) z[i] = std::fabs(a[i] - b[i]) < limit;
   } else {

@@ -1,4 +1,5 @@
-// ArgMax and ArgMin: where along an axis the extreme stands. The first of equals wins, and the first NaN before anything else, as in NumPy.
+// ArgMax and ArgMin: the position of the extreme along an axis. The first of equal elements wins.
+// The first NaN wins over all numbers, as in NumPy.
 #include <algorithm>
 #include <limits>
 
@@ -11,14 +12,14 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kColumns = 256;  // lines followed side by side where the axis is not the last one
+constexpr int64_t kColumns = 256;  // lines processed side by side if the axis is not the last one
 
 struct Lines {
-  int64_t n, inner;  // elements of a line, and how far apart they lie
+  int64_t n, inner;  // the elements of a line, and their stride
 };
 
 struct ArgKernel {
-  // best[j] = position of the extreme of line j: the elements x[i * inner + j], i < n.
+  // Sets best[j] to the position of the extreme of line j, the elements x[i * inner + j], i < n.
   void (*find)(const char* x, Lines lines, int64_t columns, int64_t* best);
   uint32_t bytes;
 };
@@ -85,7 +86,7 @@ void RunArg(const tw_frame* f, const ArgKernel& k) {
   if (lines.n == 0) Invalid("axis " + std::to_string(axis) + " of " + DimsText(x) + " has no elements to choose from");
   if (lines.n - 1 > LargestIndex(y->dtype))
     Invalid("axis " + std::to_string(axis) + " of " + DimsText(x) + " is too long for the output_type; ask for int64");
-  WriteIndices(y, 0, nullptr, 0);  // refuses what it cannot write, before the pool is at work
+  WriteIndices(y, 0, nullptr, 0);  // throws for an index type that it cannot write, before the pool starts work
   const int64_t chunks = (lines.inner + kColumns - 1) / kColumns, outer = Product(x->dims, 0, axis);
   ParallelFor(f, outer * chunks, Cost(2, lines.n, std::min(lines.inner, kColumns)), [&](int64_t begin, int64_t end) {
     int64_t best[kColumns];

@@ -1,6 +1,8 @@
-// Scaled dot-product attention, forward and backward, in blocks of queries and keys: a block of scores stays in the second-level cache, and
-// no matrix of all of them is made (online softmax, Milakov and Gimelshein 2018; Dao 2023). Half and bfloat16 are computed in float.
-// Blocks, tasks and the order of sums follow from shapes alone, so results have the same bits on any number of threads.
+// Scaled dot-product attention, forward and backward, in blocks of queries and keys. A block of
+// scores stays in the second-level cache, and the full score matrix is never formed (online
+// softmax, Milakov and Gimelshein 2018; Dao 2023). Half and bfloat16 are computed in float. Blocks,
+// tasks and the order of sums depend only on shapes, so results have the same bits on any number of
+// threads.
 #include "kernels/attention.h"
 
 #include <algorithm>
@@ -18,16 +20,16 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kQueries = 128, kKeys = 256;  // of a block
-constexpr int64_t kTaskWork = 1 << 19;          // multiply-adds that are worth a task
-constexpr int64_t kTasks = 8;                   // as many as there should be: fewer batches than that are shared by key
+constexpr int64_t kQueries = 128, kKeys = 256;  // the size of a block
+constexpr int64_t kTaskWork = 1 << 19;          // the multiply-adds that are worth a task
+constexpr int64_t kTasks = 8;                   // the wanted number of tasks; fewer batches are also divided by key
 
 struct Tables {
   GemmTables gemm;
   const AttentionTable* rows;
 };
 
-// The sizes of a call and how scores are made, whatever the element type.
+// The sizes of a call and the parameters of the scores, for any element type.
 struct Sizes {
   int64_t batch, queries, keys, depth, width;
   double scale;
@@ -44,11 +46,11 @@ struct Sizes {
   int64_t key_blocks() const { return (keys + kKeys - 1) / kKeys; }
   int64_t most_queries() const { return std::min(queries, kQueries); }
   int64_t most_keys() const { return std::min(keys, kKeys); }
-  // Keys that the queries before i1 see.
+  // Returns the number of keys that the queries before i1 see.
   int64_t seen(int64_t i1) const { return causal ? std::min(keys, i1) : keys; }
 };
 
-// Rows [first, first + rows) of one batch, of keys or of queries.
+// Rows [first, first + rows) of the keys or of the queries of one batch.
 struct Span {
   int64_t first, rows;
 };
@@ -59,8 +61,8 @@ template <class T>
 struct Bias {
   const T* data = nullptr;
   const tw_view* view = nullptr;
-  const int64_t* scores = nullptr;  // their dims, but for the last
-  int32_t rank = 0;                 // of the scores
+  const int64_t* scores = nullptr;  // the dims of the scores, without the last
+  int32_t rank = 0;                 // the rank of the scores
   int64_t rows = 1, columns = 1;
 
   Bias(tw::Many<T> bias, const tw_view* query) {
@@ -71,7 +73,7 @@ struct Bias {
     if (view->rank > 1) rows = view->dims[view->rank - 2];
   }
   explicit operator bool() const { return data != nullptr; }
-  // Its elements for row i of that batch from column j on, `step` apart.
+  // Returns the bias elements for row i of the batch from column j on; they are `step` apart.
   const T* At(int64_t batch, int64_t i, int64_t j) const {
     const int64_t matrix = FactorIndex(batch, scores, rank, view->dims, view->rank);
     return data + (matrix * rows + (rows > 1 ? i : 0)) * columns + (columns > 1 ? j : 0);
@@ -89,7 +91,7 @@ void SetStatistic(const tw_view* v, int64_t i, double value) {
     reinterpret_cast<float*>(Bytes(v))[i] = float(value);
 }
 
-// Pieces of a worker's scratch, each on cache lines of its own.
+// Pieces of a worker's scratch, each on separate cache lines.
 template <class W>
 class Room {
  public:
@@ -109,20 +111,20 @@ W* Piece(char* scratch, uint64_t at) {
   return reinterpret_cast<W*>(scratch + at);
 }
 
-// What both directions do with blocks.
+// The operations on blocks that both directions share.
 template <class T>
 class Blocks {
  public:
   using W = Wide<T>;
   Blocks(const Tables& t, const Sizes& sizes) : t_(t), rows_(t.rows->entries<W>()), sizes_(sizes) {}
 
-  // c[m, n] = a b, dense; a: [m, k], or [k, m] if turned; b likewise.
+  // c[m, n] = a b, dense. a is [m, k], or [k, m] if turned; b likewise.
   static MatrixProduct<W> ProductOf(int64_t m, int64_t n, int64_t k, const W* a, bool a_turned, const W* b, bool b_turned, W* c) {
     return {m, n, k, a, a_turned ? m : k, b, b_turned ? k : n, c, n, a_turned, b_turned, nullptr};
   }
   void Multiply(const MatrixProduct<W>& p, char* scratch) const { MultiplyCell(t_.gemm, p, 0, p.m, 0, p.n, scratch); }
 
-  // The elements in the type that is computed in: where they are, or in `room`.
+  // Returns the elements in the type of the computation: in place, or widened into `room`.
   const W* Take(const T* from, int64_t n, W* room) const {
     if constexpr (std::is_same_v<T, W>) {
       return from;
@@ -136,7 +138,7 @@ class Blocks {
     rows_.scale(wide, W(sizes_.scale), to, n);
   }
 
-  // The scores of the queries, which are scaled, and keys of two spans.
+  // Computes the scores of the scaled queries of one span with the keys of another.
   void Scores(const Bias<T>& bias, int64_t batch, const Span& of, const W* query, const Span& among, const W* key, W* scores, W* room,
               char* scratch) const {
     Multiply(ProductOf(of.rows, among.rows, sizes_.depth, query, false, key, true, scores), scratch);
@@ -179,7 +181,7 @@ class Forward : Blocks<T> {
   }
   uint64_t bytes() const { return room_.bytes(); }
 
-  // One block of queries of one batch.
+  // Computes one block of queries of one batch.
   void Run(const T* q, const T* k, const T* v, const Bias<T>& bias, int64_t batch, int64_t block, T* output, const tw_view* logsumexp,
            char* scratch) const {
     const Sizes& s = this->sizes_;
@@ -206,7 +208,7 @@ class Forward : Blocks<T> {
     }
     for (int64_t r = 0; r < of.rows; ++r) {
       W* row = sums + r * s.width;
-      if (sum[r] == 0)  // a row that sees nothing, whatever the values are
+      if (sum[r] == 0)  // a row that sees no key, whatever the values are
         std::fill(row, row + s.width, W(0));
       else
         this->rows_.scale(row, W(1) / sum[r], row, s.width);
@@ -226,7 +228,7 @@ class Backward : Blocks<T> {
  public:
   using W = Wide<T>;
   using Base = Blocks<T>;
-  // What a call reads.
+  // The inputs of a call.
   struct Inputs {
     const T *query, *key, *value;
     Bias<T> bias;
@@ -258,7 +260,8 @@ class Backward : Blocks<T> {
   }
   uint64_t bytes() const { return room_.bytes(); }
 
-  // The gradients of keys [begin, end) and of their values, blocks of one batch, and what they add to grad_query, [queries, depth].
+  // Computes the gradients of keys [begin, end) and of their values (blocks of one batch), and
+  // their contribution to grad_query, [queries, depth].
   void Run(const Inputs& in, int64_t batch, int64_t begin, int64_t end, W* grad_query, T* to_key, T* to_value, char* scratch) const {
     const Sizes& s = this->sizes_;
     W *room_key = Piece<W>(scratch, key_), *room_value = Piece<W>(scratch, value_);
@@ -279,7 +282,7 @@ class Backward : Blocks<T> {
   }
 
  private:
-  // What a block of queries and one of keys have to do with each other.
+  // Adds the contribution of one block of queries and one block of keys to the gradients.
   void Add(const Inputs& in, int64_t batch, const Span& of, const Span& among, const W* key, const W* value, W* grad_query, W* grad_key,
            W* grad_value, char* scratch) const {
     const Sizes& s = this->sizes_;
@@ -311,7 +314,8 @@ class Backward : Blocks<T> {
   uint64_t query_, grad_output_, key_, value_, grad_key_, grad_value_, scores_, slopes_, part_, bias_, rows_at_, product_;
 };
 
-// run(task, slot) for each task of so much work, several at a time where that is little.
+// Calls run(task, slot) for each task. `work` is the work of one task; small tasks run several at a
+// time.
 template <class F>
 void Share(const tw_frame* f, int64_t tasks, int64_t work, int slots, F&& run) {
   const int64_t together = std::clamp<int64_t>(kTaskWork / std::max<int64_t>(1, work), 1, std::max<int64_t>(1, tasks));
@@ -320,7 +324,7 @@ void Share(const tw_frame* f, int64_t tasks, int64_t work, int slots, F&& run) {
   });
 }
 
-// The attributes of both ops.
+// The attributes that both ops share.
 struct Node {
   explicit Node(const tw::Node& n)
       : tables{GemmTablesFor(n.host()), &TW_CPU_FOR_ISA(DetectIsa(n.host()), Attention)},
@@ -412,7 +416,8 @@ class AttentionGrad : Node {
   }
 
  private:
-  // How many tasks share the keys of a batch, each with a sum of its own for the queries.
+  // Returns the number of tasks that share the keys of a batch. Each of them has a separate sum for
+  // the queries.
   static int64_t Parts(const Sizes& s) { return std::clamp<int64_t>((kTasks + s.batch - 1) / s.batch, 1, s.key_blocks()); }
   uint64_t Bytes(const Sizes& s, const Backward<T>& backward) const {
     const int64_t parts = Parts(s), sums = parts == 1 ? slots : s.batch * parts;

@@ -1,5 +1,6 @@
-// Rows of attention's scores, compiled once per instruction set. A row's last elements take the same path as all others, padded to whole
-// packets; sums run in the lanes of one packet and then across it.
+// Rows of attention scores, compiled once per instruction set. The last elements of a row are
+// padded to a whole packet and take the same path as all others. Sums run in the lanes of one
+// packet and then across the lanes.
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ constexpr int kLanes = packet::packet_traits<T>::size;
 
 template <class T>
 constexpr T kInf = __builtin_huge_val();
-// Below it an exponential is of no account beside the row's largest, 1: less than the smallest normal number.
+// Below this argument the exponential is less than the smallest normal number, which is negligible
+// beside the row's largest, 1.
 template <class T>
 constexpr T kNothingBelow = sizeof(T) == sizeof(float) ? T(-87.3) : T(-708.3);
 
@@ -30,7 +32,7 @@ Packet<T> Splat(T x) {
   return packet::pset1<Packet<T>>(x);
 }
 
-// The n elements at x, n below kLanes, and `rest` behind them.
+// Returns the n elements at x, n below kLanes, with `rest` in the other lanes.
 template <class T>
 Packet<T> First(const T* x, int64_t n, T rest) {
   T lanes[kLanes<T>];
@@ -45,14 +47,15 @@ void StoreFirst(T* y, const Packet<T>& v, int64_t n) {
   memcpy(y, lanes, size_t(n) * sizeof(T));
 }
 
-// Eigen's clamps its argument, which makes something of -infinity, and a number of NaN.
+// Eigen's pexp clamps its argument, so it turns -infinity into a positive number and NaN into a
+// number. This corrects both.
 template <class T>
 Packet<T> Exp(const Packet<T>& x) {
   const Packet<T> y = packet::pselect(packet::pcmp_lt(x, Splat(kNothingBelow<T>)), Splat(T(0)), packet::pexp(x));
   return packet::pselect(packet::pcmp_eq(x, x), y, x);
 }
 
-// exp(s - shift) in place; the sum of the row, if it is wanted.
+// Computes exp(s - shift) in place, and returns the sum of the row.
 template <class T>
 T ExpRow(T* s, T shift, int64_t n) {
   constexpr int L = kLanes<T>;

@@ -1,4 +1,5 @@
-// Barriers. Whoever takes waits at the resource for elements that are complete, each in its turn.
+// Barriers. A call that takes elements waits at the resource until they are complete. Waiting calls
+// are served in order.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -41,13 +42,13 @@ struct Options {
   std::vector<PartialShape> shapes;
 };
 
-// A row of a tensor that elements share.
+// A row of a tensor that several elements share.
 struct Part {
   std::shared_ptr<const Kept> tensor;
   uint64_t row = 0;
 };
 struct Element {
-  int64_t batch;  // that its first component came in
+  int64_t batch;  // the batch in which its first component arrived
   std::string key;
   std::vector<Part> parts;
   size_t missing;
@@ -60,9 +61,10 @@ struct Barrier {
   std::multimap<int64_t, Element> ready;  // by batch
   int64_t batch = INT64_MIN;
   bool closed = false, cancelled = false;
-  tw::Holding held;  // beside the tensors
+  tw::Holding held;  // the bytes apart from the tensors
 
-  // What an element costs: its places in both maps, its key, which is there twice, and its parts.
+  // The bytes of an element: its places in both maps, its key, which is stored twice, and its
+  // parts.
   uint64_t Each(uint64_t key_bytes) const {
     return sizeof(Element) + sizeof(std::string) + 6 * tw::kHeapBlock + 2 * key_bytes + 2 * options.types.size() * sizeof(Part);
   }
@@ -127,7 +129,7 @@ class InsertMany {
  private:
   static std::string KeyAt(tw::In<tw_string> keys, uint64_t i) { return {keys[i].data, keys[i].size}; }
 
-  // All of it before anything is put in.
+  // Checks all input before any of it is inserted.
   void Check(tw::Frame f, const Barrier& b, tw::In<tw_string> keys, tw::In<tw::Any> values) const {
     const Options& o = b.options;
     if (component_ < 0 || size_t(component_) >= o.types.size()) {
@@ -192,7 +194,8 @@ class TakeMany {
   }
 
  private:
-  // How many a call for n gets of a barrier that is closed. Throws where it gets none, ever.
+  // Returns the number of elements that a call for n elements gets from a closed barrier. Throws if
+  // it will never get any.
   uint64_t AtTheEnd(const Barrier& b, uint64_t n) const {
     const uint64_t there = b.ready.size() + (small_ ? 0 : b.incomplete.size());
     const uint64_t wanted = small_ ? std::min<uint64_t>(n, there) : n;

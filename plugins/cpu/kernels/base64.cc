@@ -1,4 +1,4 @@
-// EncodeBase64 and DecodeBase64: base64url of RFC 4648. Bits behind the last whole byte are not looked at.
+// EncodeBase64 and DecodeBase64: base64url of RFC 4648. Bits after the last whole byte are ignored.
 #include <array>
 #include <string>
 
@@ -33,7 +33,7 @@ class Encode {
   }
 
  private:
-  // Three bytes make four digits; one or two at the end make two or three.
+  // Three bytes become four digits; one or two bytes at the end become two or three.
   void Append(std::string_view bytes, tw::TempString* text) const {
     for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(3, bytes.size()))) {
       const size_t n = std::min<size_t>(3, bytes.size());

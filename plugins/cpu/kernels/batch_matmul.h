@@ -1,5 +1,6 @@
-// The kernels of BatchMatMul, BatchMatMulV2, BatchMatMulV3: products of the matrices in the last two axes. V3 has factors of types of their
-// own, which become those of the product first; types whose numbers the product's type does not hold are refused.
+// The kernels of BatchMatMul, BatchMatMulV2 and BatchMatMulV3: products of the matrices in the last
+// two axes. The factors of V3 have types of their own and are converted to the product's type
+// first. A factor type is refused if the product's type cannot hold all its numbers.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_BATCH_MATMUL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_BATCH_MATMUL_H_
 
@@ -12,7 +13,8 @@
 
 namespace thalweg::cpu {
 
-// Where matrix `batch` of the output finds its factor: axes of size 1 repeat, missing ones too.
+// Returns the index of the factor's matrix for matrix `batch` of the output. Axes of size 1 and
+// missing axes repeat.
 inline int64_t FactorIndex(int64_t batch, const int64_t* out, int32_t out_rank, const int64_t* in, int32_t in_rank) {
   int64_t index = 0, step = 1;
   for (int32_t axis = out_rank - 3, own = in_rank - 3; axis >= 0 && own >= 0; --axis, --own) {
@@ -56,7 +58,7 @@ class BatchMatMul {
 
   void operator()(tw::Frame frame, tw::In<T> x, tw::In<T> y, tw::Out<T> z) const { Run(frame, x.v, x.data(), y.v, y.data(), z); }
 
-  // x and y: the elements of the tensors xv and yv, in type T.
+  // Computes z. x and y are the elements of the tensors xv and yv, in type T.
   void Run(tw::Frame frame, const tw_view* xv, const T* x, const tw_view* yv, const T* y, tw::Out<T> z) const {
     const Factor fx = FactorOf(xv->dims, xv->rank, adj_x_, "x"), fy = FactorOf(yv->dims, yv->rank, adj_y_, "y");
     CheckSizes(fx, fy, z.dims(), z.rank());
@@ -77,7 +79,8 @@ class BatchMatMul {
   }
 
  protected:
-  // Many matrices times one are one tall matrix times it.
+  // Merges the products of many matrices with one into the product of one tall matrix with it,
+  // where possible.
   bool Flatten(MatrixProduct<T>* p, int64_t x_count, int64_t y_count) const {
     if (y_count != 1 || adj_x_) return false;
     p->m *= x_count;
@@ -89,7 +92,7 @@ class BatchMatMul {
   int slots_;
 };
 
-// Whether every number of type From is one of type To.
+// Returns true if type To holds every number of type From.
 template <class From, class To>
 constexpr bool Holds() {
   if constexpr (std::is_same_v<From, To>) {
@@ -109,7 +112,8 @@ constexpr bool Holds() {
   }
 }
 
-// The elements of the tensor as type T, in `room` where they have another one.
+// The elements of a tensor as type T. If the tensor has another type, they are converted into
+// `room`.
 template <class T>
 struct Converted {
   TempArray<T> room;
@@ -151,7 +155,7 @@ struct Converted {
   }
 };
 
-// Product: what multiplies factors of one type, made of the node and `with`.
+// Product: the class that multiplies factors of one type, constructed from the node and `with`.
 template <class T, class Product = BatchMatMul<T>>
 class BatchMatMulV3 {
  public:

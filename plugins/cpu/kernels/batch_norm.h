@@ -1,5 +1,5 @@
-// The loops of batch normalisation over strips of floats, built once per instruction set in batch_norm_isa.cc. Plain declarations only: the
-// per-set source includes this.
+// The loops of batch normalisation over strips of floats, built once per instruction set in
+// batch_norm_isa.cc. The per-set source includes this header, so it holds plain declarations only.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_BATCH_NORM_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_BATCH_NORM_H_
 
@@ -9,7 +9,8 @@
 
 namespace thalweg::cpu {
 
-// `rows` rows of `columns` elements, each `step` after the one before. Vectors have one entry per column.
+// `rows` rows of `columns` elements; consecutive rows are `step` elements apart. Vectors have one
+// entry per column.
 struct NormStrip {
   int64_t step, rows, columns;
 };

@@ -11,7 +11,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// A tensor as [outer, channels, inner]; channels last have inner == 1.
+// A tensor as [outer, channels, inner]. With channels last, inner is 1.
 struct Channels {
   int64_t outer = 1, channels = 0, inner = 1;
 };
@@ -62,7 +62,7 @@ void Add(const tw_frame* f, const VectorTable& v, const Channels& c, const void*
   });
 }
 
-// sum[c] += column c of [rows, columns], rows in order.
+// sum[c] += column c of [rows, columns], in the order of the rows.
 template <class T>
 void SumRows(const VectorTable& v, const T* x, Wide<T>* sum, int64_t rows, int64_t columns) {
   if constexpr (std::is_same_v<T, float>) {
@@ -84,7 +84,8 @@ Wide<T> SumRun(const VectorTable& v, const T* x, int64_t n) {
   }
 }
 
-// Rows are summed in chunks and these in order. Their number depends on sizes alone.
+// Rows are summed in chunks, and the chunks are added in order. The number of chunks depends only
+// on the sizes.
 int64_t Chunks(const Channels& c) { return std::clamp<int64_t>(c.outer * c.channels / kGrain, 1, 64); }
 
 template <class T>
@@ -132,7 +133,7 @@ constexpr Loops LoopsOf(uint32_t dtype, const char* type) {
   return {dtype, type, Add<T>, Sum<T>, SumBytes<T>};
 }
 
-// Sums of integers wrap round, so signed ones are added as unsigned.
+// Sums of integers wrap around, so signed integers are added as unsigned ones.
 constexpr Loops kLoops[] = {
     LoopsOf<float>(TW_FLOAT, "float"),
     LoopsOf<double>(TW_DOUBLE, "double"),

@@ -1,6 +1,7 @@
-// Arithmetic on two tensors that broadcast, and the gradients of unary ops, which take the forward result and dy.
-// Floating-point semantics are IEEE's; NaN wins in Maximum and Minimum. Whole numbers wrap around; where the quotient, remainder or power
-// does not exist (x / 0, the most negative number / -1, a negative exponent) the op fails. Div truncates, FloorDiv and FloorMod round down.
+// Arithmetic on two tensors that broadcast, and the gradients of unary ops, which take the forward
+// result and dy. Floating-point semantics are IEEE's; NaN wins in Maximum and Minimum. Integers
+// wrap around. If the quotient, remainder or power does not exist (x / 0, the most negative number
+// / -1, a negative exponent), the op fails. Div truncates; FloorDiv and FloorMod round down.
 #include <cmath>
 #include <limits>
 
@@ -112,7 +113,8 @@ void AddComplexZip(tw::Plugin& p, std::string_view op) {
   AddZip<kFunction, kCost, complex64, complex128>(p, op);
 }
 
-// Which arguments the gradients conjugate is TensorFlow's choice; the ops' own texts say it.
+// The gradients conjugate the same arguments as TensorFlow's; the documentation of each op names
+// them.
 void AddComplex(tw::Plugin& p) {
   constexpr auto kDivide = [](auto x, auto y) { return x / y; };
   AddComplexZip<kAdd, 2>(p, "Add");

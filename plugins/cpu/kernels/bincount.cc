@@ -1,5 +1,6 @@
-// Bincount: how often each number below `size` occurs, or the sum of the weights that stand where it does, added up in order: in double for
-// floating-point weights. Larger numbers count for nothing, negative ones are refused.
+// Bincount: how often each number below `size` occurs, or the sum of the weights at its positions.
+// Weights are added in order; floating-point weights are added in double. Larger numbers are
+// ignored, negative ones are an error.
 #include <algorithm>
 #include <vector>
 
@@ -10,7 +11,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// So many bins of float are summed at a time, in double; the rest waits for another walk over the numbers.
+// The number of float bins that are summed at a time, in double. More bins need another pass over
+// the numbers.
 constexpr int64_t kBlock = int64_t{1} << 24;
 
 // sums[i - first] = the sum for bin i of [first, end).

@@ -1,4 +1,5 @@
-// Bitcast: the same bytes under another type. Copied only where the output has memory of the plan's that it cannot take over.
+// Bitcast: the same bytes under another type. Copies only if the output has memory from the plan
+// and cannot take over the input's.
 #include "kernels/common/element.h"
 #include "kernels/register.h"
 

@@ -1,7 +1,9 @@
-// Shifts and choices, once per instruction set: the baseline has neither shifts by a vector of amounts nor wide masks.
+// Shifts and choices, built once per instruction set: the baseline has neither shifts by a vector
+// of amounts nor wide masks.
 #include "kernels/bits.h"
 
-// What is written may be what is read, but of no other element: the compiler need not look whether they overlap.
+// The output may be an input, but no element depends on another, so the compiler need not check for
+// overlap.
 #if defined(__GNUC__) && !defined(__clang__)
 #define THALWEG_ONE_BY_ONE _Pragma("GCC ivdep")
 #else
@@ -30,7 +32,7 @@ struct UnsignedOf<int64_t> {
   using type = uint64_t;
 };
 
-// Amounts below 0 and beyond the type's bits count as the nearest that there is.
+// Clamps an amount below 0 or beyond the type's bits to the nearest valid amount.
 template <class T>
 T Amount(T y) {
   constexpr T kMost = T(sizeof(T) * 8 - 1);
@@ -73,8 +75,8 @@ int64_t Run(const void* x, int64_t x_step, const void* y, int64_t y_step, void* 
   return n;
 }
 
-// By masks: of a question the compiler makes a branch, which random conditions would have the processor guess. As numbers, since it does
-// not see that loops over bool can be vectors.
+// Uses masks, because a compiler turns a condition into a branch, and the processor mispredicts it
+// for random data. Reads bools as numbers, because the compiler does not vectorise loops over bool.
 template <class T>
 void Choose(const bool* c, const void* t, const void* e, void* to, int64_t n) {
   auto* a = static_cast<const T*>(t);
@@ -83,7 +85,7 @@ void Choose(const bool* c, const void* t, const void* e, void* to, int64_t n) {
   auto* chosen = reinterpret_cast<const uint8_t*>(c);
   THALWEG_ONE_BY_ONE
   for (int64_t i = 0; i < n; ++i) {
-    const T mask = T(0 - T(chosen[i] != 0));  // whatever byte stands for true
+    const T mask = T(0 - T(chosen[i] != 0));  // any nonzero byte stands for true
     z[i] = T((a[i] & mask) | (b[i] & T(~mask)));
   }
 }

@@ -1,5 +1,6 @@
-// Whole numbers as bits: and, or, exclusive or, complement, shifts. A shift is by 0 bits at least and by one less than the type has at
-// most: smaller and larger amounts count as these, as in TensorFlow. Right shifts keep the sign of signed numbers.
+// Integers as bits: and, or, exclusive or, complement, shifts. A shift amount is between 0 and one
+// less than the type's bits; amounts outside are clamped to that range, as in TensorFlow. Right
+// shifts keep the sign of signed numbers.
 #include "kernels/bits.h"
 #include "kernels/map.h"
 #include "kernels/register.h"

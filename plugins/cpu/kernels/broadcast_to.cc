@@ -1,4 +1,4 @@
-// BroadcastTo: a tensor repeated along axes of size 1 or that it lacks.
+// BroadcastTo: repeats a tensor along axes of size 1 and along axes that it lacks.
 #include <algorithm>
 
 #include "kernels/common/copy.h"
@@ -9,7 +9,8 @@ namespace {
 
 void BroadcastTo(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> shape, tw::Out<tw::Any> output) {
   const int rank = output.rank(), missing = rank - input.rank();
-  // The plan may know the output from the input alone, where no size of that is 1.
+  // If no input size is 1, the plan may have derived the output shape from the input alone, so
+  // `shape` is checked here.
   const Ints wanted = ReadInts(shape.v, "shape");
   for (int i = 0; i < wanted.n; ++i)
     if (wanted[i] < 0) Invalid("shape[" + std::to_string(i) + "] is " + std::to_string(wanted[i]) + "; sizes must not be negative");

@@ -1,4 +1,5 @@
-// Bucketize: how many of the boundaries, which rise, are not above an element. Whole numbers are compared exactly. NaN lies beyond all.
+// Bucketize: the number of boundaries, in rising order, that are not above an element. Integers are
+// compared exactly. NaN is above all boundaries.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Floats, as graphs keep them: so that a graph in memory and its file say the same.
+// The boundaries are rounded to float, as graph files store them, so a graph in memory and its file
+// behave alike.
 std::vector<double> Boundaries(const tw::Node& n) {
   const tw_attr& list = n.at("boundaries");
   auto* first = static_cast<const double*>(list.data);
@@ -19,7 +21,8 @@ std::vector<double> Boundaries(const tw::Node& n) {
   return boundaries;
 }
 
-// x >= boundary is, for a whole x, x >= the boundary rounded up. Those beyond the type's numbers are below or above all of them.
+// For an integer x, x >= boundary means x >= the boundary rounded up. A boundary outside the type's
+// range is below or above all its numbers.
 template <class T>
 bool Reaches(T x, double boundary) {
   if constexpr (std::is_integral_v<T>) {

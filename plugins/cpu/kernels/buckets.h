@@ -1,5 +1,6 @@
-// Rows by where they go: what ops that add up rows at indices share. Each target takes in its rows in the order in which they stand, so
-// threads may share the targets and nothing depends on them.
+// Sorts rows by target, for ops that add up rows at indices. Each target takes its rows in their
+// original order. Threads may therefore divide the targets, and the result does not depend on the
+// threads.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_BUCKETS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_BUCKETS_H_
 
@@ -14,13 +15,13 @@ namespace thalweg::cpu {
 
 class Buckets {
  public:
-  // target(row) < targets for each row; negative: it goes nowhere.
+  // target(row) < targets for each row; a row with a negative target goes nowhere.
   template <class Target>
   Buckets(const tw_frame* f, int64_t rows, int64_t targets, Target&& target) : first_(size_t(targets) + 1, f), order_(size_t(rows), f) {
     for (int64_t row = 0; row < rows; ++row)
       if (const int64_t to = target(row); to >= 0) ++first_[size_t(to)];
     int64_t sum = 0;
-    for (int64_t& first : first_) sum = first += sum;  // where each bucket ends
+    for (int64_t& first : first_) sum = first += sum;  // the end of each bucket
     for (int64_t row = rows; row-- > 0;)
       if (const int64_t to = target(row); to >= 0) order_[size_t(--first_[size_t(to)])] = row;
   }
@@ -34,8 +35,8 @@ class Buckets {
   tw::TempVector<int64_t> first_, order_;
 };
 
-// The same for a few rows that go to a few of very many targets: only of those that are met are there buckets, in their order, and
-// target(bucket) says whose.
+// Sorts a few rows that go to a few of very many targets. Only targets with rows have buckets, in
+// the order of the targets; target(bucket) returns a bucket's target.
 class FewBuckets {
  public:
   template <class Target>
@@ -65,12 +66,14 @@ class FewBuckets {
 
 inline constexpr int64_t kBucketColumns = 256;
 
-// body(target, column, n) for all targets and all of `inner` columns, n <= kBucketColumns of them at a time; cost: of an element of a row.
+// Calls body(bucket, column, n) for all buckets and all of `inner` columns, at most kBucketColumns
+// columns at a time. `cost` is the cost of one element of a row.
 template <class SomeBuckets, class Body>
 void ForBuckets(const tw_frame* f, const SomeBuckets& buckets, int64_t inner, int64_t cost, Body&& body) {
   const int64_t targets = buckets.targets();
   if (targets == 0 || inner == 0) return;
-  // One target alone is shared by its columns, in pieces of a cache line at least.
+  // The columns of a single target are divided among the threads, in pieces of at least a cache
+  // line.
   const int64_t width = targets == 1 ? std::min(kBucketColumns, std::max<int64_t>(16, (inner + 7) / 8)) : kBucketColumns;
   const int64_t chunks = (inner + width - 1) / width, rows = buckets.rows() / targets + 1;
   ParallelFor(f, targets * chunks, Cost(rows, std::min(inner, width), cost), [&](int64_t begin, int64_t end) {

@@ -1,4 +1,5 @@
-// Kernels that call functions, one after the other, and hold no thread where one of these has to wait (`async_calls`).
+// Kernels that call functions one after the other. With `async_calls` a kernel holds no thread
+// while a function waits.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_CALLS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_CALLS_H_
 
@@ -11,25 +12,27 @@
 
 namespace thalweg::cpu {
 
-// The failure behind where it was.
+// Returns a status with the code of `s` and the text `where`, with `s` as its cause.
 inline tw_status* Behind(const tw_host* h, const std::string& where, tw_status* s) {
   return h->status->make(h, h->status->code(s), where.data(), where.size(), s);
 }
 
-// What a kernel calls next. fn NULL: nothing more.
+// The next call of a kernel; fn is NULL if no call is left.
 struct Turn {
   const tw::Function* fn = nullptr;
   tw::Values args;
-  bool anywhere = true;  // results may stay where they are made
+  bool anywhere = true;  // results may stay on the device where they are made
 };
 
-// The calls of one kernel, begun elsewhere than they end. Turns says what is called: `Turn Next()`, then `void Took(tw::Values results)`
-// for each, and in the end `tw::Values Given()`; what they throw ends the kernel. `std::string Where()`, if they have it: which of the
-// calls it is that failed.
+// The calls of one kernel; they may end on another thread than they began on. Turns provides `Turn
+// Next()`, `void Took(tw::Values results)` for the results of each call, and at the end `tw::Values
+// Given()`. An exception from one of these ends the kernel with that error. `std::string Where()`
+// is optional: it names the call that failed.
 template <class Turns>
 class Calls {
  public:
-  // All of it where the frame has no token; else the kernel goes on wherever its calls end. Throws only what happens before the first.
+  // Makes all calls before it returns if the frame has no token. Else the kernel continues on the
+  // thread on which each call ends. Throws only errors that occur before the first call.
   static void Run(tw::Frame f, tw::ManyOut<tw::Any> output, Turns turns) {
     if (f.f->token) return Begin(std::unique_ptr<Calls>(new Calls(f, output, std::move(turns))));
     for (Turn turn = turns.Next(); turn.fn; turn = turns.Next()) {
@@ -44,7 +47,7 @@ class Calls {
  private:
   Calls(tw::Frame f, tw::ManyOut<tw::Any> output, Turns turns) : f_(f), output_(output), turns_(std::move(turns)) {}
 
-  // What a call that failed says, behind which one it was.
+  // Returns the error of a failed call, with the call's name if Turns has Where().
   static tw_status* Told(const tw_host* h, const Turns& turns, tw_status* s) {
     if constexpr (requires { turns.Where(); }) return Behind(h, turns.Where(), s);
     return s;
@@ -52,13 +55,14 @@ class Calls {
 
   static void Begin(std::unique_ptr<Calls> calls) { calls.release()->Go(); }
 
-  // Calls until one is under way elsewhere, whose end goes on from there, or all is over.
+  // Makes calls until one goes on elsewhere or the kernel ends. In the first case the end of that
+  // call continues the kernel.
   void Go() {
     while (Start()) {
     }
   }
 
-  // The next call; false: nothing of this may be looked at any more.
+  // Starts the next call. Returns false if this object must not be used any more.
   bool Start() {
     bool more = false;
     tw_status* failed = tw::guard(f_.f->host, [&] {
@@ -73,11 +77,11 @@ class Calls {
     return Take();
   }
 
-  // A call has ended, before Start went on or on another thread.
+  // Receives the end of a call, either before Start continues or on another thread.
   void Over(tw_status* s, tw::Values results) {
     status_ = s;
     results_ = std::move(results);
-    if (phase_.exchange(kOver) == kStarting) return;  // Start goes on
+    if (phase_.exchange(kOver) == kStarting) return;  // Start continues the kernel
     if (Take()) Go();
   }
 
@@ -104,7 +108,7 @@ class Calls {
   tw::Values results_;
 };
 
-// One call.
+// A Turns with one call.
 class OneCall {
  public:
   OneCall(const tw::Function& fn, tw::Values args) : turn_{&fn, std::move(args)} {}

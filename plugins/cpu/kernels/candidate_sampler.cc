@@ -1,5 +1,6 @@
-// Candidate samplers, and which of the classes they draw are true ones. Draws are TensorFlow's for the same seeds: each call has 512 blocks
-// of the node's stream for every class that it is to draw, and takes numbers of 32 bits from there one by one.
+// Candidate samplers, and the search for true classes among the drawn ones. Draws equal
+// TensorFlow's for the same seeds: each call reserves 512 blocks of the node's stream for every
+// class to be drawn, and takes 32-bit numbers from these blocks one by one.
 #include <cfloat>
 #include <cmath>
 #include <functional>
@@ -25,7 +26,7 @@ namespace {
 
 constexpr uint64_t kBlocksPerSample = 512;
 
-// The numbers of a stream, one by one.
+// Reads the numbers of a stream one by one.
 class Numbers {
  public:
   explicit Numbers(const Philox& stream) : stream_(stream) {}
@@ -41,7 +42,8 @@ class Numbers {
     const uint32_t high = Bits();
     return ToDouble(high, Bits());
   }
-  // Evenly below n: what would favour small numbers is drawn again. REQUIRES: n > 0.
+  // Returns a uniform number below n. Draws again for numbers that would favour small results.
+  // REQUIRES: n > 0.
   uint32_t Below(uint32_t n) {
     return Even<uint32_t>(n, [this] { return Bits(); });
   }
@@ -66,12 +68,13 @@ class Numbers {
   size_t used_ = std::tuple_size_v<Philox::Block>;
 };
 
-// ---- What samplers draw from: Draw and Probability, and Learn, which is told the true classes of a call ----
+// ---- The distributions of samplers: Draw and Probability, and Learn, which receives the true
+// classes of a call ----
 
 struct Classes {
   explicit Classes(int64_t n) : range(n) {}
   int64_t range;
-  int64_t choices() const { return range; }  // how many classes can be drawn
+  int64_t choices() const { return range; }  // the number of classes that can be drawn
   void Learn(const tw::In<int64_t>&) {}
 };
 
@@ -85,7 +88,7 @@ struct Evenly : Classes {
 struct Zipf : Classes {
   explicit Zipf(const tw::Node& n) : Classes(n.i("range_max")), log_range(std::log1p(double(range))) {}
   int64_t Draw(Numbers& numbers) const {
-    constexpr double kMost = 0x1.fffffffffffffp62;  // rounding may go beyond the range, and int64
+    constexpr double kMost = 0x1.fffffffffffffp62;  // rounding may exceed the range, and int64
     return (int64_t(std::min(std::exp(numbers.Double() * log_range), kMost)) - 1) % range;
   }
   float Probability(int64_t k) const { return float(std::log((double(k) + 2.0) / (double(k) + 1.0)) / log_range); }
@@ -96,7 +99,7 @@ struct Learned : Classes {
   explicit Learned(const tw::Node& n) : Classes(n.i("range_max")), weights(Held(n, &held, Bounded(range))) {}
   int64_t Draw(Numbers& numbers) const { return weights.Choose(numbers.Below(uint32_t(weights.total()))); }
   float Probability(int64_t k) const { return float(weights.at(k)) / float(weights.total()); }
-  // Weights stop growing where their sum would need more than 31 bits.
+  // Weights stop growing before their sum needs more than 31 bits.
   void Learn(const tw::In<int64_t>& true_classes) {
     for (uint64_t i = 0; i < true_classes.size() && weights.total() < std::numeric_limits<int32_t>::max(); ++i)
       weights.Grow(true_classes[i]);
@@ -110,7 +113,7 @@ struct Learned : Classes {
       Invalid("range_max is " + tw::text(range) + "; weights are kept for fewer than 2^31 - 1 classes");
     return range;
   }
-  tw::Holding held;  // before what it is for
+  tw::Holding held;  // declared before the object that it pays for
   GrowingWeights weights;
 };
 
@@ -127,7 +130,8 @@ struct Fixed : Classes {
   float Probability(int64_t k) const { return weights[size_t(k)] / total; }
   int64_t choices() const { return likely; }
 
-  // Classes are dealt out to shards in turn; a shard keeps those that are its own, the reserved ones with a weight of 0.
+  // Classes are assigned to shards in turn. A shard keeps only its own classes; reserved classes
+  // get a weight of 0.
   static std::vector<float> Weights(const tw::Node& n, tw::Charge* building, tw::Holding* held) {
     const int64_t shards = n.i("num_shards"), shard = n.i("shard"), reserved = n.i("num_reserved_ids"), range = n.i("range_max");
     const std::vector<float> given = Given(n, building);
@@ -141,7 +145,7 @@ struct Fixed : Classes {
     building->add(most * AliasTable::kWhileBuilt);
     weights.reserve(size_t(most));
     weights.resize(size_t(own));
-    int64_t id = own;  // as in TensorFlow: numbered from the shard's own reserved classes on
+    int64_t id = own;  // as in TensorFlow: numbered from the shard's own reserved classes
     double sum = 0;
     for (float w : given) {
       if (id++ % shards != shard) continue;
@@ -166,15 +170,16 @@ struct Fixed : Classes {
     return {first, first + list.count};
   }
 
-  tw::Holding held;                    // before what it is for, as the next
-  std::optional<tw::Charge> building;  // until the table is there
+  tw::Holding held;                    // this and the next are declared before the object that they pay for
+  std::optional<tw::Charge> building;  // charged until the table is built
   std::vector<float> weights;
   AliasTable alias;
   float total = 0;
   int64_t likely = 0;
 };
 
-// How often a class of probability p is to be expected among `count` draws, or among so many different ones that took `tries`.
+// Returns the expected number of times that a class of probability p occurs among `count` draws, or
+// among `count` different classes that took `tries` draws.
 float ExpectedCount(float p, int64_t count, int64_t tries) {
   if (tries == count) return p * float(count);
   return -std::expm1(float(tries) * std::log1p(-p));
@@ -216,9 +221,9 @@ class Sampler {
     for (uint64_t i = 0; i < sampled.size(); ++i) sampled[i] = source_.Draw(numbers);
     return num_sampled_;
   }
-  // Answers how many draws it took. Classes may be so unlikely that this has no end.
+  // Returns the number of draws. If classes are very unlikely, this may not end.
   int64_t DrawDifferent(const tw::Frame& frame, Numbers& numbers, const tw::Out<int64_t>& sampled) const {
-    const tw::Charge charge(frame, sampled.size() * 48);  // of a place and a node for each
+    const tw::Charge charge(frame, sampled.size() * 48);  // a bucket and a node for each class
     std::unordered_set<int64_t> seen;
     int64_t tries = 0;
     for (uint64_t i = 0; i < sampled.size();) {
@@ -235,7 +240,7 @@ class Sampler {
   int64_t num_true_, num_sampled_;
   bool unique_;
   RandomStream stream_;
-  mutable std::mutex mutex_;  // of what is learned
+  mutable std::mutex mutex_;  // guards the learned weights
   mutable Source source_;
 };
 
@@ -262,7 +267,7 @@ class AccidentalHits {
     if (true_classes.rank() != 2 || true_classes.dim(1) != num_true_ || sampled.rank() != 1)
       Invalid("true_classes " + DimsText(true_classes.v) + " must be [batch, num_true], where num_true is " + tw::text(num_true_) +
               ", and sampled_candidates " + DimsText(sampled.v) + " a vector");
-    const tw::Charge charge(frame, sampled.size() * 56);  // of a place and a node for each
+    const tw::Charge charge(frame, sampled.size() * 56);  // a bucket and a node for each candidate
     std::unordered_map<int64_t, int64_t> place;
     for (uint64_t i = 0; i < sampled.size(); ++i) place[sampled[i]] = int64_t(i);
     tw::TempVector<std::pair<int32_t, int64_t>> hits(frame);

@@ -1,6 +1,7 @@
-// Cast among floating-point types, complex numbers, whole numbers and bool. To whole numbers: towards zero; what does not fit becomes the
-// nearest number that does, and NaN becomes 0 (TensorFlow leaves both open). To bool: whether it is not zero. From complex numbers to real
-// ones: the real part. Between whole numbers: modulo 2^bits. half and bfloat16 go through float, which holds them exactly.
+// Cast among floating-point types, complex numbers, integers and bool. To integers: rounds towards
+// zero; a number out of range becomes the nearest integer, and NaN becomes 0 (TensorFlow leaves
+// both undefined). To bool: true if not zero. From complex to real numbers: the real part. Between
+// integers: modulo 2^bits. Half and bfloat16 go through float, which holds them exactly.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -15,7 +16,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;  // elements that pass through buffers on the stack at a time
+constexpr int64_t kChunk = 512;  // elements that pass through stack buffers at a time
 
 template <class From, class To>
 To Convert(From x) {
@@ -26,8 +27,8 @@ To Convert(From x) {
   } else if constexpr (kIsComplex<To> && !kIsComplex<From>) {
     return To(static_cast<typename To::value_type>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // The bounds are powers of two, or 0, and so exact in From; `top` is the last number before `end`. Written without branches for the
-    // vectoriser.
+    // The bounds are 0 or powers of two, so From holds them exactly. `top` is the last number
+    // before `end`. The code has no branches, for the vectoriser.
     constexpr From low = From(std::numeric_limits<To>::min()), end = From(uint64_t(1) << (std::numeric_limits<To>::digits - 1)) * 2;
     constexpr From top = end - end * (std::numeric_limits<From>::epsilon() / 2);
     const From number = x != x ? From(0) : x, high = number < low ? low : number, inside = high > top ? top : high;
@@ -90,7 +91,7 @@ Loop FindLoop(uint32_t from, uint32_t to) {
   }
 }
 
-// Bits of a mantissa, without the leading one; 0 for types that have none.
+// Returns the bits of a mantissa without the leading one, or 0 for types without a mantissa.
 int MantissaBits(uint32_t dtype) {
   switch (dtype) {
     case TW_DOUBLE: return 52;
@@ -101,7 +102,8 @@ int MantissaBits(uint32_t dtype) {
   }
 }
 
-// Clears the low bits of numbers, so that rounding them to a shorter type changes nothing any more. NaN stays.
+// Clears the low bits of the mantissas, so that rounding to a shorter type changes nothing. NaN
+// stays NaN.
 template <class T, class Bits>
 void CutMantissas(char* values, int bits, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -164,7 +166,7 @@ class Cast {
   Loop loop_;
   Load16 load_ = nullptr;
   Store16 store_ = nullptr;
-  int cut_ = 0;  // low bits of the mantissa to clear first
+  int cut_ = 0;  // the low mantissa bits to clear first
 };
 
 }  // namespace

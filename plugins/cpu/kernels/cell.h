@@ -1,4 +1,5 @@
-// What the kernels of recurrent cells share: tensors as floats, products over temporary matrices, and memory for these.
+// Code that the kernels of recurrent cells share: tensors as floats, products over temporary
+// matrices, and temporary memory.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_CELL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_CELL_H_
 
@@ -15,7 +16,7 @@
 
 namespace thalweg::cpu {
 
-// An input as floats: in place, or from a copy where its elements have 16 bits.
+// An input as floats: the tensor itself, or a copy if its elements have 16 bits.
 template <class T>
 class FloatIn {
  public:
@@ -35,7 +36,7 @@ class FloatIn {
   const float* data_;
 };
 
-// An output made of floats, which it gets, rounded once, when Store is called.
+// An output computed as floats. Store rounds each element once and writes it to the tensor.
 template <class T>
 class FloatOut {
  public:
@@ -67,7 +68,8 @@ inline MatrixProduct<float> FloatProduct(int64_t m, int64_t n, int64_t k, const 
   return p;
 }
 
-// The tables of a cell, and its products. Memory is its own: a product's workspace depends on which of several it is.
+// The function tables of a cell, and its products. Products use memory of their own, because the
+// workspace of a product depends on its sizes.
 class CellMath {
  public:
   explicit CellMath(const tw_host* host)
@@ -76,7 +78,7 @@ class CellMath {
   const RecurrentTable& table() const { return *recurrent_; }
   const VectorTable& vectors() const { return *gemm_.vector; }
 
-  // Products one after the other that share their workspace.
+  // Runs products one after the other in one shared workspace.
   class Products {
    public:
     Products(const CellMath& math, const tw_frame* f) : math_(math), f_(f) {}
@@ -98,7 +100,7 @@ class CellMath {
     uint64_t bytes_ = 0;
   };
 
-  // sums[k] = sum over rows of a[row, k] b[row, k]; b NULL: of a alone.
+  // sums[k] = sum over rows of a[row, k] b[row, k]. If b is NULL, of a alone.
   void SumProducts(const tw_frame* f, const float* a, int64_t a_step, const float* b, int64_t b_step, float* sums, int64_t rows,
                    int64_t columns) const {
     ParallelFor(f, columns, Cost(rows), [&](int64_t begin, int64_t end) {
@@ -112,10 +114,10 @@ class CellMath {
   int slots_;
 };
 
-// Memory for floats that somebody is about to write.
+// Uninitialised memory for floats.
 using Floats = TempArray<float>;
 
-// to = [a b]: `rows` rows of so many columns each.
+// to = [a b]: `rows` rows of a_columns and b_columns elements side by side.
 inline void Beside(const tw_frame* f, const float* a, int64_t a_columns, const float* b, int64_t b_columns, int64_t rows, float* to) {
   const int64_t columns = a_columns + b_columns;
   ParallelFor(f, rows, Cost(columns), [&](int64_t begin, int64_t end) {

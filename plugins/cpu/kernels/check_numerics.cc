@@ -1,4 +1,4 @@
-// CheckNumerics: passes a tensor on, or names its first element that is NaN or infinite.
+// CheckNumerics: passes a tensor on, or fails and names its first element that is NaN or infinite.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -38,7 +38,8 @@ class CheckNumerics {
   }
 
  private:
-  // Of [begin, end), or the largest number. A zero times a number is zero, so one sum tells whether to look closer.
+  // Returns the first bad element of [begin, end), or the largest int64. A finite number times zero
+  // is zero, so one sum decides whether a second pass is needed.
   static int64_t FirstBad(const tw::In<T>& x, int64_t begin, int64_t end) {
     const T* p = x.data();
     float bad = 0;

@@ -1,5 +1,6 @@
-// SaveV2, RestoreV2 and MergeV2Checkpoints, through the host's checkpoint set, and the names of data files. What is saved or restored may
-// be a slice of a tensor, as the slice text says: "10 20 0,5:-" is rows 0 to 4 and all columns of a [10, 20] tensor.
+// SaveV2, RestoreV2 and MergeV2Checkpoints, through the host's checkpoint set, and the names of
+// data files. A slice text selects a slice of a tensor to save or restore: "10 20 0,5:-" is rows 0
+// to 4 and all columns of a [10, 20] tensor.
 #include <charconv>
 #include <cstdio>
 
@@ -25,7 +26,8 @@ void CheckNames(const tw::In<tw_string>& prefix, const tw::In<tw_string>& names,
                                      std::to_string(slices.size()) + " slices for " + std::to_string(tensors) + " tensors"};
 }
 
-// A slice text: the sizes of the whole tensor, then begin and length along each axis; length -1 is all of it.
+// A slice text: the sizes of the whole tensor, then begin and length along each axis; length -1
+// means the whole axis.
 struct SliceText {
   Ints whole, begin, length;
 
@@ -68,7 +70,7 @@ struct SliceText {
   }
 };
 
-// A writer that is thrown away unless it was committed.
+// A writer that is discarded unless it is committed.
 class Writer {
  public:
   Writer(const tw_host* h, const tw_string& prefix) : api_(Checkpoints(h)) {
@@ -81,7 +83,7 @@ class Writer {
   }
   void Commit() {
     tw_checkpoint_writer* w = w_;
-    w_ = nullptr;  // spent either way
+    w_ = nullptr;  // consumed in both cases
     tw::check(api_.commit(w));
   }
 

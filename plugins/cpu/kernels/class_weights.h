@@ -1,4 +1,4 @@
-// Choosing a class by weights that stay as they are, and by weights that grow.
+// Random choice of a class by weights that stay fixed, and by weights that grow.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_CLASS_WEIGHTS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_CLASS_WEIGHTS_H_
 
@@ -10,11 +10,13 @@
 
 namespace thalweg::cpu {
 
-// Walker's alias method ("An efficient method for generating discrete random variables", 1977): a bucket for each class holds part of its
-// own weight and for the rest stands for one other class. Buckets are paired as TensorFlow pairs them, so that draws agree.
+// Walker's alias method ("An efficient method for generating discrete random variables", 1977).
+// Each class has a bucket. The bucket holds part of the class's own weight; the rest of the bucket
+// belongs to one other class. Buckets are paired as in TensorFlow, so draws agree with
+// TensorFlow's.
 class AliasTable {
  public:
-  // Bytes of a class, and how many more it takes until the table is there.
+  // Bytes per class, and additional bytes per class while the table is built.
   static constexpr uint64_t kPerClass = 8, kWhileBuilt = sizeof(double) + 4 * sizeof(uint32_t);
   explicit AliasTable(const std::vector<float>& weights) : buckets_(weights.size()) {
     double sum = 0;
@@ -35,11 +37,11 @@ class AliasTable {
       buckets_[h].own = float(share[h]);
       (share[h] < 1 ? light : heavy).push_back(h);
     }
-    // What is left has a share of 1 but for rounding; its bucket stands for itself.
+    // The remaining classes have a share of 1 apart from rounding; each gets its whole bucket.
     for (const auto* rest : {&light, &heavy})
       for (uint32_t k : *rest) buckets_[k] = {1, k};
   }
-  // place: a number in [0, 1) that is random; bucket: one in [0, size()).
+  // place: a random number in [0, 1); bucket: a random number in [0, size()).
   int64_t Choose(float place, uint32_t bucket) const { return place < buckets_[bucket].own ? int64_t(bucket) : buckets_[bucket].other; }
   uint32_t size() const { return uint32_t(buckets_.size()); }
 
@@ -51,8 +53,10 @@ class AliasTable {
   std::vector<Bucket> buckets_;
 };
 
-// Whole weights of 1 each at first (a Fenwick tree: "A new data structure for cumulative frequency tables", 1994). Node k sums the growth
-// of as many classes as the lowest bit of k says, up to class k - 1. Memory that no class needs yet is asked for and not touched.
+// Integer weights, each 1 at first, in a Fenwick tree ("A new data structure for cumulative
+// frequency tables", 1994). Node k sums the growth of as many classes as the lowest set bit of k
+// says, up to class k - 1. The memory is allocated zeroed (calloc) and stays untouched until a
+// class needs it.
 class GrowingWeights {
  public:
   static constexpr uint64_t kPerClass = 2 * sizeof(int32_t);
@@ -66,7 +70,8 @@ class GrowingWeights {
     ++own_[size_t(k)];
     for (int64_t node = k + 1; node <= classes_; node += node & -node) ++tree_[size_t(node)];
   }
-  // The class whose part of the sum of all weights, in the order of classes, `place` lies in. REQUIRES: 0 <= place < total().
+  // Returns the class whose part of the sum of all weights, in the order of classes, contains
+  // `place`. REQUIRES: 0 <= place < total().
   int64_t Choose(int64_t place) const {
     int64_t k = 0;
     for (int64_t step = step_; step > 0; step /= 2) {

@@ -1,5 +1,5 @@
-// ClipByValue: max(min(t, high), low), so that low wins where the bounds cross. NaN stays; a bound that is NaN bounds nothing. Complex
-// numbers are clipped part by part.
+// ClipByValue: max(min(t, high), low), so `low` wins if the bounds cross. NaN stays NaN. A bound
+// that is NaN has no effect. Complex numbers are clipped part by part.
 #include "kernels/common/element.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
@@ -10,7 +10,7 @@ namespace thalweg::cpu {
 namespace {
 
 struct ClipKernel {
-  // A step is 1, or 0 for a bound that all elements share. y may be any of the others.
+  // A step is 1, or 0 for a bound that all elements share. y may be any of the inputs.
   void (*clip)(const char* t, const char* low, int64_t low_step, const char* high, int64_t high_step, char* y, int64_t n);
   int64_t bytes;
 };

@@ -1,4 +1,5 @@
-// How an update joins what is there, for ops that send slices to slices. Half and bfloat16 are computed in float and rounded once.
+// The ways in which an update combines with the present value, for ops that send slices to slices.
+// Half and bfloat16 are computed in float and rounded once.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMBINE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMBINE_H_
 
@@ -21,7 +22,7 @@ struct CombineSub {
     return T(Minus(Wide<T>(a), Wide<T>(b)));
   }
 };
-// NaN wins.
+// If one value is NaN, the result is NaN.
 struct CombineMax {
   template <class T>
   T operator()(T a, T b) const {
@@ -35,15 +36,16 @@ struct CombineMin {
   }
 };
 
-// Kernels of one combiner. K<T, Combine>: a kernel class.
+// Registers the kernels of one combiner. K<T, Combine> is a kernel class.
 template <template <class, class> class K, class Combine, class... T>
 void RegisterCombiner(tw::Plugin& p, const std::string& spec) {
   p.kernel<K<float, Combine>, K<double, Combine>, K<half, Combine>, K<bfloat16, Combine>, K<int8_t, Combine>, K<int16_t, Combine>,
            K<int32_t, Combine>, K<int64_t, Combine>, K<uint8_t, Combine>, K<uint16_t, Combine>, K<uint32_t, Combine>, K<uint64_t, Combine>,
            K<T, Combine>...>(spec);
 }
-// FAMILYAdd, -Sub, -Max and -Min, of whose specs `rest` is what follows the name. REQUIRES: no other K has this name, not even in another
-// file's unnamed namespace, for which GCC takes template arguments that are templates to be the same.
+// Registers FAMILYAdd, -Sub, -Max and -Min. `rest` is the part of the specs that follows the name.
+// REQUIRES: no other K has this name, not even in another file's unnamed namespace: GCC takes
+// template arguments that are templates of one name to be the same.
 template <template <class, class> class K>
 void RegisterCombiners(tw::Plugin& p, const std::string& family, const std::string& rest) {
   RegisterCombiner<K, CombineAdd, complex64, complex128>(p, family + "Add" + rest);

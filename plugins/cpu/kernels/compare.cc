@@ -1,4 +1,4 @@
-// Comparisons and logic on two tensors that broadcast. NaN is unequal to everything and in no order with anything.
+// Comparisons and logic on two tensors that broadcast. NaN is unequal to everything and unordered.
 #include "kernels/common/broadcast.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -22,7 +22,7 @@ void AddOrder(tw::Plugin& p, std::string_view op, const BinaryKernel BinaryKerne
   AddTest<kFunction, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
 }
 
-// Quantised numbers of one range are equal where their codes are.
+// Quantised numbers of one range are equal if their codes are equal.
 template <class Code>
 void AddCodes(tw::Plugin& p, const std::string& type) {
   AddBinary(p, "Equal", type, "bool", kZip<kEqual, Code, bool, 1>);

@@ -1,5 +1,5 @@
-// Complex numbers from their parts and back: Complex, Real, Imag, Angle, ComplexAbs. Where the two types differ in precision, the longer
-// one is computed in.
+// Complex numbers from their parts and back: Complex, Real, Imag, Angle, ComplexAbs. If the two
+// types differ in precision, the computation uses the longer one.
 #include <cmath>
 
 #include "kernels/map.h"

@@ -1,4 +1,5 @@
-// ConcatV2, Concat and Pack: tensors one after the other along an axis that they have, or along a new one. ConcatOffset: where they begin.
+// ConcatV2, Concat and Pack join tensors along an existing axis or a new one. ConcatOffset computes
+// the offset of each tensor.
 #include <algorithm>
 
 #include "kernels/common/copy.h"
@@ -7,7 +8,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Each input gives `run` elements in turn to each of `outer` rows of the output.
+// Each input in turn gives `run` elements to each of `outer` rows of the output.
 void Join(const tw_frame* f, const tw::Many<tw::Any>& values, const tw_view* to, int64_t outer) {
   if (to->count == 0) return;
   uint64_t total = 0;

@@ -22,7 +22,7 @@ class Assert {
   }
 
  private:
-  // "[1 2 3...]"
+  // Returns a summary such as "[1 2 3...]".
   std::string Summary(const tw_view* v) const {
     if (v->dtype == TW_RESOURCE || v->dtype == TW_VARIANT) return "[?]";
     const uint64_t shown = summarize_ < 0 ? v->count : std::min(v->count, uint64_t(summarize_));

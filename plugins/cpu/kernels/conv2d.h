@@ -1,4 +1,5 @@
-// The kernel of Conv2D: NHWC and NCHW, strides, dilations, any padding, grouped where the filter takes fewer channels than the input has.
+// The kernel of Conv2D: NHWC and NCHW, strides, dilations, any padding. The convolution is grouped
+// if the filter takes fewer channels than the input has.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_CONV2D_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_CONV2D_H_
 

@@ -1,8 +1,9 @@
 // The gradients of Conv2D with respect to its input and to its filter.
-//
-// An input pixel's gradient sums, over the taps that read it, the output's gradient at the window it was read from. Which taps those are
-// depends on the pixel's position modulo the stride: its phase. Within one phase the sum is a plain convolution of the output's gradient
-// with the phase's taps in reverse, so every pixel is gathered once, by one task, and nothing is scattered.
+// The gradient of an input pixel is a sum over the taps that read the pixel. Each tap contributes
+// the output's gradient at the window that read it. The set of taps depends on the pixel's position
+// modulo the stride: its phase. Within one phase the sum is a plain convolution of the output's
+// gradient with the phase's taps in reverse. One task therefore gathers every pixel once, and
+// nothing is scattered.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_CONV2D_BACKPROP_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_CONV2D_BACKPROP_H_
 
@@ -15,13 +16,14 @@
 
 namespace thalweg::cpu {
 
-// The taps that read the pixels of one phase along one axis: last, last - every, .. down to first; none if count is 0.
+// The taps that read the pixels of one phase along one axis: last, last - every, .. down to first.
+// There are none if count is 0.
 struct PhaseTaps {
   int64_t count = 0, last = 0, every = 1;
   int64_t tap(int64_t t) const { return last - t * every; }
 };
 
-// Tap k reads pixel i from window o = (i + before - k * dilation) / stride, where that is whole.
+// Tap k reads pixel i from window o = (i + before - k * dilation) / stride, if o is an integer.
 inline PhaseTaps TapsOf(const WindowAxis& a, int64_t phase) {
   PhaseTaps p;
   int64_t first = -1, second = -1;
@@ -36,7 +38,7 @@ inline PhaseTaps TapsOf(const WindowAxis& a, int64_t phase) {
   return p;
 }
 
-// The windows that the taps of a phase read its pixels from, in the taps' order.
+// Returns the windows from which the taps of a phase read its pixels, in the order of the taps.
 inline GatherAxis BackwardAxis(const WindowAxis& a, int64_t phase, const PhaseTaps& taps) {
   const int64_t pixels = phase < a.in ? (a.in - phase - 1) / a.stride + 1 : 0;
   const int64_t first = taps.count ? (phase + a.before - taps.last * a.dilation) / a.stride : 0;
@@ -53,7 +55,7 @@ class Conv2DBackpropInput {
     return TurnedBytes(g) + PhaseBytes(g);
   }
 
-  // The sizes have done their work: output was allocated by them.
+  // The first input (sizes) has been used already, to allocate the output.
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> filter, tw::In<T> grad, tw::Out<T> output) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, ShapeOf(output), ShapeOf(filter), ShapeOf(grad));
     if (output.size() == 0) return;
@@ -84,7 +86,8 @@ class Conv2DBackpropInput {
     return RoundUp64(uint64_t(g.taps() * g.group_in * g.out_channels) * sizeof(Wide<T>));
   }
 
-  // What any phase needs, at most. All of the filter's taps stand for those of one phase.
+  // Returns an upper bound of the scratch bytes of any phase. It counts all taps of the filter as
+  // taps of one phase.
   uint64_t PhaseBytes(const ConvGeometry& g) const {
     GatherProduct<T> p = ProductOf(g, 0, 0, PhaseTaps{g.h.window, 0, 1}, PhaseTaps{g.w.window, 0, 1});
     return GatherScratch(p, slots_);
@@ -106,7 +109,7 @@ class Conv2DBackpropInput {
     return p;
   }
 
-  // The filter's taps of one phase as [group, tap of h, tap of w, out channel, in channel].
+  // Writes the filter's taps of one phase as [group, tap of h, tap of w, out channel, in channel].
   void TurnFilter(const tw_frame* f, const ConvGeometry& g, const PhaseTaps& taps_h, const PhaseTaps& taps_w, const T* filter,
                   Wide<T>* turned) const {
     const int64_t taps = taps_h.count * taps_w.count;
@@ -115,7 +118,7 @@ class Conv2DBackpropInput {
       const int64_t at = taps_h.tap(tap / taps_w.count) * g.w.window + taps_w.tap(tap % taps_w.count);
       const T* from = filter + at * g.group_in * g.out_channels + group * g.group_out;
       Wide<T>* to = turned + task * g.group_out * g.group_in;
-      constexpr int64_t kSide = 16;  // squares that stay in the first-level cache
+      constexpr int64_t kSide = 16;  // the side of squares that stay in the first-level cache
       for (int64_t i0 = 0; i0 < g.group_in; i0 += kSide)
         for (int64_t o0 = 0; o0 < g.group_out; o0 += kSide)
           for (int64_t o = o0; o < std::min(o0 + kSide, g.group_out); ++o)

@@ -1,5 +1,5 @@
-// Conv2D and Conv2DBackpropInput of int32, by their definition: there is no blocked product of whole numbers to stand on, and nothing that
-// is trained works on them. Sums wrap around.
+// Conv2D and Conv2DBackpropInput of int32, by their definition: there is no blocked product of
+// integers, and training does not use them. Sums wrap around.
 #include <algorithm>
 
 #include "kernels/common/arithmetic.h"
@@ -10,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// How far apart neighbours along the axes of an image tensor lie.
+// The strides along the axes of an image tensor.
 struct Steps {
   int64_t row, column, channel;
   Steps(const ImageFormat& f, int64_t rows, int64_t columns, int64_t channels)
@@ -19,8 +19,8 @@ struct Steps {
         channel(f.channels_first ? rows * columns : 1) {}
 };
 
-// Calls tap(in, weight, out) for each multiplication that makes row y of an image's result: the elements' offsets from the image's start in
-// the input, the filter and the result.
+// Calls tap(in, weight, out) for each multiplication of row y of an image's result. The arguments
+// are element offsets: in the image of the input, in the filter, and in the image of the result.
 template <class F>
 void ForProducts(const ConvGeometry& g, int64_t y, F&& tap) {
   const Steps in(g.format, g.h.in, g.w.in, g.in_channels), out(g.format, g.h.out, g.w.out, g.out_channels);
@@ -61,7 +61,8 @@ class Conv2D {
   WindowAttrs attrs_;
 };
 
-// The sizes have done their work: output was allocated by them. Rows of the result meet in the image, so images are shared out whole.
+// The first input (sizes) has been used already, to allocate the output. Several result rows add to
+// one image, so a task takes a whole image.
 class Conv2DBackpropInput {
  public:
   explicit Conv2DBackpropInput(const tw::Node& n) : attrs_(n) {}

@@ -1,11 +1,13 @@
-// Conv3D and its gradients: matrix products over gathered points. What comes with channels first, or in half or bfloat16, is turned to
-// channels last and float as a whole first, and the result back.
-//
-// A forward task gathers some points of a volume under the filter's taps and multiplies them with the filter. The input's gradient is such
-// a convolution too where all strides are 1; else a task of it owns one plane of a volume and adds up what every tap and every result plane
-// that reads it contributes. The filter's gradient is summed over chunks of points, whose number depends on shapes alone: all taps of a
-// small filter together, those of a large one tap by tap. So no two tasks write to the same element, and results have the same bits on any
-// number of threads.
+// Conv3D and its gradients: matrix products over gathered points. A tensor with channels first, or
+// of half or bfloat16, is first converted as a whole to channels last and float, and the result is
+// converted back.
+// A forward task gathers some points of a volume under the filter's taps and multiplies them with
+// the filter. If all strides are 1, the input's gradient is such a convolution too. Else a task of
+// the input's gradient owns one plane of a volume, and adds up the contributions of every tap and
+// every result plane that reads the plane. The filter's gradient is summed over chunks of points,
+// whose number depends only on shapes: all taps of a small filter together, those of a large one
+// tap by tap. No two tasks write the same element, so results have the same bits on any number of
+// threads.
 #include <algorithm>
 #include <memory>
 
@@ -20,14 +22,14 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kPoints = 256;  // points of a product at most
+constexpr int64_t kPoints = 256;  // the largest number of points of a product
 
 template <class V>
 tw_shape ShapeOf(const V& v) {
   return {v.dims(), v.rank(), 0};
 }
 
-// What the attributes say, checked once when the kernel is made.
+// The attributes, checked once when the kernel is made.
 struct Settings {
   bool channels_first, same;
   int64_t stride[3], dilation[3];
@@ -79,7 +81,8 @@ struct Geometry {
   int64_t out_pixels() const { return d.out * h.out * w.out; }
 };
 
-// Fails unless the three shapes belong together: everything that loops later use as a bound is checked here.
+// Fails unless the three shapes belong together: every size that loops later use as a bound is
+// checked here.
 Geometry GeometryOf(const Settings& s, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 5 || filter.rank != 5 || out.rank != 5)
     throw tw::Error{TW_INTERNAL,
@@ -99,13 +102,14 @@ Geometry GeometryOf(const Settings& s, const tw_shape& in, const tw_shape& filte
   return g;
 }
 
-// Where tap t of window o reads, or -1 for padding.
+// Returns the position that tap t of window o reads; it is negative in padding.
 int64_t Read(const WindowAxis& a, int64_t o, int64_t t) {
   const int64_t at = o * a.stride - a.before + t * a.dilation;
   return at < a.in ? at : -1;
 }
 
-// A tensor [batch, pixels, channels] in the type that is computed in: as it is, or a turned and widened copy.
+// A tensor [batch, pixels, channels] in the type of the computation: the tensor itself, or a
+// transposed and widened copy.
 template <class T>
 class Source {
  public:
@@ -129,7 +133,7 @@ class Source {
   const Wide<T>* data_ = nullptr;
 };
 
-// The same for a result: Done turns and rounds it into the tensor.
+// The same for a result: Done transposes and rounds it into the tensor.
 template <class T>
 class Target {
  public:
@@ -160,7 +164,7 @@ class Target {
   TempArray<Wide<T>> own_;
 };
 
-// A worker's memory: two matrices of values and what a product needs.
+// A worker's memory: two matrices of values, and the scratch of a product.
 template <class V>
 struct Room {
   uint64_t first, second, product;
@@ -170,10 +174,12 @@ struct Room {
   }
 };
 
-// Points that are gathered at a time, so that the matrix stays in the second-level cache.
+// Returns the number of points that are gathered at a time, so that the matrix stays in the
+// second-level cache.
 int64_t PointsOf(int64_t depth) { return std::clamp<int64_t>(131072 / std::max<int64_t>(1, depth), 8, kPoints); }
 
-// What the taps along the last axis read at result column x of one row of a volume.
+// Writes the values that the taps along the last axis read at result column x of one row of a
+// volume.
 template <class V>
 void GatherRow(const Geometry& g, const V* row, int64_t x, V* to) {
   const int64_t c = g.in_channels, first = x * g.w.stride - g.w.before;
@@ -188,7 +194,8 @@ void GatherRow(const Geometry& g, const V* row, int64_t x, V* to) {
   }
 }
 
-// Rows [begin, end) of the points of one volume, one row of `depth` values each: all taps' channels in the filter's order.
+// Writes rows [begin, end) of the points of one volume. A row has `depth` values: the channels of
+// all taps in the filter's order.
 template <class V>
 void GatherPoints(const Geometry& g, const V* volume, int64_t begin, int64_t end, V* to) {
   const int64_t row = g.w.window * g.in_channels;
@@ -205,8 +212,8 @@ void GatherPoints(const Geometry& g, const V* volume, int64_t begin, int64_t end
   }
 }
 
-// result [batch, result points, out_channels] = the convolution of in, both with channels last, with filter [taps, in_channels,
-// out_channels].
+// result [batch, result points, out_channels] = the convolution of `in` with filter [taps,
+// in_channels, out_channels]. `in` and `result` have channels last.
 template <class V>
 void Convolve(const tw_frame* f, const GemmTables& tables, int slots, const Geometry& g, const V* in, const V* filter, V* result) {
   const int64_t points = PointsOf(g.depth()), blocks = (g.out_pixels() + points - 1) / points;
@@ -246,8 +253,8 @@ class Conv3D {
   int slots_;
 };
 
-// Where windows lie side by side, the gradient of the input is a convolution of the result's gradient: with the filter turned round, its
-// channels exchanged.
+// If windows lie side by side, the gradient of the input is a convolution of the result's gradient
+// with the reversed filter, whose in and out channels are exchanged.
 WindowAxis Turned(const WindowAxis& a) { return {a.out, a.in, a.window, 1, a.dilation, (a.window - 1) * a.dilation - a.before}; }
 Geometry Turned(const Geometry& g) { return {g.batch, g.out_channels, g.in_channels, Turned(g.d), Turned(g.h), Turned(g.w)}; }
 template <class V>
@@ -265,7 +272,7 @@ class Conv3DBackpropInput {
  public:
   explicit Conv3DBackpropInput(const tw::Node& n) : tables_(GemmTablesFor(n.host())), settings_(n), slots_(WorkerSlots()) {}
 
-  // The sizes have done their work: output was allocated by them.
+  // The first input (sizes) has been used already, to allocate the output.
   void operator()(tw::Frame frame, tw::In<tw::Any>, tw::In<T> filter, tw::In<T> grad, tw::Out<T> output) const {
     const Geometry g = GeometryOf(settings_, ShapeOf(output), ShapeOf(filter), ShapeOf(grad));
     if (output.size() == 0) return;
@@ -291,7 +298,7 @@ class Conv3DBackpropInput {
  private:
   using V = Wide<T>;
 
-  // What `m` points of the result's gradient mean for the channels under one tap.
+  // The product that carries `m` points of the result's gradient to the channels under one tap.
   static MatrixProduct<V> ProductOf(const Geometry& g, int64_t m, const V* dy, const V* filter, V* c) {
     return {m, g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels, c, g.in_channels, false, true};
   }
@@ -358,9 +365,10 @@ class Conv3DBackpropFilter {
 
  private:
   using V = Wide<T>;
-  static constexpr int64_t kSmallFilter = 1 << 16;  // elements: a product with all taps stays in the second-level cache
+  static constexpr int64_t kSmallFilter = 1 << 16;  // elements; a product with all taps stays in the second-level cache
 
-  // All taps of a small filter at once, block by block of points, in chunks of blocks with sums of their own.
+  // Sums all taps of a small filter at once, block by block of points, in chunks of blocks with
+  // separate sums.
   void SumAll(const tw_frame* f, const Geometry& g, const V* in, const V* dy, T* output) const {
     const int64_t size = g.depth() * g.out_channels, points = PointsOf(g.depth()), per_image = (g.out_pixels() + points - 1) / points;
     const int64_t blocks = g.batch * per_image, chunks = std::clamp<int64_t>(blocks / 4, 1, 16);
@@ -392,7 +400,7 @@ class Conv3DBackpropFilter {
     return {g.in_channels, g.out_channels, points, gathered, g.in_channels, dy, g.out_channels, c, g.out_channels, true, false};
   }
 
-  // Adds what one tap gets from a block of points of one volume.
+  // Adds one tap's contribution from a block of points of one volume.
   void AddBlock(const Geometry& g, const V* in, const V* dy, int64_t block, int64_t tap, const Room<V>& room, char* mine, V* sums) const {
     const int64_t per_image = (g.out_pixels() + kPoints - 1) / kPoints, image = block / per_image, begin = block % per_image * kPoints;
     const int64_t m = std::min(kPoints, g.out_pixels() - begin), c = g.in_channels;

@@ -10,16 +10,17 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kTile = 224;                  // points of a tile, and rows of weights that one task sums
-constexpr int64_t kPointRow = kGemmDepth + 16;  // a gathered point's part of the depth, channels last
-constexpr int64_t kDepthRow = kTile + 16;       // a depth row's points, channels first; neither is a large power of two
-constexpr int64_t kOutStripe = 512;             // out channels that one task of a weight gradient takes
-constexpr int64_t kMaxPanel = 64;               // no panel of a block is wider
+constexpr int64_t kTile = 224;                  // the points of a tile, and the rows of weights that one task sums
+constexpr int64_t kPointRow = kGemmDepth + 16;  // the row of a gathered point with a piece of the depth, channels last
+constexpr int64_t kDepthRow = kTile + 16;       // the row of a depth entry with its points, channels first; neither is a large power of two
+constexpr int64_t kOutStripe = 512;             // the out channels that one task of a weight gradient takes
+constexpr int64_t kMaxPanel = 64;               // the widest panel of a block
 static_assert(kTile <= kGemmDepth, "a tile of points is a block's depth in weight gradients");
 
 int64_t Pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// [*begin, *end): taps t of [0, taps) for which position at + t * step lies in [0, size). REQUIRES: step > 0.
+// Sets [*begin, *end) to the taps t of [0, taps) for which at + t * step is in [0, size). REQUIRES:
+// step > 0.
 void TapsInside(int64_t at, int64_t step, int64_t taps, int64_t size, int64_t* begin, int64_t* end) {
   if (step == 1) {  // divisions would cost as much as the copies
     *begin = std::clamp<int64_t>(-at, 0, taps);
@@ -64,7 +65,8 @@ class PointGatherer {
   }
 
  private:
-  // Entries [begin, end) of one tap of h, of which [inside_begin, inside_end) lie in the image.
+  // Writes entries [begin, end) of one tap of h. Entries [inside_begin, inside_end) lie in the
+  // image.
   void Row(const T* line, int64_t at_w, int64_t begin, int64_t end, int64_t inside_begin, int64_t inside_end, Wide<T>* to) const {
     const int64_t a = std::clamp(inside_begin, begin, end), b = std::clamp(inside_end, a, end);
     Clear(to, a - begin);
@@ -81,13 +83,14 @@ class PointGatherer {
 
   const VectorTable& vector_;
   const Gather<T>& g_;
-  int64_t row_;                      // depth entries of one tap of h
-  int64_t first_tap_, first_begin_;  // where d0 is
+  int64_t row_;                      // the depth entries of one tap of h
+  int64_t first_tap_, first_begin_;  // the position of d0
   int64_t count_;
-  bool whole_rows_;  // where the taps of a row touch and all channels are read, a row is one run
+  bool whole_rows_;  // a row is one run: its taps touch and all channels are read
 };
 
-// Points [p0, p1), counted through all images, of channels-last images: point p's entries [d0, d1) at to[(p - p0) * kPointRow].
+// Gathers points [p0, p1), counted through all images, of channels-last images. Entries [d0, d1) of
+// point p go to to[(p - p0) * kPointRow].
 template <class T>
 void GatherPoints(const VectorTable& v, const Gather<T>& g, int64_t p0, int64_t p1, int64_t d0, int64_t d1, Wide<T>* to) {
   const PointGatherer<T> gather(v, g, d0, d1);
@@ -102,7 +105,7 @@ void GatherPoints(const VectorTable& v, const Gather<T>& g, int64_t p0, int64_t 
   }
 }
 
-// n points of one grid row from x on, of one channel plane's line.
+// Gathers n points of one grid row, from x on, from the line of one channel plane.
 template <class T>
 void GatherLine(const VectorTable& v, const Gather<T>& g, const T* line, int64_t tap_w, int64_t x, int64_t n, Wide<T>* to) {
   const int64_t at = x * g.w.step + g.w.first + tap_w * g.w.tap_step;
@@ -117,7 +120,8 @@ void GatherLine(const VectorTable& v, const Gather<T>& g, const T* line, int64_t
   Clear(to + end, n - end);
 }
 
-// Points [p0, p1) of one channels-first image: depth entry d at to[(d - d0) * kDepthRow + point - p0].
+// Gathers points [p0, p1) of one channels-first image. Depth entry d goes to to[(d - d0) *
+// kDepthRow + point - p0].
 template <class T>
 void GatherDepths(const VectorTable& v, const Gather<T>& g, int64_t image, int64_t p0, int64_t p1, int64_t d0, int64_t d1, Wide<T>* to) {
   for (int64_t d = d0; d < d1; ++d, to += kDepthRow) {
@@ -138,28 +142,29 @@ void GatherDepths(const VectorTable& v, const Gather<T>& g, int64_t image, int64
   }
 }
 
-// How many channels-first images share a tile: one small image alone would be too narrow to multiply well.
+// Returns how many channels-first images share a tile. One small image alone would be too narrow to
+// multiply well.
 int64_t ImagesTogether(int64_t tile, int64_t batch, int64_t points) {
   return std::clamp<int64_t>(tile / std::max<int64_t>(1, points), 1, std::max<int64_t>(1, batch));
 }
 
-// Pieces of the depth are nearly equal, and depend on nothing but the depth.
+// Returns the size of a piece of the depth. Pieces are nearly equal and depend only on the depth.
 int64_t DepthPiece(int64_t depth) {
   const int64_t pieces = std::max<int64_t>(1, Pieces(depth, kGemmDepth));
   return std::max<int64_t>(1, Pieces(depth, pieces));
 }
 
-// True where gathering would copy the source as it is: one tap, no stride, no padding.
+// Returns true if gathering would copy the source unchanged: one tap, no stride, no padding.
 template <class T>
 bool IsDirect(const Gather<T>& g) {
   auto plain = [](const GatherAxis& a) { return a.taps == 1 && a.step == 1 && a.first == 0 && a.grid == a.source; };
-  // Gathered rows lie better than the source's where these are a large power of two apart, or a page.
+  // Gathered rows are better if the source's rows are a large power of two or a page apart.
   const int64_t row_bytes = (g.channels_first ? g.points() : g.source_channels) * int64_t(sizeof(T));
   const bool lies_well = g.channels_first ? row_bytes < 4096 : row_bytes % 2048 != 0;
   return std::is_same_v<T, Wide<T>> && plain(g.h) && plain(g.w) && lies_well;
 }
 
-// True where grid points are the pixels of dest, so that products can be written there at once.
+// Returns true if grid points are the pixels of dest, so products can be written there directly.
 template <class T>
 bool IsDense(const Scatter<T>& to) {
   return std::is_same_v<T, Wide<T>> && to.step_h == 1 && to.step_w == 1;
@@ -170,15 +175,15 @@ bool IsDense(const Scatter<T>& to) {
 template <class T>
 struct ProductLayout {
   int64_t tile;    // points
-  int64_t images;  // channels-first images in a tile; 1 where tiles are parts of an image
-  bool in_place;   // products are written to dest at once; else they pass through `result`
+  int64_t images;  // channels-first images in a tile; 1 if tiles are parts of an image
+  bool in_place;   // products are written to dest directly; else they pass through `result`
   int64_t gathered, result;
-  // Weights are copied once for all tiles where their rows lie badly: into panels, which channels-last tiles read them by, or to rows that
-  // are no large power of two apart.
+  // Weights with an unsuitable row stride are copied once for all tiles: channels-last tiles read
+  // them as panels, others as rows that are not a large power of two apart.
   bool copied;
   int64_t copied_row;
   explicit ProductLayout(const GatherProduct<T>& p) {
-    // A tile of results that is stored elsewhere first should not outgrow the second-level cache.
+    // A tile of results that is first stored elsewhere should fit the second-level cache.
     tile = std::clamp<int64_t>((1 << 18) / std::max<int64_t>(1, p.out), 14, kTile);
     images = p.from.channels_first ? ImagesTogether(tile, p.from.batch, p.from.points()) : 1;
     in_place = IsDense(p.to) && images == 1;
@@ -193,7 +198,7 @@ struct ProductLayout {
   uint64_t copied_bytes(int64_t depth) const { return copied ? RoundUp64(uint64_t(depth * copied_row) * sizeof(Wide<T>)) : 0; }
 };
 
-// Piece by piece of the depth, in parallel.
+// Copies piece by piece of the depth, in parallel.
 template <class T>
 void CopyWeights(const GemmTables& t, const tw_frame* f, const GatherProduct<T>& p, const ProductLayout<T>& layout, int slots,
                  Wide<T>* to) {
@@ -207,7 +212,7 @@ void CopyWeights(const GemmTables& t, const tw_frame* f, const GatherProduct<T>&
   });
 }
 
-// Points [p0, p1) of channels-last images.
+// Computes points [p0, p1) of channels-last images.
 template <class T>
 void TileOfPoints(const GemmTables& t, const GatherProduct<T>& p, const ProductLayout<T>& layout, int64_t p0, int64_t p1, char* scratch) {
   Wide<T>* gathered = reinterpret_cast<Wide<T>*>(scratch);
@@ -269,7 +274,7 @@ void StoreLines(const VectorTable& v, const GatherProduct<T>& p, int64_t image, 
   }
 }
 
-// Points [p0, p1) of each of `images` channels-first images.
+// Computes points [p0, p1) of each of `images` channels-first images.
 template <class T>
 void TileOfImages(const GemmTables& t, const GatherProduct<T>& p, const ProductLayout<T>& layout, int64_t image, int64_t images, int64_t p0,
                   int64_t p1, char* scratch) {
@@ -313,12 +318,12 @@ void TileOfImages(const GemmTables& t, const GatherProduct<T>& p, const ProductL
 
 template <class T>
 struct GradientLayout {
-  // Chunks of points are summed apart, so that a small filter over many images is work for many threads. How many there are depends on
-  // sizes alone.
-  int64_t chunk, chunks;  // points of a chunk (channels last) or images (channels first)
+  // Chunks of points are summed separately, so a small filter over many images is work for many
+  // threads. The number of chunks depends only on sizes.
+  int64_t chunk, chunks;  // the points (channels last) or images (channels first) of a chunk
   int64_t tasks_depth, tasks_out;
-  int64_t images;   // channels-first images whose points are summed at a time
-  int64_t partial;  // elements of one chunk's sums; 0: sums are made in place
+  int64_t images;   // the channels-first images whose points are summed at a time
+  int64_t partial;  // the elements of one chunk's sums; 0 if sums are made in place
   int64_t pack, gathered, grad;
 
   explicit GradientLayout(const WeightGradient<T>& p) {
@@ -345,11 +350,11 @@ struct GradientLayout {
   uint64_t bytes(int slots) const { return worker_bytes() * uint64_t(slots) + partial_bytes() * uint64_t(chunks); }
 };
 
-// The part of the weights that one task sums, and where.
+// The part of the weights that one task sums, and its destination.
 template <class T>
 struct GradientTask {
   int64_t d0, d1, o0, o1;  // depth and out channels
-  Wide<T>* sum;            // of (d0, o0)
+  Wide<T>* sum;            // the address of (d0, o0)
   int64_t sum_row;
 };
 
@@ -479,10 +484,11 @@ void RunGatherProduct(const GemmTables& t, const tw_frame* f, const GatherProduc
     q.weights = copy;
     q.weights_row = layout.copied_row;
   }
-  // Points of channels-last images are counted through; channels-first images are taken in groups, each cut alike.
+  // Points of channels-last images are counted through all images. Channels-first images are taken
+  // in groups, all cut alike.
   const int64_t points = from.channels_first ? from.points() : from.batch * from.points();
   const int64_t groups = from.channels_first ? Pieces(from.batch, layout.images) : 1;
-  // Smaller tiles where that feeds threads that would find nothing else; a tile's size changes no bits.
+  // Tiles are smaller if threads would be idle otherwise. The size of a tile changes no bits.
   const int64_t workers = std::min<int64_t>(slots, int64_t(f->host->run->threads(f)));
   const int64_t fair = Pieces(Pieces(points * groups, 2 * workers), 14) * 14;
   const int64_t tile = workers == 1 ? layout.tile : std::clamp<int64_t>(fair, std::min<int64_t>(56, layout.tile), layout.tile);

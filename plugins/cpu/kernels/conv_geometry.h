@@ -11,13 +11,14 @@ struct ConvGeometry {
   int64_t batch;
   WindowAxis h, w;
   int64_t in_channels, out_channels;
-  int64_t groups;               // each reads its own slice of the input's channels and writes its own of the output's
+  int64_t groups;               // each group reads its own slice of the input's channels and writes its own slice of the output's
   int64_t group_in, group_out;  // channels of one group
   int64_t taps() const { return h.window * w.window; }
 };
 
-// Derives the geometry from the shapes of input, filter and output, and fails unless they belong together: everything that loops later use
-// as a bound is checked here, whatever the shape rule has let through.
+// Derives the geometry from the shapes of input, filter and output. Fails unless the shapes belong
+// together: every size that loops later use as a bound is checked here, even if the shape rule has
+// accepted it.
 inline ConvGeometry ConvGeometryOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 4 || filter.rank != 4 || out.rank != 4)
     throw tw::Error{TW_INTERNAL,

@@ -1,5 +1,6 @@
-// SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits: the loss of each row and its gradient with respect to the
-// features, which is softmax(features) - labels, in one pass over the rows.
+// SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits. One pass over the rows
+// computes the loss of each row and its gradient with respect to the features, softmax(features) -
+// labels.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -15,7 +16,8 @@ namespace {
 
 constexpr int64_t kElementCost = 24;  // in units of ParallelFor
 
-// exps[r, c] becomes exp(exps[r, c]); sums[r] its sum along the row, log_sums[r] the logarithm of that. rows <= kRowBlock.
+// exps[r, c] becomes exp(exps[r, c]), sums[r] its sum along the row, and log_sums[r] the logarithm
+// of sums[r]. REQUIRES: rows <= kRowBlock.
 void ExpRows(const RowTables& t, float* exps, float* sums, float* log_sums, int64_t rows, int64_t columns) {
   t.elementwise->unary_float.exp.loop(exps, exps, rows * columns);
   t.vector->row_sums(exps, sums, rows, columns);
@@ -24,7 +26,7 @@ void ExpRows(const RowTables& t, float* exps, float* sums, float* log_sums, int6
 
 int64_t RowsTogether(int64_t columns) { return std::max<int64_t>(1, kRowBlock / columns); }
 
-// A matrix whose axes may be repeated: element (r, c) at data[r * row + c * column].
+// A matrix whose axes may be repeated: element (r, c) is at data[r * row + c * column].
 template <class T>
 struct Spread {
   const T* data;
@@ -33,7 +35,7 @@ struct Spread {
   bool dense(int64_t columns) const { return row == columns && column == 1; }
 };
 
-// v as a [rows, columns] matrix reads it: axes of size 1 repeat.
+// Returns v as a [rows, columns] matrix; axes of size 1 repeat.
 template <class T>
 Spread<T> SpreadTo(const tw::In<T>& v, int64_t rows, int64_t columns, const char* name) {
   if (v.rank() != 2 || (v.dim(0) != rows && v.dim(0) != 1) || (v.dim(1) != columns && v.dim(1) != 1))
@@ -52,7 +54,7 @@ void EntropyRows(const RowTables& t, const float* features, const float* labels,
   t.vector->softmax_less_labels(backprop, sums, labels, backprop, rows, columns);
 }
 
-// Rows [begin, end). row: memory for one, where axes are repeated.
+// Computes rows [begin, end). row: memory for one row, used if axes are repeated.
 void Entropy(const RowTables& t, Spread<float> features, Spread<float> labels, float* loss, float* backprop, int64_t begin, int64_t end,
              int64_t columns, float* row) {
   const bool dense = features.dense(columns) && labels.dense(columns);
@@ -61,7 +63,7 @@ void Entropy(const RowTables& t, Spread<float> features, Spread<float> labels, f
     const int64_t rows = std::min(together, end - r);
     float* to = backprop + r * columns;
     const float *from = features.data + r * features.row, *want = labels.data + r * labels.row;
-    if (!dense) {  // which is rare: spell them out
+    if (!dense) {  // rare: write the repeated elements out
       for (int64_t c = 0; c < columns; ++c) to[c] = features(r, c);
       for (int64_t c = 0; c < columns; ++c) row[c] = labels(r, c);
       from = to;
@@ -71,7 +73,7 @@ void Entropy(const RowTables& t, Spread<float> features, Spread<float> labels, f
   }
 }
 
-// The largest of a row and the sum of exponentials above it.
+// Computes the largest element of a row and the sum of exponentials relative to it.
 template <class T>
 void RowFacts(Spread<T> features, int64_t r, int64_t columns, Wide<T>* most, Wide<T>* sum) {
   *most = Wide<T>(features(r, 0));
@@ -110,7 +112,8 @@ class CrossEntropy {
       std::fill(loss.data(), loss.data() + rows, T(0));
       return;
     }
-    // Repeated axes need memory of their own, and what runs in parallel may not fail.
+    // Repeated axes need memory of their own, whose allocation may fail; a parallel part must not
+    // fail.
     if (!x.dense(columns) || !want.dense(columns)) {
       tw::TempVector<T> row(std::is_same_v<T, float> ? size_t(columns) : 0, frame);
       return Entropy(tables_, x, want, loss.data(), backprop.data(), 0, rows, columns, row.data());

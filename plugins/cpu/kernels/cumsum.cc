@@ -1,5 +1,5 @@
-// Cumsum, Cumprod: running sums and products along an axis, from either end, with or without the element itself. half and bfloat16 are
-// computed in float.
+// Cumsum, Cumprod: running sums and products along an axis, from either end, with or without the
+// element itself. Half and bfloat16 are computed in float.
 #include <algorithm>
 
 #include "kernels/common/arithmetic.h"
@@ -12,9 +12,9 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kColumns = 256;  // runs followed side by side where the axis is not the last one
+constexpr int64_t kColumns = 256;  // runs processed side by side if the axis is not the last one
 
-// Rows of `columns` elements, `step` elements from each to the next.
+// Rows of `columns` elements; consecutive rows are `step` elements apart.
 struct Rows {
   int64_t n, step, columns;
 };

@@ -1,5 +1,5 @@
-// The loops of depthwise convolutions, built once per instruction set in depthwise_isa.cc. Plain declarations only: the per-set source
-// includes this.
+// The loops of depthwise convolutions, built once per instruction set in depthwise_isa.cc. The
+// per-set source includes this header, so it holds plain declarations only.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_DEPTHWISE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_DEPTHWISE_H_
 
@@ -14,8 +14,9 @@ struct DepthwiseAxis {
   int64_t in, out, window, stride, dilation, before;
 };
 
-// One image, channels last, and one result for each channel: image [h.in, w.in, channels], result [h.out, w.out, channels], filter element
-// (tap, c) at filter[tap * filter_step + c]. Sums run over the taps, and for the filter over positions, in their order.
+// One image with channels last and one result per channel. The image is [h.in, w.in, channels], the
+// result is [h.out, w.out, channels], and filter element (tap, c) is at filter[tap * filter_step +
+// c]. Sums run over the taps in order; those of the filter run over the positions in order.
 template <class T>
 struct DepthwiseImage {
   DepthwiseAxis h, w;
@@ -24,7 +25,7 @@ struct DepthwiseImage {
 
 template <class T>
 struct DepthwiseEntries {
-  // Row y of the result.
+  // Computes row y of the result.
   void (*forward_row)(const DepthwiseImage<T>& d, const T* image, const T* filter, int64_t y, T* result);
   // Adds row i of the image's gradient to result.
   void (*input_row)(const DepthwiseImage<T>& d, const T* grad, const T* filter, int64_t i, T* result);

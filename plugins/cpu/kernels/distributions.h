@@ -1,6 +1,7 @@
-// Numbers of a distribution from a stream of random bits, as TensorFlow makes them: bit for bit, normals as far as the C library's logf and
-// sincosf agree. A distribution makes outputs in groups of kGroup, each from a fixed place in the stream, kBlocks blocks after the group
-// before: so the numbers do not depend on threads.
+// Turns a stream of random bits into numbers of a distribution, as TensorFlow does: bit for bit,
+// except that normal numbers agree only as far as the C library's logf and sincosf do. A
+// distribution makes outputs in groups of kGroup. Each group starts at a fixed place in the stream,
+// kBlocks blocks after the group before, so the numbers do not depend on threads.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_DISTRIBUTIONS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_DISTRIBUTIONS_H_
 
@@ -14,7 +15,7 @@
 
 namespace thalweg::cpu {
 
-// What every output of a tensor has for itself, whatever it uses.
+// The number of blocks reserved for every output of a tensor, however many it uses.
 inline constexpr uint64_t kBlocksPerElement = 256;
 
 // ---- Bits to numbers in [0, 1): random mantissa bits under the exponent of [1, 2), less 1 ----
@@ -26,7 +27,8 @@ inline double ToDouble(uint32_t high, uint32_t low) {
 inline half ToHalf(uint32_t x) { return half(float(std::bit_cast<half>(uint16_t((x & 0x3ff) | (15 << 10)))) - 1.0f); }
 inline bfloat16 ToBfloat16(uint32_t x) { return bfloat16(float(std::bit_cast<bfloat16>(uint16_t((x & 0x7f) | (127 << 7)))) - 1.0f); }
 
-// Two normal numbers from two uniform ones (Box and Muller); very small ones are kept away from the logarithm.
+// Turns two uniform numbers into two normal ones (Box and Muller). Very small numbers are raised to
+// keep them away from the logarithm.
 inline void BoxMuller(uint32_t x0, uint32_t x1, float* y) {
   const float u = std::max(ToFloat(x0), 1.0e-7f);
   const float angle = float(2.0 * M_PI * double(ToFloat(x1))), radius = std::sqrt(-2.0f * std::log(u));
@@ -78,7 +80,7 @@ struct UniformInt : Plain<T> {
   using Unsigned = std::make_unsigned_t<T>;
   static constexpr int64_t kCost = 24;
   T low;
-  Unsigned range;  // may exceed T's largest
+  Unsigned range;  // may exceed the largest T
   void operator()(Philox& stream, T* y) const {
     const Philox::Block x = stream.Next();
     for (size_t i = 0; i < size_t(Plain<T>::kGroup); ++i) {
@@ -108,7 +110,7 @@ struct Normal : Plain<T> {
   }
 };
 
-// Draws again for what lies 2 or further out, from the room that the group has for it.
+// Draws again for numbers with magnitude 2 or more, from the group's reserved blocks.
 template <class T>
 struct TruncatedNormal {
   using Value = T;
@@ -135,7 +137,7 @@ struct TruncatedNormal {
   }
 };
 
-// n numbers, from where the stream is.
+// Writes n numbers, from the stream's position on.
 template <class D>
 void FillRandom(const tw_frame* f, const Philox& start, const D& distribution, typename D::Value* y, int64_t n) {
   const int64_t groups = (n + D::kGroup - 1) / D::kGroup;

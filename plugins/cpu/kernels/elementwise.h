@@ -1,6 +1,7 @@
-// Element-wise loops behind one signature each, so that one driver per arity serves every op and type. Float loops, which half and
-// bfloat16 use too, are built per instruction set (elementwise_isa.cc); the other types are in unary.cc, binary.cc and compare.cc.
-// Included by per-set objects: plain declarations only.
+// Element-wise loops behind one signature per arity, so that one driver per arity serves every op
+// and type. Float loops, which half and bfloat16 use too, are built per instruction set
+// (elementwise_isa.cc). The other types are in unary.cc, binary.cc and compare.cc. Per-set objects
+// include this header, so it holds plain declarations only.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ELEMENTWISE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ELEMENTWISE_H_
 
@@ -10,18 +11,20 @@
 
 namespace thalweg::cpu {
 
-// y[i] = f(x[i]) for i < n; y may be x. The value of an element depends on nothing but that element of x: pieces may be cut anywhere.
+// y[i] = f(x[i]) for i < n; y may be x. The value of an element depends only on that element of x,
+// so pieces may be cut anywhere.
 using UnaryLoop = void (*)(const void* x, void* y, int64_t n);
 
-// z[i] = f(x[i * x_step], y[i * y_step]) for i < n; one step is 1, the other 0 or 1; z may be x or y where their step is 1.
-// Answers n or, where f has no value for some i, the first such i; z is then not to be used.
+// z[i] = f(x[i * x_step], y[i * y_step]) for i < n. One step is 1, the other 0 or 1; z may be x or
+// y if its step is 1. Returns n. If f has no value for some i, returns the first such i, and z must
+// not be used.
 using BinaryLoop = int64_t (*)(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n);
 
 using Load16 = void (*)(const uint16_t* x, float* y, int64_t n);
 using Store16 = void (*)(const float* x, uint16_t* y, int64_t n);
 
-// `load` and `store` are set where the tensors hold half or bfloat16 but the loop works on float; `store` alone is NULL where the result is
-// bool. cost: units of ParallelFor per element.
+// `load` and `store` are set if the tensors hold half or bfloat16 but the loop works on float.
+// `store` alone is NULL if the result is bool. cost: units of ParallelFor per element.
 struct UnaryKernel {
   UnaryLoop loop;
   uint32_t x_bytes, y_bytes, cost;

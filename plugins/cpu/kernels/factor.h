@@ -1,4 +1,5 @@
-// The factors of matrix products: from the shapes of tensors to what gemm.h and plain_product.h want, and many products of one shape.
+// The factors of matrix products. Derives from the shapes of tensors the sizes that gemm.h and
+// plain_product.h need, and runs many products of one shape.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_FACTOR_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_FACTOR_H_
 
@@ -12,7 +13,7 @@
 
 namespace thalweg::cpu {
 
-// One matrix of a factor: its sizes as stored, and whether the product wants it transposed.
+// One matrix of a factor: its sizes as stored, and whether the product uses it transposed.
 struct Factor {
   int64_t rows, columns;
   bool transposed;
@@ -20,7 +21,8 @@ struct Factor {
   int64_t inner() const { return transposed ? rows : columns; }
 };
 
-// The matrix in the last two axes; trust in the shape rule ends here, because the loops index by these sizes.
+// Returns the matrix in the last two axes. It checks the rank again instead of trusting the shape
+// rule, because the loops index by these sizes.
 inline Factor FactorOf(const int64_t* dims, int32_t rank, bool transposed, const char* name) {
   if (rank < 2)
     throw tw::Error{TW_INTERNAL, std::string(name) + " must be a matrix or a batch of them, but its shape is " + tw::text(dims, rank)};
@@ -65,11 +67,12 @@ PlainProduct<T> PlainProductOf(const Factor& a, const Factor& b, bool conjugate_
   return p;
 }
 
-// Multiply-adds of a product.
+// Returns the number of multiply-adds of a product.
 inline int64_t Work(int64_t m, int64_t n, int64_t k) { return int64_t(std::min(1e15, double(m) * double(n) * double(k))); }
 
-// z[i] = x_at(i) y_at(i) for i < count; z dense. Large products are shared out one by one, small ones whole and several at a time.
-// scratch: slots * ProductScratch(shape) bytes.
+// z[i] = x_at(i) y_at(i) for i < count; z is dense. Large products run one by one, and all threads
+// share each. Small products run whole, several at a time. scratch: slots * ProductScratch(shape)
+// bytes.
 template <class T, class X, class Y>
 void MultiplyMany(const GemmTables& tables, const tw_frame* f, const MatrixProduct<T>& shape, int64_t count, X x_at, Y y_at, T* z,
                   int slots, char* scratch) {
@@ -94,7 +97,7 @@ void MultiplyMany(const GemmTables& tables, const tw_frame* f, const MatrixProdu
   });
 }
 
-// The same for whole and complex numbers, row by row.
+// The same for integers and complex numbers, row by row.
 template <class T, class X, class Y>
 void MultiplyMany(const tw_frame* f, const PlainProduct<T>& shape, int64_t count, X x_at, Y y_at, T* z) {
   ParallelFor(f, count * shape.m, Work(1, shape.n, shape.k), [&](int64_t begin, int64_t end) {

@@ -1,5 +1,6 @@
-// Functions of one float, once per instruction set (functions_isa.cc): loops as elementwise.h has them, for its table. They compute in
-// double, so that a result is nearly always the float that is nearest. For per-set sources only.
+// Functions of one float, built once per instruction set (functions_isa.cc), as loops for the table
+// of elementwise.h. They compute in double, so a result is nearly always the nearest float. For
+// per-set sources only.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_FUNCTIONS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_FUNCTIONS_H_
 
@@ -20,7 +21,8 @@ void Erf(const void* x, void* y, int64_t n);
 void Erfc(const void* x, void* y, int64_t n);
 void Erfinv(const void* x, void* y, int64_t n);
 void Ndtri(const void* x, void* y, int64_t n);
-// To int32: towards zero; what does not fit becomes the nearest number that does, and NaN 0.
+// Converts to int32, rounding towards zero. A number out of range becomes the nearest int32, and
+// NaN becomes 0.
 void ToInt32(const void* x, void* y, int64_t n);
 
 }  // namespace thalweg::cpu::THALWEG_ISA::functions

@@ -6,7 +6,8 @@
 
 namespace thalweg::cpu {
 
-// out = params[..., indices, ...] at `axis`; the first batch_dims axes of params and indices go together.
+// out = params[..., indices, ...] at `axis`. The first batch_dims axes of params and indices are
+// shared.
 // Throws INVALID_ARGUMENT for an index outside the axis, and for shapes that do not fit.
 void GatherAlong(const tw_frame* f, const tw_view* params, const tw_view* indices, int axis, int batch_dims, const tw_view* out);
 

@@ -1,5 +1,6 @@
-// Dense products of any size on the host's pool: cuts them into cells of c, and cells into the blocks of gemm_block.h.
-// Results have the same bits for any number of threads: sums run over all of k inside one cell, in pieces that only k decides.
+// Dense products of any size on the host's thread pool. Cuts a product into cells of c, and cells
+// into the blocks of gemm_block.h. Results have the same bits for any number of threads: a sum over
+// all of k runs inside one cell, in pieces that depend only on k.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_GEMM_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_GEMM_H_
 
@@ -11,8 +12,9 @@
 
 namespace thalweg::cpu {
 
-// c[m, n] = op(a) op(b), or term + op(a) op(b), all row-major with the given row strides; trans_a: a is stored [k, m]; trans_b: b is stored
-// [n, k]. T: float, double, half, bfloat16; the last two are multiplied and summed in float and rounded once.
+// c[m, n] = op(a) op(b), or term + op(a) op(b). All matrices are row-major with the given row
+// strides. trans_a: a is stored [k, m]; trans_b: b is stored [n, k]. T: float, double, half,
+// bfloat16; the last two are multiplied and summed in float and rounded once.
 template <class T>
 struct MatrixProduct {
   int64_t m, n, k;
@@ -23,10 +25,10 @@ struct MatrixProduct {
   T* c;
   int64_t ldc;
   bool trans_a, trans_b;
-  const T* term;  // [m, n], rows ldc apart; may be c; or NULL. Only of float and double, of products with no vector.
+  const T* term;  // [m, n], rows ldc apart; may be c or NULL; only for float and double, and for products without a vector
 };
 
-// The tables that products run on: one instruction set for both.
+// The tables that products use, both of one instruction set.
 struct GemmTables {
   const GemmTable* gemm;
   const VectorTable* vector;
@@ -39,10 +41,11 @@ struct GemmTables {
   }
 };
 
-// The best of this machine, or what the plugin's setting `isa` says.
+// Returns the tables of this machine's best instruction set, or of the one that the plugin's
+// setting `isa` names.
 GemmTables GemmTablesFor(const tw_host* host);
 
-// Bytes that one worker needs.
+// Returns the scratch bytes of one worker.
 template <class T>
 uint64_t ProductScratch(const MatrixProduct<T>& p);
 

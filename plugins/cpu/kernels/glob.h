@@ -1,5 +1,6 @@
-// File names that match a pattern, as in a shell: * for any characters, ? for one, [a-z] or [^a-z] for one of these or one of the others,
-// \ before a character that is meant itself. None of them matches '/', all of them match a dot in front.
+// Finds file names that match a shell pattern: * matches any characters, ? matches one, [a-z] one
+// of the set, [^a-z] one outside it, and \ takes the next character literally. No wildcard matches
+// '/'; all of them match a leading dot.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_GLOB_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_GLOB_H_
 
@@ -17,12 +18,14 @@ bool Matches(std::string_view pattern, std::string_view name);
 
 struct Names {
   std::vector<std::string> names;
-  std::shared_ptr<void> paid;  // for them, until it goes
+  std::shared_ptr<void> paid;  // the payment for the names, held until it is destroyed
 };
-// The names in a folder; nullopt where there is none. found_out: its own name was found by a pattern.
+// Returns the names in a folder, or nullopt if the folder does not exist. found_out: a pattern
+// found the folder's own name.
 using ListFolder = std::function<std::optional<Names>(const std::string& folder, bool found_out)>;
 
-// Paths, in no order. A pattern with magic but no folder gives "./name". takes: is told of bytes that paths take, before they do.
+// Returns the paths, in no order. A pattern with wildcards but no folder gives "./name". takes:
+// called with the bytes of new paths before they are allocated.
 std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list, const std::function<void(uint64_t bytes)>& takes);
 
 }  // namespace thalweg::cpu

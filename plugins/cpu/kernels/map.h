@@ -1,5 +1,5 @@
-// The body and the registration that all element-wise ops of one input share, and their loops for types without objects of their own per
-// instruction set.
+// The body and the registration that all element-wise ops of one input share. Also their loops for
+// types without objects of their own per instruction set.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_MAP_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_MAP_H_
 
@@ -11,10 +11,10 @@
 
 namespace thalweg::cpu {
 
-// Executes a one-input op on the input and output of the frame.
+// Runs a one-input op on the input and output of the frame.
 void RunUnary(const tw_frame* f, const UnaryKernel& k);
 
-// y[i] = f(x[i]) for i < n, of the tensors' types, on the calling thread.
+// y[i] = f(x[i]) for i < n, in the tensors' types, on the calling thread.
 void MapRun(const UnaryKernel& k, const char* x, char* y, int64_t n);
 
 template <auto kFunction, class T, class Result>
@@ -26,7 +26,8 @@ void MapLoop(const void* x, void* y, int64_t n) {
 template <auto kFunction, class T, class Result, uint32_t kCost>
 inline constexpr UnaryKernel kMap{MapLoop<kFunction, T, Result>, sizeof(T), sizeof(Result), kCost, nullptr, nullptr};
 
-// "Abs(float -> float) @CPU; inplace y=x". in, out: what the schema calls the input and the output.
+// Adds a kernel such as "Abs(float -> float) @CPU; inplace y=x". in, out: the schema's names of the
+// input and the output.
 inline void AddUnary(tw::Plugin& p, const std::string& op, const char* type, const char* result, const UnaryKernel& k,
                      const std::string& in = "x", const std::string& out = "y") {
   const std::string inplace = k.x_bytes == k.y_bytes ? "; inplace " + out + "=" + in : "";

@@ -1,4 +1,4 @@
-// MatMul's kernel. Floating-point products run on gemm.h, the others on plain loops.
+// The kernel of MatMul. Floating-point products run on gemm.h, all others on plain loops.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_MATMUL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_MATMUL_H_
 

@@ -1,5 +1,6 @@
-// Euclidean norms in types whose squares do not fit their own type: sums of squares that neither overflow nor vanish where their root would
-// not. Whole numbers: exact, the root rounded down; it wraps around where the type is too short for it.
+// Euclidean norms in types that cannot hold the squares. A sum of squares neither overflows nor
+// vanishes unless its root does. For integers the sum is exact and the root is rounded down; it
+// wraps around if the type is too short for it.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_NORM_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_NORM_H_
 
@@ -10,7 +11,7 @@
 
 namespace thalweg::cpu {
 
-// Very large and very small numbers are scaled before they are squared, and summed apart.
+// Very large and very small numbers are scaled before they are squared, and summed separately.
 struct SquareSum {
   static constexpr double kLarge = 0x1p+500, kSmall = 0x1p-500, kScale = 0x1p+600;
   double large = 0, middle = 0, small = 0;

@@ -1,4 +1,4 @@
-// Borders around tensors, checked: what Pad, MirrorPad and its gradient share.
+// Checked borders around tensors, shared by Pad, MirrorPad and its gradient.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_PAD_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_PAD_H_
 
@@ -8,7 +8,8 @@
 
 namespace thalweg::cpu {
 
-// How far the border of a larger tensor reaches on each axis. Throws INVALID_ARGUMENT unless the smaller one fits into it.
+// The width of the larger tensor's border on each axis. Throws INVALID_ARGUMENT unless the smaller
+// tensor fits into it.
 struct Border {
   Ints before, after;
   Border(const tw_view* paddings, const tw_view* small, const tw_view* large) {
@@ -27,7 +28,7 @@ struct Border {
   }
 };
 
-// The element at the edge is mirrored (SYMMETRIC) or is the mirror (REFLECT).
+// SYMMETRIC mirrors the edge element too; REFLECT mirrors around it.
 struct Mirror {
   int64_t skip;
   explicit Mirror(const tw::Node& n) : skip(n.s("mode") == "REFLECT" ? 1 : 0) {}

@@ -1,6 +1,6 @@
-// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): block i of a stream is a pure
-// function of key and counter, so any thread can make any part. Seeds fill key and counter as in TensorFlow, whose streams these therefore
-// are.
+// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011). Block i of a stream is a pure function of key and counter, so any thread can compute any
+// part. Seeds fill key and counter as in TensorFlow, so the streams are TensorFlow's.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_PHILOX_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_PHILOX_H_
 
@@ -16,7 +16,7 @@ class Philox {
   // seed is the key, seed2 the upper half of the counter.
   Philox(uint64_t seed, uint64_t seed2) : seed_(seed), high_(seed2) {}
 
-  // The same stream, `blocks` further on.
+  // Returns the same stream, `blocks` blocks further on.
   Philox After(uint64_t blocks) const {
     Philox p = *this;
     p.low_ += blocks;

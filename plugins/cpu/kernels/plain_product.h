@@ -1,4 +1,5 @@
-// Matrix products of integers and complex numbers: no tiles, rows of c in parallel. Integers wrap round.
+// Matrix products of integers and complex numbers, without tiles; rows of c run in parallel.
+// Integers wrap around.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_PLAIN_PRODUCT_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_PLAIN_PRODUCT_H_
 
@@ -9,7 +10,7 @@
 
 namespace thalweg::cpu {
 
-// c[m, n] = a[m, k] b[k, n], c dense; factor elements are `row` and `column` apart.
+// c[m, n] = a[m, k] b[k, n], c dense. `row` and `column` are the strides of a factor's elements.
 template <class T>
 struct PlainProduct {
   int64_t m, n, k;
@@ -21,7 +22,8 @@ struct PlainProduct {
   bool conjugate_a, conjugate_b;
 };
 
-// sum + x * y. Complex numbers multiply by the textbook: C's rules for infinite ones cost a call each.
+// Returns sum + x * y. Complex numbers use the textbook formula; C's rules for infinite ones would
+// cost a call each.
 template <class T>
 T MultiplyAdd(T sum, T x, T y) {
   if constexpr (kIsComplex<T>) {

@@ -1,5 +1,6 @@
-// Queue: what a queue resource holds. Its elements are lists of tensors, kept in the order in which they will leave. Who waits for room or
-// elements is the host's matter; the kernels tell what was decided. Threads: one, which has the resource open for update.
+// Queue: the object of a queue resource. Its elements are lists of tensors, kept in the order in
+// which they will leave. The host manages the calls that wait for room or elements; the kernels
+// tell the host their decisions. Threads: one, which has the resource open for update.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_QUEUE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_QUEUE_H_
 
@@ -19,7 +20,7 @@ inline constexpr char kQueueType[] = "org.thalweg.queue";
 struct QueueOptions {
   enum Kind { kFifo, kRandomShuffle, kPaddingFifo, kPriority };
   QueueOptions(Kind of, const tw::Node& n);
-  // Throws unless a node that asks for a queue of these options may have this one.
+  // Throws unless a node that asks for a queue with the options `asked` may use this one.
   void CheckSame(const QueueOptions& asked) const;
 
   Kind kind;
@@ -29,15 +30,15 @@ struct QueueOptions {
   std::vector<std::vector<int64_t>> shapes;  // -1: any size
   uint64_t capacity = 0, min_after_dequeue = 0;
   int64_t asked_capacity = 0;
-  uint64_t seed = 0;  // 0: chosen anew
+  uint64_t seed = 0;  // 0: a new random seed
 };
 
 class Queue {
  public:
-  // A tensor, or row `row` of one that is shared with other elements.
+  // A tensor, or row `row` of a tensor that other elements share.
   struct Part {
     std::shared_ptr<tw_tensor> tensor;
-    int64_t row = -1;  // -1: all of it
+    int64_t row = -1;  // -1: the whole tensor
   };
   struct Element {
     std::vector<Part> parts;
@@ -54,18 +55,19 @@ class Queue {
 
   bool closed() const { return closed_; }
   void Close() { closed_ = true; }
-  // How many can be taken now.
+  // Returns the number of elements that can be taken now.
   uint64_t available() const;
   uint64_t size() const { return elements_.size(); }
-  // How many the first of those who wait for elements wants: these leave room for others, as if they were taken when they come.
+  // Sets how many elements the first waiting dequeue wants. These elements count as taken, so they
+  // leave room for others.
   void Promise(uint64_t wanted) { wanted_ = wanted; }
-  // Without what is promised. anybody: someone waits for elements.
+  // Returns the size without the promised elements. anybody: a call waits for elements.
   uint64_t SizeBut(bool anybody) const;
   bool HasRoom(bool anybody) const { return SizeBut(anybody) < options_.capacity; }
 
-  // Throws where the payer may not hold so much more; the queue is as it was then.
+  // Throws if the payer may not hold so much more; the queue is then unchanged.
   void Put(tw::Payer payer, Element e);
-  // The next to leave are elements 0 to n - 1 from now on. REQUIRES: n are available.
+  // Makes elements 0 to n - 1 the next to leave. REQUIRES: n elements are available.
   void Choose(uint64_t n);
   const Element& at(uint64_t i) const { return elements_[i]; }
   void Drop(uint64_t n) {
@@ -74,7 +76,8 @@ class Queue {
   }
 
  private:
-  // What an element costs beside the bytes of its tensors: its place, its list of parts, and for each what refers to the tensor.
+  // The bytes of an element apart from its tensors: its place, its list of parts, and the reference
+  // of each part to its tensor.
   uint64_t EachElement() const { return sizeof(Element) + 2 * tw::kHeapBlock + options_.types.size() * (sizeof(Part) + 64); }
 
   const QueueOptions options_;

@@ -1,4 +1,5 @@
-// The random bits of a node with seeds: a stream of its own, of which every execute takes the next part.
+// The random bits of a node with seeds. Each node has a stream of its own, and every execution
+// takes the next part of it.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_RANDOM_STREAM_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_RANDOM_STREAM_H_
 
@@ -10,7 +11,8 @@
 
 namespace thalweg::cpu {
 
-// Starts where the attributes seed and seed2 say; both 0 mean seeds from the operating system. Concurrent executes get parts of their own.
+// The stream starts at the attributes seed and seed2. If both are 0, the seeds come from the
+// operating system. Concurrent executions get separate parts.
 class RandomStream {
  public:
   explicit RandomStream(const tw::Node& n) : start_(0, 0) {
@@ -22,7 +24,7 @@ class RandomStream {
     }
     start_ = Philox(seed, seed2);
   }
-  // The next `blocks` blocks.
+  // Returns the stream at the next `blocks` blocks, and reserves these blocks.
   Philox Take(uint64_t blocks) const { return start_.After(taken_.fetch_add(blocks, std::memory_order_relaxed)); }
 
  private:

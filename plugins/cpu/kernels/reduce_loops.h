@@ -1,5 +1,6 @@
-// The loops of reduce.h for one way of combining and one element type. Everything is in an unnamed namespace on purpose: objects of
-// different instruction sets include this and must not share a function.
+// The loops of reduce.h for one way of combining and one element type. Everything is in an unnamed
+// namespace on purpose: objects of different instruction sets include this and must not share a
+// function.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_REDUCE_LOOPS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_REDUCE_LOOPS_H_
 
@@ -10,7 +11,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Ways of combining. kStart: what no elements give. Step: an element arrives. Merge: two accumulators become one.
+// Ways of combining. kStart is the result of no elements. Step adds an element. Merge joins two
+// accumulators.
 template <class Acc>
 struct Summing {
   static constexpr Acc kStart = 0;
@@ -36,7 +38,7 @@ struct Multiplying {
   }
   static Acc Merge(Acc a, Acc b) { return static_cast<Acc>(a * b); }
 };
-// NaN wins. Where there is no infinity the extreme of the type stands for it.
+// NaN wins. If the type has no infinity, its extreme number stands for it.
 template <class Acc>
 constexpr Acc kTop = std::numeric_limits<Acc>::has_infinity ? std::numeric_limits<Acc>::infinity() : std::numeric_limits<Acc>::max();
 template <class Acc>
@@ -54,8 +56,9 @@ struct Smallest {
   static Acc Merge(Acc a, Acc b) { return Step(a, b); }
 };
 
-// T: elements. Lane: what a row is summed in, kLanes side by side, so that the compiler may vectorise without changing the order of
-// additions: it is the same with every vector length. Acc: what rows and blocks are summed in.
+// T: the element type. Lane: the type in which a row is summed. A row has kLanes sums side by side,
+// so the compiler can vectorise without a change in the order of additions, which is the same for
+// every vector length. Acc: the type in which rows and blocks are summed.
 template <class T, class Acc, class Way, class Lane = Acc, class LaneWay = Way>
 struct ReduceLoops {
   static constexpr int kLanes = 32;
@@ -98,7 +101,8 @@ void FinishPlain(const void* acc, int64_t n, int64_t, void* y) {
   auto* to = static_cast<T*>(y);
   for (int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(a[j]);
 }
-// Of no elements: NaN, or 0 among whole numbers, which have no NaN. Those are summed without a sign, so that overflow wraps around.
+// The mean of no elements is NaN, or 0 for integers, which have no NaN. Integers are summed as
+// unsigned numbers, so overflow wraps around.
 template <class T, class Acc>
 void FinishMean(const void* acc, int64_t n, int64_t count, void* y) {
   auto* a = static_cast<const Acc*>(acc);

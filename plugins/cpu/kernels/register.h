@@ -1,4 +1,5 @@
-// One function per kernel file: adds the file's kernels to the plugin. plugin.cc calls them all.
+// One function per kernel file, which adds the file's kernels to the plugin. plugin.cc calls them
+// all.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_REGISTER_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_REGISTER_H_
 

@@ -1,5 +1,6 @@
-// RowIndex: finds the numbers of rows by the hash of their keys, which are kept elsewhere: open addressing, linear probing, eight bytes a
-// slot, of which a part of the hash spares most looks at keys. Threads: one writer or many readers.
+// RowIndex: finds the numbers of rows by the hash of their keys; the keys themselves are stored
+// elsewhere. It uses open addressing with linear probing and eight bytes a slot. A slot holds part
+// of the hash, which avoids most comparisons of keys. Threads: one writer or many readers.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ROW_INDEX_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ROW_INDEX_H_
 
@@ -11,7 +12,7 @@ namespace thalweg::cpu {
 
 class RowIndex {
  public:
-  // The row with this hash that `same(row)` accepts; -1: there is none.
+  // Returns the row with this hash that `same(row)` accepts, or -1.
   template <class Same>
   int64_t Find(uint64_t hash, const Same& same) const {
     if (slots_.empty()) return -1;
@@ -20,16 +21,17 @@ class RowIndex {
       if (Tag(slots_[at]) == Tag(hash) && same(Row(slots_[at]))) return Row(slots_[at]);
     }
   }
-  // Of a key that will be looked up soon.
+  // Prefetches the slot of a key that will be looked up soon.
   void Prefetch(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[Home(hash)]);
   }
 
-  // Bytes that the index takes, and that it will take once there is room for n rows.
+  // The bytes that the index uses, and the bytes that it will use once there is room for n rows.
   uint64_t bytes() const { return slots_.size() * sizeof(uint64_t); }
   uint64_t BytesFor(size_t n) const { return n <= slots_.size() / 4 * 3 ? bytes() : SizeFor(n) * sizeof(uint64_t); }
 
-  // Room for n rows; hash_of(row) is asked for those that are there. Throws std::bad_alloc, and nothing has changed then.
+  // Makes room for n rows; calls hash_of(row) for each row in the index. Throws std::bad_alloc; the
+  // index is then unchanged.
   template <class HashOf>
   void Reserve(size_t n, const HashOf& hash_of) {
     if (n <= slots_.size() / 4 * 3) return;
@@ -38,15 +40,16 @@ class RowIndex {
     for (const uint64_t slot : old)
       if (slot != 0) Put(hash_of(Row(slot)), Row(slot));
   }
-  // REQUIRES: room, and that the row is not there.
+  // REQUIRES: there is room, and the row is not in the index.
   void Put(uint64_t hash, int64_t row) {
     size_t at = Home(hash);
     while (slots_[at] != 0) at = Next(at);
     slots_[at] = Slot(hash, row);
   }
-  // The row with this hash gets another number. REQUIRES: it is there.
+  // Changes the number of the row with this hash. REQUIRES: the row is in the index.
   void Renumber(uint64_t hash, int64_t row, int64_t to) { slots_[At(hash, row)] = Slot(hash, to); }
-  // REQUIRES: it is there. What stands behind it and could not be found past a gap moves up.
+  // Moves later entries up if the gap would make them unreachable. REQUIRES: the row is in the
+  // index.
   template <class HashOf>
   void Erase(uint64_t hash, int64_t row, const HashOf& hash_of) {
     size_t gap = At(hash, row);
@@ -79,7 +82,7 @@ class RowIndex {
     return at;
   }
 
-  std::vector<uint64_t> slots_;  // 0: empty; a power of two of them, a quarter of which is empty
+  std::vector<uint64_t> slots_;  // 0: empty; the size is a power of two, and a quarter of the slots is empty
 };
 
 }  // namespace thalweg::cpu

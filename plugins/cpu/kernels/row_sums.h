@@ -1,4 +1,5 @@
-// What softmax and the losses over it share: the tables that they run on, and the logarithm of a row's sum of exponentials.
+// Code shared by softmax and the losses over it: their function tables, and the logarithm of a
+// row's sum of exponentials.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ROW_SUMS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ROW_SUMS_H_
 
@@ -10,7 +11,7 @@
 
 namespace thalweg::cpu {
 
-// Elements that several passes work on before the next ones: 8 kB.
+// The number of elements that all passes process before the next ones: 8 kB.
 inline constexpr int64_t kRowBlock = 2048;
 
 struct RowTables {

@@ -1,4 +1,5 @@
-// Handles of resources that are there already: what the node asks for is to agree with what is there.
+// Handles of resources that may exist already. An existing resource must agree with the node's
+// options.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SAME_RESOURCE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SAME_RESOURCE_H_
 
@@ -15,15 +16,15 @@ inline tw_resource_key ResourceKey(std::string_view type, const std::string& con
   return {TW_SIZED(tw_resource_key), type.data(), type.size(), container.data(), container.size(), name.data(), name.size()};
 }
 
-// For messages: several types, with commas.
+// Returns several types separated by commas, for messages.
 inline std::string TypesText(const std::vector<uint32_t>& dtypes) {
   std::string s;
   for (uint32_t t : dtypes) tw::list(s, TypeText(t).c_str());
   return s;
 }
 
-// Output o leads to the resource, which is made of the options if there is none of that name. check: throws where the one that is there
-// is not what the node asks for.
+// Sets output o to a handle of the resource. If no resource has this name, creates one from the
+// options. check: throws if the existing resource does not match the node's request.
 template <class Object, class Options, class Check>
 void OpenSame(tw::Frame f, const tw_resource_key& key, uint32_t o, const Options& options, Check&& check) {
   const tw::HeldResource held(f, key, [&] { return new Object(options); });

@@ -1,5 +1,6 @@
-// Vectors of one instruction set, as wide as it has them: compiler extensions for arithmetic, intrinsics for partial loads and stores.
-// For sources built per set only (see cpu_isa_kernels): everything has internal linkage, so that no two sets can share a function.
+// Vectors of one instruction set, as wide as the set has them: compiler extensions for arithmetic,
+// intrinsics for partial loads and stores. Only for sources built per set (see cpu_isa_kernels):
+// everything has internal linkage, so no two sets can share a function.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SIMD_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SIMD_H_
 
@@ -39,7 +40,8 @@ using Vec = typename Simd<T>::V;
 template <class T>
 constexpr int kLanes = kVectorBytes / int(sizeof(T));
 
-// Subtracting zero is the one operation with a constant that changes no value, -0 included; compilers drop it.
+// Broadcasts x. Subtraction of zero is the one operation with a constant that changes no value, not
+// even -0; compilers remove it.
 template <class T>
 inline Vec<T> Splat(T x) {
   return x - Vec<T>{};
@@ -53,7 +55,8 @@ inline void Store(T* p, Vec<T> v) {
   *reinterpret_cast<typename Simd<T>::Unaligned*>(p) = v;
 }
 
-// The first `n` lanes, 0 < n <= kLanes; the others are 0, and their memory is not touched.
+// Loads the first `n` lanes, 0 < n <= kLanes. The other lanes are 0, and their memory is not
+// touched.
 #if defined(__AVX512F__)
 inline Vec<float> LoadFirst(const float* p, int n) { return _mm512_maskz_loadu_ps(__mmask16((1u << n) - 1), p); }
 inline Vec<double> LoadFirst(const double* p, int n) { return _mm512_maskz_loadu_pd(__mmask8((1u << n) - 1), p); }

@@ -1,5 +1,6 @@
-// Sharing a call's work between threads that each need memory of their own: numbered tasks, taken one after the other by at most `slots`
-// workers, each with its slice of one scratch area. Which worker takes a task depends on load, so a task must own what it writes.
+// Shares a call's work between threads that each need memory of their own. At most `slots` workers
+// take numbered tasks one after the other, each with its slice of one scratch area. The load
+// decides which worker takes a task, so a task must own the memory that it writes.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SLOTS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SLOTS_H_
 
@@ -15,13 +16,14 @@
 
 namespace thalweg::cpu {
 
-// Workers that a kernel prepares for. Scratch is sized before the host's pool is known, so this asks the machine; a larger pool lends a
-// kernel no more threads than this.
+// Returns the number of workers that a kernel prepares for. Scratch is sized before the host's pool
+// is known, so this asks the machine. A larger pool gives a kernel no more threads than this.
 inline int WorkerSlots() { return int(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)); }
 
 inline uint64_t RoundUp64(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The frame's scratch, or memory of its own where the plan knew no shapes and therefore asked for none. 64-byte aligned.
+// The frame's scratch. If the plan did not know the shapes, it requested no scratch, and this
+// allocates memory of its own. 64-byte aligned.
 class Workspace {
  public:
   Workspace(const tw_frame* f, uint64_t bytes) : data_(static_cast<char*>(f->scratch)) {
@@ -36,7 +38,8 @@ class Workspace {
   TempArray<char> own_;
 };
 
-// run(task, slot) for each task of [0, tasks); no two calls with the same slot at once. run must not throw.
+// Calls run(task, slot) for each task of [0, tasks). No two concurrent calls have the same slot.
+// REQUIRES: run does not throw.
 template <class F>
 void ForEachTask(const tw_frame* f, int64_t tasks, int slots, F&& run) {
   const int64_t workers = std::min<int64_t>({tasks, slots, int64_t(f->host->run->threads(f))});

@@ -1,4 +1,5 @@
-// Places of the stored elements of a sparse tensor: rows of a matrix of indices, one number for each axis.
+// The positions (places) of the stored elements of a sparse tensor: rows of an index matrix, one
+// number for each axis.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PLACES_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PLACES_H_
 
@@ -10,7 +11,7 @@
 
 namespace thalweg::cpu {
 
-// Throws INVALID_ARGUMENT for a size below 0. name: of the input that they come from.
+// Throws INVALID_ARGUMENT for a negative size. name: the input that holds the sizes.
 inline void WantSizes(const int64_t* sizes, int n, const char* name) {
   for (int i = 0; i < n; ++i)
     if (sizes[i] < 0)
@@ -20,7 +21,8 @@ inline void WantSizes(const int64_t* sizes, int n, const char* name) {
 // Threads: reads only.
 class SparsePlaces {
  public:
-  // indices: [n, rank]; of one axis: [n]; of none: one place. name: of the input. Throws INVALID_ARGUMENT for a place outside of `dims`.
+  // indices: [n, rank]; or [n] for one axis; or one place without axes. name: the input. Throws
+  // INVALID_ARGUMENT for a place outside `dims`.
   SparsePlaces(const tw_view* indices, const char* name, const int64_t* dims, int rank) : indices_(indices), name_(name), rank_(rank) {
     count_ = indices->rank > 0 ? indices->dims[0] : 1;
     uint64_t size = 1;
@@ -30,25 +32,26 @@ class SparsePlaces {
   }
 
   int64_t count() const { return count_; }
-  // Whether a number says which place it is.
+  // Returns true if one int64 number identifies a place (the dense size fits).
   bool numbered() const { return numbered_; }
-  // Where place k is in a dense tensor. REQUIRES: numbered().
+  // Returns the offset of place k in a dense tensor. REQUIRES: numbered().
   int64_t operator()(int64_t k) const { return numbers_ ? numbers_[size_t(k)] : 0; }
-  // Below 0: place a comes before place b; 0: they are the same.
+  // Returns a negative number if place a comes before place b, 0 if they are equal.
   int Compare(int64_t a, int64_t b) const {
     if (numbers_) return (numbers_[size_t(a)] > numbers_[size_t(b)]) - (numbers_[size_t(a)] < numbers_[size_t(b)]);
     for (int i = 0; i < rank_; ++i)
       if (At(a, i) != At(b, i)) return At(a, i) < At(b, i) ? -1 : 1;
     return 0;
   }
-  // The first place that is not behind the one before it; nothing where they all are. same: being the same is no offence.
+  // Returns the first place that does not follow the one before it, or nothing if all do. same:
+  // equal places are allowed.
   std::optional<int64_t> FirstOutOfOrder(bool same) const {
-    if (rank_ == 0 && same) return std::nullopt;  // places of no axes are all the same, and may be more than one can walk along
+    if (rank_ == 0 && same) return std::nullopt;  // places without axes are all equal, and there may be too many to walk
     for (int64_t k = 1; k < count_; ++k)
       if (Compare(k - 1, k) >= (same ? 1 : 0)) return k;
     return std::nullopt;
   }
-  // Place k as messages show it.
+  // Returns place k as messages show it.
   std::string Text(int64_t k) const {
     std::string numbers;
     for (int i = 0; i < rank_; ++i) numbers += (i ? ", " : "") + std::to_string(At(k, i));
@@ -56,7 +59,7 @@ class SparsePlaces {
   }
 
  private:
-  // Sees to it that all places are inside, and numbers them.
+  // Checks that all places are inside, and numbers them.
   void Read(const int64_t* dims) {
     if (numbered_) numbers_.reset(new int64_t[size_t(count_)]);
     const auto read = [&](const auto* at) {
@@ -93,7 +96,7 @@ class SparsePlaces {
   int64_t count_;
   bool numbered_ = true;
   Ints strides_;
-  std::unique_ptr<int64_t[]> numbers_;  // of all places, where there is a number and an axis
+  std::unique_ptr<int64_t[]> numbers_;  // of all places, if they have numbers and axes
 };
 
 }  // namespace thalweg::cpu

@@ -1,5 +1,6 @@
-// Rows of products of a sparse matrix with a dense one, built once per instruction set in sparse_product_isa.cc. Plain declarations only:
-// the per-set source includes this.
+// Rows of products of a sparse matrix with a dense one, built once per instruction set in
+// sparse_product_isa.cc. The per-set source includes this header, so it holds plain declarations
+// only.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PRODUCT_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PRODUCT_H_
 
@@ -9,8 +10,9 @@
 
 namespace thalweg::cpu {
 
-// The stored elements of a row of the sparse matrix: element e is values[e], at column at[e]. Behind them there are others, up to `reach`
-// in all, of which something will be wanted soon.
+// The stored elements of a row of the sparse matrix: element e is values[e], at column at[e]. More
+// elements follow in memory, up to `reach` in all; they are needed soon, so the loop may prefetch
+// for them.
 template <class Stored>
 struct SparseRow {
   int64_t count, reach;

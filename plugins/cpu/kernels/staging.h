@@ -1,5 +1,5 @@
-// What the ops of staging areas have in common: an area has a lock of its own and no handle by which the host could open it, so each op
-// finds it by the name that its attributes tell.
+// Code shared by the ops of staging areas. An area has a lock of its own, and no handle by which
+// the host could open it. Each op therefore finds the area by the name in its attributes.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_STAGING_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_STAGING_H_
 
@@ -13,15 +13,16 @@
 
 namespace thalweg::cpu {
 
-// How much an area may hold; 0: any number.
+// The limits of an area; 0 means no limit.
 struct StagingRoom {
   uint64_t capacity, memory_limit;
   bool ForLists(uint64_t there) const { return capacity == 0 || there < capacity; }
-  // REQUIRES: no more than memory_limit are there.
+  // REQUIRES: the area holds at most memory_limit bytes (`there`).
   bool ForBytes(uint64_t there, uint64_t more) const { return memory_limit == 0 || more <= memory_limit - there; }
 };
 
-// Area: made of a StagingRoom, with a static kType and kTitle. The resource holds a shared_ptr to it.
+// Area: a class constructed from a StagingRoom, with a static kType and kTitle. The resource holds
+// a shared_ptr to the area.
 template <class Area>
 class OfStaging {
  public:
@@ -45,13 +46,13 @@ class OfStaging {
   }
   std::string title() const { return std::string(Area::kTitle) + " '" + name_ + "'"; }
 
-  // Throws where the bytes alone are more than the area may ever hold.
+  // Throws if the bytes alone exceed the area's limit.
   void CheckLimit(const StagingRoom& room, uint64_t bytes) const {
     if (room.memory_limit == 0 || bytes <= room.memory_limit) return;
     throw tw::Error{TW_RESOURCE_EXHAUSTED, title() + " holds " + std::to_string(room.memory_limit) + " bytes at most (memory_limit), and " +
                                                std::to_string(bytes) + " are to be laid down at once"};
   }
-  // Throws unless tensor `k` of the area, or the one that is to be, is of that type.
+  // Throws unless tensor `k` of the area, or the tensor to be added as `k`, has type `wanted`.
   void CheckType(uint64_t k, uint32_t is, uint32_t wanted) const {
     if (is != wanted) Invalid("tensor " + std::to_string(k) + " in " + title() + " is " + TypeText(is) + ", not " + TypeText(wanted));
   }

@@ -1,5 +1,6 @@
-// Texts in lower and upper case by Unicode's full mappings, in no language in particular: one character may become several, and a Greek
-// sigma at the end of a word has its own form. Bytes that are no UTF-8 become U+FFFD, one for each run that might have been a character.
+// Converts text to lower and upper case by Unicode's full, language-independent mappings. One
+// character may become several, and a Greek sigma at the end of a word has its own form. Invalid
+// UTF-8 becomes U+FFFD, one for each run of bytes that could have been a character.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_UNICODE_CASE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_UNICODE_CASE_H_
 

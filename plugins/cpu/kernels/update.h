@@ -1,5 +1,6 @@
-// Steps of optimizers over runs of elements, built once per instruction set in update_isa.cc and reached through a table. Plain
-// declarations only: the per-set source includes this. An element's value does not depend on where a caller cuts the run.
+// Steps of optimizers over runs of elements, built once per instruction set in update_isa.cc and
+// reached through a table. The per-set source includes this header, so it holds plain declarations
+// only. The value of an element does not depend on where a caller cuts the run.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_UPDATE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_UPDATE_H_
 
@@ -9,7 +10,8 @@
 
 namespace thalweg::cpu {
 
-// One step over n elements. v: the variable and what the optimizer keeps beside it, k: the factors; both in the order that each line gives.
+// One step over n elements. v: the variable and the optimizer's slots; k: the factors. Each comment
+// below gives the order of both.
 template <class T>
 using UpdateLoop = void (*)(T* const* v, const T* grad, const T* k, int64_t n);
 
@@ -19,17 +21,18 @@ struct UpdateLoops {
   UpdateLoop<T> gradient_descent;
   // var, accum; lr, momentum.   accum = momentum accum + grad; var -= lr accum, or lr (grad + momentum accum).
   UpdateLoop<T> momentum, momentum_nesterov;
-  // The same, but accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad.
+  // The same with accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad.
   UpdateLoop<T> keras_momentum, keras_momentum_nesterov;
   // var, m, v; alpha (the learning rate with the bias corrections in it), beta1, beta2, epsilon.
   // m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= alpha m' / (sqrt(v) + epsilon), m' = m, or beta1 m + (1 - beta1)
   // grad.
   UpdateLoop<T> adam, adam_nesterov;
-  // var, m, v, vhat.   The same, but vhat = max(vhat, v), and its root is in the divisor.
+  // var, m, v, vhat.   As adam, with vhat = max(vhat, v), and the root of vhat in the divisor.
   UpdateLoop<T> amsgrad;
-  // The same, but v = max(beta2 v, |grad|); var -= alpha m / (v + epsilon).
+  // As adam, with v = max(beta2 v, |grad|); var -= alpha m / (v + epsilon).
   UpdateLoop<T> ada_max;
-  // var, accum; lr, epsilon.   accum += grad^2, unless it is kept; var -= lr grad / (sqrt(accum) + epsilon).
+  // var, accum; lr, epsilon.   accum += grad^2 (not for adagrad_kept); var -= lr grad /
+  // (sqrt(accum) + epsilon).
   UpdateLoop<T> adagrad, adagrad_kept;
   // var, accum, accum_update; lr, rho, epsilon.   accum = rho accum + (1 - rho) grad^2;
   // update = grad sqrt(accum_update + epsilon) / sqrt(accum + epsilon); var -= lr update;
@@ -38,13 +41,14 @@ struct UpdateLoops {
   // var, ms, mom; lr, rho, momentum, epsilon.   ms += (1 - rho) (grad^2 - ms); mom = momentum mom + lr grad / sqrt(ms + epsilon); var -=
   // mom.
   UpdateLoop<T> rmsprop;
-  // var, mg, ms, mom; the same factors.   The same with mg += (1 - rho) (grad - mg), and ms - mg^2 in the place of ms under the root.
+  // var, mg, ms, mom; the factors of rmsprop.   As rmsprop, with mg += (1 - rho) (grad - mg), and
+  // ms - mg^2 instead of ms under the root.
   UpdateLoop<T> centered_rmsprop;
   // var, accum, linear; lr, l1, l2, l2_shrinkage, lr_power.   With p = -lr_power, new = accum + grad^2:
   // linear += grad + 2 l2_shrinkage var - (new^p - accum^p) / lr var; accum = new;
   // var = (sign(linear) l1 - linear) / (new^p / lr + 2 l2) where |linear| > l1, else 0.
   UpdateLoop<T> ftrl;
-  // The same where linear is kept times lr.
+  // The same, with `linear` stored times lr.
   UpdateLoop<T> ftrl_scaled;
 };
 

@@ -1,5 +1,6 @@
-// The loops of update.h that need no order: of real numbers, once per instruction set, and of complex ones. Everything is in an unnamed
-// namespace on purpose: objects of different instruction sets include this and must not share a function. Who includes it has Sqrt(T).
+// The loops of update.h that do not compare numbers: for real numbers, once per instruction set,
+// and for complex ones. Everything is in an unnamed namespace on purpose: objects of different
+// instruction sets include this and must not share a function. The including file defines Sqrt(T).
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_UPDATE_LOOPS_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_UPDATE_LOOPS_H_
 

@@ -1,6 +1,7 @@
-// Loops over rows of floats that are worth their own instruction set: activations, bias, softmax, losses. Built once per set
-// in vector_isa.cc, reached through a table. Plain declarations only: the per-set sources include this.
-// An element's value does not depend on where a caller cuts rows, nor on the other rows. y may be x unless a line says less.
+// Loops over rows of floats that gain from their own instruction set: activations, bias, softmax,
+// losses. Built once per set in vector_isa.cc and reached through a table. The per-set sources
+// include this header, so it holds plain declarations only. The value of an element depends neither
+// on where a caller cuts rows nor on the other rows. y may be x unless a line says otherwise.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
 
@@ -22,7 +23,7 @@ struct VectorTable {
   void (*add_bias)(const float* x, const float* bias, float* y, int64_t rows, int64_t columns);
   // sum[c] += x[r, c], rows in order.
   void (*sum_rows)(const float* x, float* sum, int64_t rows, int64_t columns);
-  // The sum of n elements, in an order that n alone decides.
+  // Returns the sum of n elements, added in an order that depends only on n.
   float (*sum)(const float* x, int64_t n);
 
   // y = x - max of the row.
@@ -34,12 +35,13 @@ struct VectorTable {
   // y[r, c] = x[r, c] - shift[r].
   void (*subtract_column)(const float* x, const float* shift, float* y, int64_t rows, int64_t columns);
 
-  // weights[r] = sum of the row's labels, dots[r] = sum of labels * x; a label of 0 makes its x irrelevant, infinite or not.
+  // weights[r] = sum of the row's labels, dots[r] = sum of labels * x. If a label is 0, its x does
+  // not count, even if infinite.
   void (*label_sums)(const float* x, const float* labels, float* weights, float* dots, int64_t rows, int64_t columns);
   // y[r, c] = x[r, c] / sums[r] - labels[r, c].
   void (*softmax_less_labels)(const float* x, const float* sums, const float* labels, float* y, int64_t rows, int64_t columns);
 
-  // Half and bfloat16 to float and back, rounding to nearest, ties to even.
+  // Convert half and bfloat16 to float and back, rounding to nearest, ties to even.
   void (*load_half)(const uint16_t* x, float* y, int64_t n);
   void (*store_half)(const float* x, uint16_t* y, int64_t n);
   void (*load_bfloat16)(const uint16_t* x, float* y, int64_t n);

@@ -1,4 +1,4 @@
-// Weights of classes out of a vocabulary file.
+// Reads the weights of classes from a vocabulary file.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_VOCABULARY_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_VOCABULARY_H_
 
@@ -9,8 +9,9 @@
 
 namespace thalweg::cpu {
 
-// The number behind the last comma of every line. Throws what the host's files say, and INVALID_ARGUMENT for a line without one.
-// charge: counts the weights, and the file while it is read.
+// Returns the number after the last comma of every line. Throws the errors of the host's file
+// functions, and INVALID_ARGUMENT for a line without a number. charge: is charged for the weights,
+// and for the file while it is read.
 std::vector<float> VocabularyWeights(const tw_host* host, std::string_view path, tw::Charge* charge);
 
 }  // namespace thalweg::cpu

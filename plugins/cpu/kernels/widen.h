@@ -1,4 +1,5 @@
-// Runs of elements between the type that tensors hold and the type that sums are kept in: a copy, or a conversion where these differ.
+// Moves runs of elements between the type of tensors and the type of sums: a copy, or a conversion
+// if the types differ.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_WIDEN_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_WIDEN_H_
 
@@ -9,8 +10,9 @@
 
 namespace thalweg::cpu {
 
-// Copies or, with from == nullptr, clears a run of bytes that is usually short: rows of small filters are a few elements, and a call of
-// memcpy for each costs more than the copy. Two moves of a constant size overlap to make any size up to twice that.
+// Copies a run of bytes that is usually short, or clears it if from == nullptr. Rows of small
+// filters are a few elements, and a call of memcpy for each would cost more than the copy. Two
+// overlapping moves of a constant size make any size up to twice that.
 template <size_t kSize>
 inline void MoveEnds(const char* from, char* to, size_t bytes) {
   if (from) {
@@ -57,7 +59,7 @@ void Widen(const VectorTable& v, const T* from, Wide<T>* to, int64_t n) {
     MoveShort(from, to, size_t(n) * sizeof(T));
 }
 
-// n zeros.
+// Writes n zeros.
 template <class T>
 void Clear(T* to, int64_t n) {
   static_assert(sizeof(T) >= 4);

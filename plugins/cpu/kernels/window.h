@@ -1,5 +1,6 @@
-// Windows that slide over images: what the attributes of convolutions and poolings say, and the index arithmetic that follows from it.
-// Sizes along an axis fit in 31 bits, so that no product of two of them overflows.
+// Windows that slide over images: the attributes of convolutions and poolings, and the index
+// arithmetic that follows from them. Sizes along an axis fit in 31 bits, so no product of two of
+// them overflows.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_WINDOW_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_WINDOW_H_
 
@@ -13,14 +14,16 @@
 
 namespace thalweg::cpu {
 
-// One axis of an image under a window: element t of window o lies at in-position o * stride - before + t * dilation.
+// One axis of an image under a window. Element t of window o is at in-position o * stride - before
+// + t * dilation.
 struct WindowAxis {
   int64_t in = 0, out = 0;
   int64_t window = 1, stride = 1, dilation = 1;
   int64_t before = 0;  // padding
 };
 
-// Where the axes of an image tensor are. Axis order of filters is always height, width, in, out.
+// The positions of the axes in an image tensor. The axis order of filters is always height, width,
+// in, out.
 struct ImageFormat {
   bool channels_first = false;  // NCHW
   int height() const { return channels_first ? 2 : 1; }
@@ -31,9 +34,9 @@ struct ImageFormat {
 // Strides, dilations and padding of a node, checked once when the kernel is made.
 struct WindowAttrs {
   ImageFormat format;
-  int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, window[2] = {1, 1};  // height, width; window only for poolings, which have ksize
+  int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, window[2] = {1, 1};  // height, width; window only for poolings (ksize)
   enum Padding { kSame, kValid, kExplicit } padding = kValid;
-  int64_t before[2] = {0, 0}, after[2] = {0, 0};  // explicit
+  int64_t before[2] = {0, 0}, after[2] = {0, 0};  // explicit padding
 
   explicit WindowAttrs(const tw::Attrs& n) {
     const std::string_view name = n.s("data_format");
@@ -45,7 +48,7 @@ struct WindowAttrs {
     ReadPadding(n);
   }
 
-  // The same with ksize and strides that are inputs.
+  // Returns the same attributes with ksize and strides from inputs.
   WindowAttrs With(const tw_view* ksize, const tw_view* strides) const {
     WindowAttrs w = *this;
     const Ints sizes = ReadInts(ksize, "ksize"), steps = ReadInts(strides, "strides");
@@ -54,7 +57,8 @@ struct WindowAttrs {
     return w;
   }
 
-  // The window's positions along height (axis 0) or width (axis 1) of an image of that size.
+  // Returns the window's positions along height (axis 0) or width (axis 1) of an image with `in`
+  // pixels; `size` is the window's size.
   WindowAxis Along(int axis, int64_t in, int64_t size) const {
     WindowAxis a{in, 0, size, stride[axis], dilation[axis], before[axis]};
     Bound(in, "image size");

@@ -1,5 +1,5 @@
-// The body and the registration that all element-wise ops of two inputs share, and their loops for types without objects of their own per
-// instruction set. Used by binary.cc and compare.cc.
+// The body and the registration that all element-wise ops of two inputs share. Also their loops for
+// types without objects of their own per instruction set. Used by binary.cc and compare.cc.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ZIP_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ZIP_H_
 
@@ -12,23 +12,25 @@
 
 namespace thalweg::cpu {
 
-// Executes a two-input op on the inputs and output of the frame. Throws INVALID_ARGUMENT, naming both operands, where the loop found an
-// element without a result.
+// Runs a two-input op on the inputs and output of the frame. Throws INVALID_ARGUMENT if the loop
+// found an element without a result; the message names both operands.
 void RunBinary(const tw_frame* f, const BinaryKernel& k);
 
-// The same on any three tensors; z may be x or y.
+// Does the same on any three tensors; z may be x or y.
 void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_view* y, const tw_view* z);
 
-// z[i] = f(x[i * x_step], y[i * y_step]) for i < n, of the tensors' type, on the calling thread. Answers as BinaryLoop does.
+// z[i] = f(x[i * x_step], y[i * y_step]) for i < n, in the tensors' type, on the calling thread.
+// Returns as BinaryLoop does.
 int64_t ZipRun(const BinaryKernel& k, const char* x, int64_t x_step, const char* y, int64_t y_step, char* z, int64_t n);
 
-// Equal and NotEqual may be asked about shapes that do not broadcast: one answer for both tensors, which are then unequal.
+// Returns true if the shapes do not broadcast and the op is Equal or NotEqual: there is one answer
+// for both tensors, which are then unequal.
 inline bool Unlike(const tw_view* x, const tw_view* y, const tw_view* z) { return z->count == 1 && (x->count != 1 || y->count != 1); }
 
 inline constexpr auto kAdd = [](auto x, auto y) { return Plus(x, y); };
 inline constexpr auto kSub = [](auto x, auto y) { return Minus(x, y); };
 
-// kFunction(x, y) for each pair; kFunction answers a value.
+// Sets z to kFunction(x, y) for each pair.
 template <auto kFunction, class T, class Result>
 int64_t ZipLoop(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
   auto* a = static_cast<const T*>(x);
@@ -46,7 +48,7 @@ int64_t ZipLoop(const void* x, int64_t x_step, const void* y, int64_t y_step, vo
   return n;
 }
 
-// kFunction(x, y, &z) for each pair; it answers false where there is no value.
+// Calls kFunction(x, y, &z) for each pair. kFunction returns false if there is no value.
 template <auto kFunction, class T>
 int64_t PartialZipLoop(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
   auto* a = static_cast<const T*>(x);
@@ -62,15 +64,16 @@ inline constexpr BinaryKernel kZip{ZipLoop<kFunction, T, Result>, sizeof(T), siz
 template <auto kFunction, class T, uint32_t kCost>
 inline constexpr BinaryKernel kPartialZip{PartialZipLoop<kFunction, T>, sizeof(T), sizeof(T), kCost, nullptr, nullptr};
 
-// "Add(float, float -> float) @CPU; inplace z=x; inplace z=y". result: the type of z, or empty for that of the inputs.
+// Adds a kernel such as "Add(float, float -> float) @CPU; inplace z=x; inplace z=y". result: the
+// type of z, or empty for the type of the inputs.
 inline void AddBinary(tw::Plugin& p, std::string_view op, const std::string& type, const std::string& result, const BinaryKernel& k) {
   std::string spec = std::string(op) + "(" + type + ", " + type + " -> " + (result.empty() ? type : result) + ") @CPU";
-  const bool grad = op.ends_with("Grad");  // its arguments are y and dy
+  const bool grad = op.ends_with("Grad");  // the arguments of a gradient are y and dy
   if (k.xy_bytes == k.z_bytes) spec += grad ? "; inplace z=y; inplace z=dy" : "; inplace z=x; inplace z=y";
   AddKernel<RunBinary>(p, spec, k);
 }
 
-// The same function of half or bfloat16, computed in float.
+// The same function for half or bfloat16, computed in float.
 template <auto kFunction>
 inline constexpr auto kWidened = [](auto x, auto y) { return decltype(x)(kFunction(float(x), float(y))); };
 
@@ -78,7 +81,8 @@ template <auto kFunction, uint32_t kCost, class... T>
 void AddZip(tw::Plugin& p, std::string_view op) {
   (AddBinary(p, op, tw::dtype<T>, "", kZip<kFunction, T, T, kCost>), ...);
 }
-// For double, and for float, half and bfloat16 in float: functions that gain nothing from an instruction set.
+// Adds kernels for double, and for float, half and bfloat16 computed in float. For functions that
+// gain nothing from an instruction set.
 template <auto kFunction, uint32_t kCost>
 void AddFloatZip(tw::Plugin& p, std::string_view op) {
   AddZip<kFunction, kCost, float, double>(p, op);
@@ -93,7 +97,7 @@ void AddPartialZip(tw::Plugin& p, std::string_view op) {
   (AddBinary(p, op, tw::dtype<T>, "", kPartialZip<kFunction, T, kCost>), ...);
 }
 
-// The float, half and bfloat16 kernels of an op, from the table of the instruction set in use.
+// Adds the float, half and bfloat16 kernels of an op, from the table of the instruction set in use.
 inline void AddSmallFloats(tw::Plugin& p, std::string_view op, const Elementwise& t, const BinaryKernel BinaryKernels::* member) {
   const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};
   const char* types[] = {"float", "half", "bfloat16"};
