@@ -1,4 +1,4 @@
-// DecodeRaw: texts of one length, whose bytes are the elements. Any byte but 0 is true.
+// DecodeRaw: reads the bytes of strings of one length as elements. Any byte but 0 is true.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -33,7 +33,7 @@ class DecodeRaw {
   }
 
  private:
-  // Of complex numbers each part has its own byte order.
+  // Each part of a complex number has its own byte order.
   static size_t Word(uint32_t dtype) {
     const size_t width = ElementBytes(dtype);
     return dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? width / 2 : width;

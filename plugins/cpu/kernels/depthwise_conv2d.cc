@@ -1,7 +1,9 @@
-// DepthwiseConv2dNative and its gradients, NHWC and NCHW, strides, dilations, any padding. The loops know one result for each channel;
-// where there are more, those are taken apart first: result m of all channels, for each m. Half and bfloat16 are widened as a whole on that
-// occasion. Channels that come first are convolved one by one. Every row of a result, and every tap's block of channels of the filter's
-// gradient, is one task's, which makes it in an order of its own: the same bits on any number of threads.
+// DepthwiseConv2dNative and its gradients: NHWC and NCHW, strides, dilations, any padding. The
+// loops compute one result per channel. If there are more, the results are separated first: result
+// m of all channels, for each m. That copy also widens half and bfloat16. Channels-first images are
+// convolved channel by channel. One task makes each row of a result, and each tap's block of
+// channels of the filter's gradient, in a fixed order, so results have the same bits on any number
+// of threads.
 #include <algorithm>
 #include <memory>
 
@@ -32,7 +34,8 @@ tw_shape ShapeOf(const V& v) {
   return {v.dims(), v.rank(), 0};
 }
 
-// Fails unless the three shapes belong together: everything that loops later use as a bound is checked here.
+// Fails unless the three shapes belong together: every size that loops later use as a bound is
+// checked here.
 Geometry GeometryOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 4 || filter.rank != 4 || out.rank != 4)
     throw tw::Error{TW_INTERNAL,
@@ -53,13 +56,15 @@ Geometry GeometryOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape
 
 DepthwiseAxis AxisOf(const WindowAxis& a) { return {a.in, a.out, a.window, a.stride, a.dilation, a.before}; }
 
-// What one call of a loop works on: all channels of an image where they are last, else the plane of one channel.
+// Returns the part of an image that one call of a loop processes: all channels if they are last,
+// else the plane of one channel.
 template <class T>
 DepthwiseImage<T> PartOf(const Geometry& g) {
   return {AxisOf(g.h), AxisOf(g.w), g.channels_first ? 1 : g.channels, g.channels};
 }
 
-// A tensor [rows, channels, results] as [results, rows, channels] in the type that is computed in: as it is, or a copy.
+// A tensor [rows, channels, results] as [results, rows, channels] in the type of the computation:
+// the tensor itself, or a copy.
 template <class T>
 class Apart {
  public:
@@ -81,7 +86,7 @@ class Apart {
   const Wide<T>* data_ = nullptr;
 };
 
-// The same for a result: Done puts it together.
+// The same for a result: Done joins the results in the tensor.
 template <class T>
 class Together {
  public:
@@ -109,13 +114,14 @@ class Together {
   TempArray<Wide<T>> own_;
 };
 
-// A tensor of results: apart where the channels are last; planes where they are first, which are apart by themselves.
+// Separates a tensor of results. Channels-last results are copied; channels-first results are
+// planes, which are separate already.
 template <class T>
 Apart<T> ResultsApart(const VectorTable& v, const tw_frame* f, const Geometry& g, const T* from) {
   return Apart<T>(v, f, from, g.batch * g.out_pixels(), g.channels_first ? g.results() : g.channels, g.channels_first ? 1 : g.multiplier);
 }
 
-// Where result m of channel c of an image begins; c is 0 where the channels are last.
+// Returns the offset of result m of channel c of an image; c is 0 if the channels are last.
 int64_t ResultAt(const Geometry& g, int64_t image, int64_t c, int64_t m) {
   return (g.channels_first ? image * g.results() + c * g.multiplier + m : (m * g.batch + image) * g.channels) * g.out_pixels();
 }
@@ -177,7 +183,7 @@ class BackInput {
  public:
   explicit BackInput(const tw::Node& n) : tables_(n.host()), attrs_(n) {}
 
-  // The sizes have done their work: output was allocated by them.
+  // The first input (sizes) has been used already, to allocate the output.
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> filter, tw::In<T> grad, tw::Out<T> output) const {
     const Geometry g = GeometryOf(attrs_, ShapeOf(output), ShapeOf(filter), ShapeOf(grad));
     if (output.size() == 0) return;

@@ -1,6 +1,7 @@
-// Depthwise convolutions of one image, compiled once per instruction set. Many channels are worked on in vectors of channels, whose sums
-// stay in registers. Few channels are worked on in runs of neighbouring elements, pixels and channels alike, where windows lie side by side
-// and wholly inside; the rest, at the borders, one by one.
+// Depthwise convolutions of one image, compiled once per instruction set. Many channels are
+// processed in vectors of channels, whose sums stay in registers. Few channels are processed in
+// runs of neighbouring elements, across pixels and channels, if windows lie side by side and wholly
+// inside; the pixels at the borders are processed one by one.
 #include "kernels/depthwise.h"
 #include "kernels/simd.h"
 
@@ -10,7 +11,8 @@ namespace {
 inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t Max(int64_t a, int64_t b) { return a < b ? b : a; }
 
-// Where tap t of window o reads; negative or beyond the image in the padding.
+// Returns the position that tap t of window o reads; in the padding it is negative or beyond the
+// image.
 inline int64_t Read(const DepthwiseAxis& a, int64_t o, int64_t t) { return o * a.stride - a.before + t * a.dilation; }
 inline bool Inside(int64_t at, int64_t size) { return at >= 0 && at < size; }
 
@@ -18,20 +20,21 @@ struct Span {
   int64_t begin, end;
 };
 
-// The taps of window o that lie inside.
+// Returns the taps of window o that lie inside.
 inline Span TapsInside(const DepthwiseAxis& a, int64_t o) {
   const int64_t first = Read(a, o, 0), begin = first < 0 ? (-first + a.dilation - 1) / a.dilation : 0;
   const int64_t end = first < a.in ? Min(a.window, (a.in - 1 - first) / a.dilation + 1) : 0;
   return {begin, end};
 }
 
-// Among `size` positions, those from which shifts from `low` to `high` lead into [0, limit). May be empty.
+// Returns those of `size` positions from which all shifts from `low` to `high` stay in [0, limit).
+// May be empty.
 inline Span Whole(int64_t size, int64_t low, int64_t high, int64_t limit) {
   const int64_t begin = Min(size, Max(0, -low));
   return {begin, Max(begin, Min(size, limit - high))};
 }
 
-// The window whose tap t reads position i, or -1.
+// Returns the window whose tap t reads position i, or -1.
 inline int64_t WindowOver(const DepthwiseAxis& a, int64_t i, int64_t t) {
   int64_t at = i + a.before - t * a.dilation;
   if (at < 0) return -1;
@@ -44,7 +47,7 @@ inline int64_t WindowOver(const DepthwiseAxis& a, int64_t i, int64_t t) {
 
 // ---- Vectors of channels ----
 
-// The first `n` lanes, or all where n is kLanes.
+// Loads the first `n` lanes, or all if n is kLanes.
 template <class T>
 inline Vec<T> LoadUpTo(const T* p, int64_t n) {
   return n == kLanes<T> ? Load(p) : LoadFirst(p, int(n));
@@ -54,8 +57,8 @@ inline void StoreUpTo(T* p, Vec<T> v, int64_t n) {
   n == kLanes<T> ? Store(p, v) : StoreFirst(p, v, int(n));
 }
 
-// body.template operator()<V>(first, lanes of the last vector): V vectors of channels from `first` on, until all `count` have had their
-// turn.
+// Calls body.template operator()<V>(first, lanes of the last vector) with V vectors of channels
+// from `first` on, until all `count` channels are done.
 template <class T, class Body>
 inline void ForChannels(int64_t count, Body&& body) {
   constexpr int64_t kL = kLanes<T>;
@@ -65,7 +68,7 @@ inline void ForChannels(int64_t count, Body&& body) {
   for (; first < count; first += kL) body.template operator()<1>(first, Min(kL, count - first));
 }
 
-// sum[v] += x * w; `last` lanes of the last vector are there.
+// sum[v] += x * w; the last vector has `last` lanes.
 template <int V, class T>
 inline void AddProducts(const T* x, const T* w, int64_t last, Vec<T> (&sum)[V]) {
   for (int v = 0; v + 1 < V; ++v) sum[v] += Load(x + v * kLanes<T>) * Load(w + v * kLanes<T>);
@@ -111,13 +114,14 @@ inline void InputPixel(const DepthwiseImage<T>& d, const T* grad, const T* filte
 
 constexpr int64_t kMostInRuns = 64;
 
-// Whether vectors of channels would be largely empty.
+// Returns true if vectors of channels would be largely empty.
 template <class T>
 inline bool InRuns(const DepthwiseImage<T>& d) {
   return d.w.stride == 1 && d.channels <= kMostInRuns && d.channels % kLanes<T> != 0;
 }
 
-// A filter's channels again and again: what stands beside a vector of neighbouring elements, the first being of any channel.
+// A filter's channels repeated, as the factors of a vector of neighbouring elements whose first
+// element may be of any channel.
 template <class T>
 struct Repeated {
   T at[kMostInRuns + kLanes<T>];
@@ -138,7 +142,8 @@ inline void AddRun(const T* x, const T* w, int64_t channels, int64_t n, T* to) {
   if (k < n) StoreFirst(to + k, LoadFirst(to + k, int(n - k)) + LoadFirst(x + k, int(n - k)) * Load(repeated.at + c), int(n - k));
 }
 
-// Pixels [whole.begin, whole.end) of a row of a result, which is 0 before: the sum over rows of taps of what AddRun does.
+// Computes pixels [whole.begin, whole.end) of a row of a result: sets them to 0 and calls AddRun
+// for each tap of each row.
 template <class T>
 void ForwardRuns(const DepthwiseImage<T>& d, const T* image, const T* filter, int64_t y, Span rows, Span whole, T* result) {
   const int64_t n = (whole.end - whole.begin) * d.channels;
@@ -161,15 +166,15 @@ void InputRuns(const DepthwiseImage<T>& d, const T* grad, const T* filter, int64
   }
 }
 
-// The products of x and y at k and what follows, as many as there are up to n.
+// Returns the products of x and y from k on, up to a vector's lanes and up to n.
 template <class T>
 inline Vec<T> Products(const T* x, const T* y, int64_t k, int64_t n) {
   const int64_t lanes = Min(kLanes<T>, n - k);
   return LoadUpTo(x + k, lanes) * LoadUpTo(y + k, lanes);
 }
 
-// sums[c] += the products at c, c + channels, ... of n elements, a multiple of the channels. Each vector has all channels in the same
-// lanes.
+// sums[c] += the products at c, c + channels, ... of n elements; n is a multiple of the channels.
+// Every vector has the same channels in the same lanes.
 template <class T>
 inline void SumRunOfFew(const T* x, const T* y, int64_t channels, int64_t n, T* sums) {
   constexpr int64_t kL = kLanes<T>, kSums = 4;
@@ -181,7 +186,7 @@ inline void SumRunOfFew(const T* x, const T* y, int64_t channels, int64_t n, T* 
   const Vec<T> all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   for (int64_t i = 0, c = 0; i < kL; ++i, c = c + 1 < channels ? c + 1 : 0) sums[c] += all[i];
 }
-// The same channels come back into the same lanes after as many vectors as there are channels.
+// Channels return to the same lanes after as many vectors as there are channels.
 template <class T>
 inline void SumRun(const T* x, const T* y, int64_t channels, int64_t n, T* sums) {
   constexpr int64_t kL = kLanes<T>;
@@ -217,7 +222,7 @@ void InputRow(const DepthwiseImage<T>& d, const T* grad, const T* filter, int64_
   for (int64_t j = whole.end; j < d.w.in; ++j) InputPixel(d, grad, filter, i, j, result);
 }
 
-// One row of the result, for `count` channels from `first` on.
+// Adds one row of the result to the sums of `count` channels.
 template <class T>
 inline void FilterTapRow(const DepthwiseImage<T>& d, const T* image, const T* grad, int64_t kx, int64_t count, T* sums) {
   const int64_t shift = Read(d.w, 0, kx);
@@ -237,7 +242,8 @@ inline void FilterTapRow(const DepthwiseImage<T>& d, const T* image, const T* gr
   });
 }
 
-// Rows are summed one by one first, so that the error grows with the root of their number and not with that of positions.
+// Rows are summed one by one first, so the error grows with the root of the number of rows and not
+// of positions.
 template <class T>
 void FilterTap(const DepthwiseImage<T>& d, const T* image, const T* grad, int64_t ky, int64_t kx, int64_t first, int64_t count, T* sums) {
   for (int64_t y = 0; y < d.h.out; ++y) {

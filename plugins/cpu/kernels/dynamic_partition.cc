@@ -1,4 +1,5 @@
-// DynamicPartition: slices of a tensor, dealt out to several outputs. DynamicStitch, ParallelDynamicStitch: slices put into their places.
+// DynamicPartition distributes slices of a tensor over several outputs. DynamicStitch and
+// ParallelDynamicStitch put slices into their places.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -11,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// count, then the axes of v from `first` on.
+// Returns `count`, followed by the axes of v from `first` on.
 Ints RowsOf(int64_t count, const tw_view* v, int first) {
   Ints dims;
   dims.push(count);
@@ -19,7 +20,7 @@ Ints RowsOf(int64_t count, const tw_view* v, int first) {
   return dims;
 }
 
-// Slices as large as T, each straight to the end of its output.
+// Copies slices of the size of T, each straight to the end of its output.
 template <class T>
 void Deal(const tw_view* data, const tw::In<int32_t>& partitions, const tw::ManyOut<tw::Any>& outputs) {
   std::vector<T*> ends;
@@ -31,7 +32,7 @@ void Deal(const tw_view* data, const tw::In<int32_t>& partitions, const tw::Many
 void Partition(tw::Frame f, tw::In<tw::Any> data, tw::In<int32_t> partitions, tw::ManyOut<tw::Any> outputs) {
   CheckMovable(data.v->dtype);
   CheckIndices(partitions.v, 0, outputs.size(), "partitions");
-  // The slices of output k are rows[first[k]] up to, but without, rows[first[k + 1]].
+  // The slices of output k are rows[first[k]] to rows[first[k + 1] - 1].
   std::vector<int64_t> first(size_t(outputs.size()) + 1, 0);
   for (uint64_t i = 0; i < partitions.size(); ++i) ++first[size_t(partitions[i]) + 1];
   const int64_t inner = Product(data.dims(), partitions.rank(), data.rank()), slice = inner * ElementBytes(data.v->dtype);

@@ -1,6 +1,7 @@
-// Einsum: tensors are multiplied two at a time, in an order that keeps what lies between small. Labels of both that something later still
-// needs are batch axes, those that nothing needs are summed over; what is left are the rows of one factor and the columns of the other, so
-// that each step is a batch of matrix products. Axes are only moved where they do not lie that way already.
+// Einsum: multiplies tensors two at a time, in an order that keeps intermediate results small.
+// Labels of both factors that are needed later are batch axes. Labels that nothing needs are summed
+// over. The remaining labels are rows of one factor and columns of the other, so each step is a
+// batch of matrix products. Axes are moved only if they are not in that order already.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -18,13 +19,14 @@
 namespace thalweg::cpu {
 namespace {
 
-using Labels = std::vector<int>;  // a character, or kDots + n for axis n of the ellipsis, counted from its end
+using Labels = std::vector<int>;  // a label is a character, or kDots + n for axis n of the ellipsis, counted from its end
 constexpr int kDots = 256;
-constexpr size_t kLookedAt = 12;  // operands among which the next two are chosen
+constexpr size_t kLookedAt = 12;  // the number of operands among which the next two are chosen
 
 bool Has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
 
-// The equation, which the shape rule has checked: labels of inputs and output; kDots alone is an ellipsis.
+// The labels of inputs and output of the equation, which the shape rule has checked. kDots alone is
+// an ellipsis.
 struct Equation {
   std::vector<Labels> in;
   Labels out;
@@ -53,7 +55,7 @@ struct Equation {
     }
     return terms;
   }
-  // Without an arrow: the ellipsis and the labels that stand once, sorted.
+  // Without an arrow, the output has the ellipsis and the labels that occur once, sorted.
   void Imply() {
     Labels all;
     for (const Labels& term : in) all.insert(all.end(), term.begin(), term.end());
@@ -64,7 +66,7 @@ struct Equation {
   }
 };
 
-// With the ellipsis written out as `axes` labels.
+// Returns the labels with the ellipsis written out as `axes` labels.
 Labels Spread(const Labels& labels, int axes) {
   Labels all;
   for (int label : labels) {
@@ -75,7 +77,7 @@ Labels Spread(const Labels& labels, int axes) {
   return all;
 }
 
-// The sizes of labels, 1 where nothing is longer.
+// The sizes of labels; 1 if no input is longer.
 class Sizes {
  public:
   Sizes() : of_(kDots + kMaxRank, 1) {}
@@ -97,7 +99,8 @@ class Sizes {
   std::vector<int64_t> of_;
 };
 
-// A tensor, or a step on the way: elements, and for each label, no two of them equal, how far its neighbours are apart.
+// A tensor or an intermediate result: its elements, its labels, no two of them equal, and the
+// stride of each label.
 template <class T>
 struct Operand {
   const T* data = nullptr;
@@ -106,7 +109,7 @@ struct Operand {
   TempArray<T> own;
 
   int64_t Stride(int label) const { return strides[size_t(std::find(labels.begin(), labels.end(), label) - labels.begin())]; }
-  // Whether the elements lie one after the other in this order of its labels.
+  // Returns true if the elements are dense in this order of the labels.
   bool Dense(const Sizes& sizes, const Labels& order) const {
     int64_t step = 1;
     for (size_t i = order.size(); i-- > 0; step *= sizes[order[i]])
@@ -131,7 +134,7 @@ class Step {
  public:
   Step(const tw_frame* f, const GemmTables& tables, int slots, const Sizes& sizes) : f_(f), tables_(tables), slots_(slots), sizes_(sizes) {}
 
-  // The sum over the labels that nothing needs.
+  // Returns the sum over the labels that nothing needs.
   Operand<T> SumOut(Operand<T> x, const Labels& needed) const {
     Labels kept, summed;
     for (int label : x.labels) (Has(needed, label) ? kept : summed).push_back(label);
@@ -148,7 +151,8 @@ class Step {
     return y;
   }
 
-  // The product, summed over the labels that nothing needs. to: where it goes if its labels come out as `wanted`, or NULL.
+  // Returns the product, summed over the labels that nothing needs. to: its destination if its
+  // labels come out as `wanted`, or NULL.
   Operand<T> Multiply(Operand<T> a, Operand<T> b, const Labels& needed, const Labels& wanted, T* to) const {
     a = SumOut(std::move(a), Join(needed, b.labels));
     b = SumOut(std::move(b), Join(needed, a.labels));
@@ -167,7 +171,8 @@ class Step {
     return c;
   }
 
-  // The elements of x to `to`, a dense tensor with these labels, of which some may stand twice.
+  // Copies the elements of x to `to`, a dense tensor with these labels, some of which may occur
+  // twice.
   void Deliver(const Operand<T>& x, const Labels& labels, const tw_view* to) const {
     if (x.data == reinterpret_cast<const T*>(Bytes(to)) || to->count == 0) return;
     Labels once;
@@ -195,7 +200,7 @@ class Step {
     v.dtype = dtype;
     return v;
   }
-  // Dense, at `data`.
+  // Returns a dense operand at `data`.
   Operand<T> Over(const Labels& labels, T* data) const {
     Operand<T> x;
     x.data = data;
@@ -231,7 +236,7 @@ class Step {
       return T(sum);
   }
 
-  // Nothing is summed over: each row times each column.
+  // Multiplies each row with each column; nothing is summed over.
   void Outer(const Operand<T>& a, const Operand<T>& b, const Labels& batch, const Labels& rows, const Labels& columns, T* to) const {
     const int64_t m = sizes_.Count(rows), n = sizes_.Count(columns), all = sizes_.Count(batch) * m;
     if (n == 1 && m == 1) {
@@ -274,7 +279,7 @@ class Step {
   const Sizes& sizes_;
 };
 
-// The labels that the output and all operands but these two have.
+// Returns the labels that the output and all operands but these two have.
 template <class T>
 Labels NeededBeside(const std::vector<Operand<T>>& in, size_t a, size_t b, const Labels& out) {
   Labels needed = out;
@@ -286,12 +291,13 @@ Labels NeededBeside(const std::vector<Operand<T>>& in, size_t a, size_t b, const
   return needed;
 }
 
-// Which two to multiply next, the first before the second: those whose product adds least to what is held, of equals the first ones. Of
-// very many operands only the first few are looked at.
+// Returns the two operands to multiply next, the first before the second: the pair whose product
+// adds least to the elements held, or the first of equal pairs. If there are very many operands,
+// only the first few are considered.
 template <class T>
 std::pair<size_t, size_t> NextPair(const std::vector<Operand<T>>& in, const Labels& out, const Sizes& sizes) {
   if (in.size() == 2) return {0, 1};
-  const auto count = [&](const Labels& labels) {  // may be more than whole numbers hold
+  const auto count = [&](const Labels& labels) {  // may exceed the range of integers
     double n = 1;
     for (int label : labels) n *= double(sizes[label]);
     return n;
@@ -334,8 +340,8 @@ class Einsum {
   }
 
  private:
-  // Notes the sizes of an input's labels and where its elements lie. Axes of size 1 of an ellipsis repeat: they are left out. Answers how
-  // many axes the ellipsis stands for.
+  // Records the sizes of an input's labels and the strides of its elements. Axes of size 1 in an
+  // ellipsis repeat and are left out. Returns how many axes the ellipsis stands for.
   int Take(tw::In<T> v, uint32_t i, Operand<T>* x, Sizes* sizes) const {
     const Labels& term = equation_.in[i];
     const int dots = Has(term, kDots) ? v.rank() - int(term.size()) + 1 : 0;

@@ -1,6 +1,8 @@
-// Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the compiler to vectorise; trigonometric,
-// hyperbolic and error functions are in functions_isa.cc. The others go through Eigen's packet functions directly, not through its array
-// expressions: those hand the ends of an array to scalar code with other rounding, so an element would depend on where the loop was cut.
+// Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the
+// compiler to vectorise; trigonometric, hyperbolic and error functions are in functions_isa.cc. The
+// others call Eigen's packet functions directly, not its array expressions: those hand the ends of
+// an array to scalar code with other rounding, so an element would depend on where the loop was
+// cut.
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +30,7 @@ void Map(const void* x, void* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = kFunction(from[i]);
 }
 
-// The last elements take the same path as all others, padded to a whole packet.
+// The last elements are padded to a whole packet and take the same path as all others.
 template <auto kFunction>
 void MapPackets(const void* x, void* y, int64_t n) {
   auto* from = static_cast<const float*>(x);
@@ -59,7 +61,7 @@ int64_t Zip(const void* x, int64_t x_step, const void* y, int64_t y_step, void* 
   return n;
 }
 
-// The last elements take the same path as all others here too; a step of 0 repeats an element.
+// The last elements take the same path as all others here too. A step of 0 repeats an element.
 template <auto kFunction>
 int64_t ZipPackets(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
   auto* a = static_cast<const float*>(x);
@@ -83,12 +85,12 @@ int64_t ZipPackets(const void* x, int64_t x_step, const void* y, int64_t y_step,
   return n;
 }
 
-// ---- What Eigen's packet functions leave out ----
+// ---- Functions that Eigen's packet functions lack or get wrong ----
 
 Packet Splat(float v) { return packet::pset1<Packet>(v); }
 Packet KeepNan(const Packet& x, const Packet& y) { return packet::pselect(packet::pcmp_eq(x, x), y, x); }
 
-// Whether any lane of a comparison holds.
+// Returns true if any lane of a comparison is true.
 bool Any(const Packet& comparison) {
 #if defined(__AVX512DQ__)
   return _mm512_movepi32_mask(_mm512_castps_si512(comparison)) != 0;
@@ -100,7 +102,7 @@ Packet Outside(const Packet& x, float low, float high) {
   return packet::por(packet::pcmp_lt(x, Splat(low)), packet::pcmp_lt(Splat(high), x));
 }
 
-// y with the lanes in which `wanted` holds computed one by one.
+// Returns y, with the lanes of `wanted` computed one by one.
 template <auto kFunction>
 Packet Patch(const Packet& x, const Packet& y, const Packet& wanted) {
   float in[kLanes], out[kLanes];
@@ -113,7 +115,8 @@ Packet Patch(const Packet& x, const Packet& y, const Packet& wanted) {
   return packet::ploadu<Packet>(out);
 }
 
-// Eigen clamps the argument, so what should be denormal, 0 or infinite comes out near the bounds of the normal numbers.
+// Eigen clamps the argument, so results that should be denormal, 0 or infinite come out near the
+// bounds of the normal numbers.
 Packet Exp(const Packet& x) {
   constexpr float kZeroBelow = -104.f, kInfinityAbove = 88.7228394f;
   Packet y = KeepNan(x, packet::pexp(x));
@@ -125,7 +128,7 @@ Packet Exp(const Packet& x) {
   return Any(open) ? Patch<[](float v) { return expf(v); }>(x, y, open) : y;
 }
 
-// Eigen takes denormal arguments for the smallest normal number.
+// Eigen treats denormal arguments as the smallest normal number.
 Packet Log(const Packet& x) {
   const Packet y = packet::plog(x), denormal = packet::pand(packet::pcmp_lt(Splat(0.f), x), packet::pcmp_lt(x, Splat(1.17549435e-38f)));
   return Any(denormal) ? Patch<[](float v) { return logf(v); }>(x, y, denormal) : y;
@@ -140,7 +143,7 @@ Packet Tanh(const Packet& x) { return KeepNan(x, packet::ptanh(x)); }
 
 Packet Log1p(const Packet& x) { return packet::generic_plog1p(x); }
 
-// log((1 + x) / (1 - x)) / 2 of |x|, with the sign of x.
+// Computes log((1 + x) / (1 - x)) / 2 of |x|, with the sign of x.
 Packet Atanh(const Packet& x) {
   const Packet size = packet::pabs(x), twice = packet::padd(size, size);
   const Packet half = packet::pmul(Splat(0.5f), Log1p(packet::pdiv(twice, packet::psub(Splat(1.f), size))));
@@ -153,10 +156,10 @@ Packet Xlog1py(const Packet& x, const Packet& y) { return ZeroWhere0(x, packet::
 
 // ---- Angles: loops without branches, for the compiler to vectorise ----
 
-// pi / 2 and pi, and what they lack.
+// pi / 2 and pi as floats, and the remainders.
 constexpr float kQuarter = 1.57079637f, kQuarterRest = -4.37113883e-8f, kHalf = 3.14159274f, kHalfRest = -8.74227766e-8f;
 
-// Of x in [0, 1]. The polynomials interpolate at Chebyshev's points, in x^2.
+// The arc tangent of x in [0, 1]. The polynomials interpolate at Chebyshev's points, in x^2.
 template <class V>
 inline V AtanTo1(V x) {
   const V t = x * x;
@@ -175,11 +178,12 @@ float Atan(float x) {
   const float size = fabsf(x), inverse = 1 / size, y = AtanTo1(size > 1 ? inverse : size);
   return copysignf(size > 1 ? kQuarter - (y - kQuarterRest) : y, x);
 }
-// With four cases to choose among the compiler falls back to branches. NaN goes through the ratio.
+// Uses packets, because with four cases to choose from the compiler falls back to branches. NaN
+// passes through the ratio.
 Packet Atan2(const Packet& y, const Packet& x) {
   const Packet sign = Splat(-0.f), a = packet::pabs(y), b = packet::pabs(x), steep = packet::pcmp_lt(b, a);
   const Packet most = packet::pselect(steep, a, b), least = packet::pselect(steep, b, a);
-  const Packet one = packet::pand(packet::pcmp_lt(Splat(0.f), most), Splat(1.f));  // for two infinities; 0 for two zeros
+  const Packet one = packet::pand(packet::pcmp_lt(Splat(0.f), most), Splat(1.f));  // the ratio of two infinities; 0 for two zeros
   const Packet low = AtanTo1(packet::pselect(packet::pcmp_eq(least, most), one, packet::pdiv(least, most)));
   const Packet right = packet::pselect(steep, packet::psub(Splat(kQuarter), packet::psub(low, Splat(kQuarterRest))), low);
   const Packet is_left = packet::pcmp_lt(packet::por(packet::pand(x, sign), Splat(1.f)), Splat(0.f));
@@ -187,7 +191,7 @@ Packet Atan2(const Packet& y, const Packet& x) {
   return packet::por(angle, packet::pand(y, sign));
 }
 
-// Of x in [0, 1/2], x^2 being t.
+// The arc sine of x in [0, 1/2]; t = x^2.
 inline float AsinToHalf(float x, float t) {
   float p = 0.0336908472f;
   p = p * t + 0.0171492384f;
@@ -197,7 +201,7 @@ inline float AsinToHalf(float x, float t) {
   p = p * t + 0.166666663f;
   return x + x * (t * p);
 }
-// Nearer to 1: by the angle half as large, whose sine is the root of (1 - x) / 2.
+// For |x| > 1/2 this uses half the angle to 1, whose sine is the root of (1 - x) / 2.
 float Asin(float x) {
   const float size = fabsf(x), half = (1 - size) * 0.5f, root = sqrtf(half), square = size * size;
   const float y = AsinToHalf(size > 0.5f ? root : size, size > 0.5f ? half : square);
@@ -273,14 +277,14 @@ constexpr BinaryKernels BinaryTable(uint32_t bytes, Load16 load, Store16 store) 
       .floor_div = zip(Zip<[](float x, float y) { return floorf(x / y); }>, 3),
       .floor_mod = zip(Zip<FloorMod>, 40),
       .pow = zip(Zip<[](float x, float y) { return powf(x, y); }>, 40),
-      // NaN wins on either side.
+      // If one side is NaN, the result is NaN.
       .maximum = zip(Zip<[](float x, float y) { return y < x || x != x ? x : y; }>),
       .minimum = zip(Zip<[](float x, float y) { return x < y || x != x ? x : y; }>),
       .xlogy = zip(ZipPackets<Xlogy>, 9),
       .xlog1py = zip(ZipPackets<Xlog1py>, 12),
       .atan2 = zip(ZipPackets<Atan2>, 6),
       .squared_difference = zip(Zip<[](float x, float y) { return (x - y) * (x - y); }>),
-      // Gradients take the forward result first: x is y of the op, y is dy.
+      // Gradients take the forward result first: x is the op's y, and y is dy.
       .sqrt_grad = zip(Zip<[](float y, float dy) { return dy * 0.5f / y; }>, 2),
       .rsqrt_grad = zip(Zip<[](float y, float dy) { return dy * -0.5f * (y * y * y); }>),
       .reciprocal_grad = zip(Zip<[](float y, float dy) { return -dy * (y * y); }>),
@@ -297,8 +301,8 @@ constexpr BinaryKernels BinaryTable(uint32_t bytes, Load16 load, Store16 store) 
 
 }  // namespace
 
-// Half conversions have an instruction from AVX2 on. It and Eigen's scalar code agree on everything but the payload of a NaN, so the last
-// elements take the same path as all others here too.
+// From AVX2 on, an instruction converts half. The instruction and Eigen's scalar code agree except
+// in the payload of a NaN, so the last elements take the same path as all others here too.
 void LoadHalf(const uint16_t* x, float* y, int64_t n) {
 #if defined(__F16C__)
   auto load = [](const uint16_t* from, float* to) {

@@ -1,5 +1,5 @@
-// ReadFile, WriteFile and MatchingFiles, through the host's set of files alone: it leads to the file systems of plugins, and may confine
-// the node to a folder.
+// ReadFile, WriteFile and MatchingFiles. They use only the host's set of files, which reaches the
+// file systems of plugins and may confine the node to a folder.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ const tw_files_api& Files(const tw_host* h) {
   return *api;
 }
 
-// So many zero bytes that take addresses and no memory.
+// n zero bytes that take up addresses but no memory.
 class Zeros {
  public:
   explicit Zeros(uint64_t n) : n_(n) {
@@ -51,12 +51,14 @@ void Read(tw::Frame f, tw::In<tw_string> filename, tw::Out<tw_string> contents) 
   } open{Files(h)};
   tw::check(open.api.open(h, filename[0].data, filename[0].size, &open.file));
   const uint64_t size = open.api.bytes(open.file);
-  // The output gets its bytes first, which the host refuses where the session may not hold as many, and the file is read into them.
+  // The output is allocated first, and the host refuses that if it exceeds the session's limit.
+  // Then the file is read into the output.
   contents.set(0, Zeros(size).view());
   if (size > 0) tw::check(open.api.read(open.file, 0, const_cast<char*>(contents[0].data), size));
 }
 
-// The folder that the path lies in, empty where it names none: "mem://a/b" lies in "mem://a", which lies in none.
+// Returns the folder that contains the path, or an empty text if the path names none: "mem://a/b"
+// is in "mem://a", which is in none.
 std::string_view FolderOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == path.npos || slash == 0 || (slash >= 2 && path.substr(slash - 2, 2) == ":/")) return {};
@@ -75,7 +77,8 @@ class FileWriter {
   }
 
  private:
-  // Makes the folder and those above it that are not there. Begins below: those above may be out of bounds.
+  // Makes the folder and its missing parents. Starts at the lowest folder, because the parents may
+  // be out of bounds.
   void MakeFolder(std::string_view folder) const {
     std::vector<std::string_view> missing;
     while (!folder.empty() && IsNotFound(Make(folder))) {
@@ -86,7 +89,7 @@ class FileWriter {
   }
   tw_status* Make(std::string_view folder) const { return api_.make_folder(h_, folder.data(), folder.size()); }
 
-  // Raises every other failure.
+  // Returns true for NOT_FOUND; raises every other failure.
   bool IsNotFound(tw_status* s) const {
     if (!s) return false;
     if (h_->status->code(s) != TW_NOT_FOUND) throw tw::Raised{s};
@@ -102,13 +105,13 @@ void Write(tw::Frame f, tw::In<tw_string> filename, tw::In<tw_string> contents) 
   FileWriter(f.f->host).Write(View(filename[0]), View(contents[0]));
 }
 
-// The names in folders.
+// Lists the names in folders.
 class Lister {
  public:
   explicit Lister(const tw_frame* f) : f_(f), api_(Files(f->host)) {}
 
-  // found_out: the folder's name was found by a pattern, so that what cannot be listed, a file or a link that leads away, is no mistake of
-  // the caller's.
+  // found_out: a pattern found the folder's name. If such an entry cannot be listed (a file, or a
+  // link that leads outside), that is not the caller's mistake.
   std::optional<Names> operator()(const std::string& folder, bool found_out) const {
     tw::check(f_->host->run->cancelled(f_));
     Listed names(f_);

@@ -13,7 +13,7 @@ void Fill(tw::Frame f, tw::In<tw::Any>, tw::In<tw::Any> value, tw::Out<tw::Any> 
 
 void ZerosLike(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any> y) { FillZero(f.f, y.v()); }
 
-// Writes the bits of 1 as an element of that type to `one`, which is zero. False for types without a 1.
+// Writes a 1 of this type to `one`, which is zero. Returns false for types without a 1.
 bool SetOne(uint32_t dtype, char* one) {
   auto set = [one](auto v) { std::memcpy(one, &v, sizeof v); };
   switch (dtype) {
@@ -32,7 +32,7 @@ bool SetOne(uint32_t dtype, char* one) {
     case TW_UINT16:
     case TW_UINT32:
     case TW_UINT64:
-      set(uint8_t{1});  // the lowest byte comes first
+      set(uint8_t{1});  // little-endian: the lowest byte comes first
       return true;
     default: return false;
   }

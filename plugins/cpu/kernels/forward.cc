@@ -1,4 +1,4 @@
-// Ops whose result is their input, under other dims at most: nothing is copied.
+// Ops whose result is their input, at most with other dims. They copy nothing.
 #include "kernels/common/element.h"
 #include "kernels/register.h"
 
@@ -8,16 +8,17 @@ namespace {
 void ForwardInput(const tw_frame* f, uint32_t i, uint32_t o) {
   const tw_view* to = f->out[o];
   if (to->rank < 0) throw tw::Error{TW_INTERNAL, "the shape of output " + std::to_string(o) + " was not planned"};
-  // NULL would leave the input's own dims, and a scalar's dims are NULL.
+  // NULL would keep the input's own dims, and the dims of a scalar are NULL.
   const int64_t none = 0;
   tw::check(f->host->tensor->forward(f, i, o, to->rank > 0 ? to->dims : &none, uint32_t(to->rank)));
 }
 
-// The input's own dims: the shape rule may know less of the output than of the input (PlaceholderWithDefault). What EnsureShape wants it
-// has checked by now, whenever the shape became known.
+// Keeps the input's own dims, because the shape rule may know less of the output than of the input
+// (PlaceholderWithDefault). EnsureShape's condition has been checked by now, whenever the shape
+// became known.
 void Forward(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0)); }
 void Squeeze(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { ForwardInput(f.f, 0, 0); }
-// The second input says what the shape rule made of it.
+// The shape rule has already used the second input.
 void Reshape(tw::Frame f, tw::In<tw::Any>, tw::In<tw::Any>, tw::Out<tw::Any>) { ForwardInput(f.f, 0, 0); }
 
 void ForwardAll(tw::Frame f, tw::Many<tw::Any> input, tw::ManyOut<tw::Any>) {

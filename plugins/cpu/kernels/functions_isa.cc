@@ -1,6 +1,8 @@
-// Trigonometric, hyperbolic and error functions of floats: loops without branches in double, for the compiler to vectorise. Polynomials in
-// exponentials, logarithms and angles are Taylor's; the others interpolate at Chebyshev's points, computed with 40 digits, the highest
-// power first. What they leave out is below 4e-9 of the result, a twentieth of a unit in a float's last place.
+// Trigonometric, hyperbolic and error functions of floats: loops without branches in double, for
+// the compiler to vectorise. The polynomials for exponentials, logarithms and angles are Taylor's.
+// The others interpolate at Chebyshev's points, computed with 40 digits, with the highest power
+// first. Their truncation error is below 4e-9 of the result, a twentieth of a unit in a float's
+// last place.
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +12,8 @@ namespace thalweg::cpu::THALWEG_ISA::functions {
 namespace {
 
 constexpr double kInf = __builtin_inf(), kNan = __builtin_nan("");
-constexpr double kRounder = 0x1.8p52;  // added and taken away again, it leaves a whole number, which is in its low bits in between
-constexpr double kTiny = 0x1p-30;      // below it functions with slope 1 at 0 are their argument, sign of zero included
+constexpr double kRounder = 0x1.8p52;  // added and subtracted again, it rounds to an integer, which is in the low bits in between
+constexpr double kTiny = 0x1p-30;      // below it, functions with slope 1 at 0 equal their argument, including the sign of zero
 
 inline uint64_t Bits(double x) { return __builtin_bit_cast(uint64_t, x); }
 inline double FromBits(uint64_t bits) { return __builtin_bit_cast(double, bits); }
@@ -25,7 +27,8 @@ inline double Polynomial(const double (&coefficients)[kCount], double x) {
 
 // ---- Exponentials and logarithms ----
 
-// exp(x) - 1 = (scale - 1) + scale * rest, of x between -700 and 700; beyond, that of the bound.
+// exp(x) - 1 = (scale - 1) + scale * rest for x between -700 and 700; beyond these bounds, the
+// value at the bound.
 struct Power {
   double scale, rest;
 };
@@ -47,11 +50,11 @@ inline double Expm1Of(double x) {
   return fabs(x) < kTiny ? x : y;
 }
 
-// Of a normal number above 0; of anything else, whatever comes out.
+// Returns the logarithm of a normal number above 0; the result for other arguments is unspecified.
 inline double LogOfNormal(double x) {
   constexpr double kSeries[] = {2 / 15., 2 / 13., 2 / 11., 2 / 9., 2 / 7., 2 / 5., 2 / 3., 2};
   constexpr uint64_t kRoot = 0x3fe6a09e00000000, kMantissa = 0xfffffffffffff;  // about sqrt(1/2)
-  const uint64_t above = Bits(x) - kRoot + (uint64_t{1024} << 52);             // its exponent counts from 1024
+  const uint64_t above = Bits(x) - kRoot + (uint64_t{1024} << 52);             // biased: the exponent counts from 1024
   const double exponent = FromBits((above >> 52) | 0x4330000000000000) - (0x1p52 + 1024);
   const double m = FromBits((above & kMantissa) + kRoot) - 1, s = m / (2 + m);
   return s * Polynomial(kSeries, s * s) + exponent * 0.69314718055994531;
@@ -81,9 +84,10 @@ inline double AcoshOf(double x) {
 
 // ---- Angles ----
 
-constexpr float kMostTurns = 1e6f;  // larger arguments need more of pi than there is below
+constexpr float kMostTurns = 1e6f;  // larger arguments need more digits of pi than there are below
 
-// The sine and cosine of x, and the quarter turns to add to them; of |x| <= kMostTurns.
+// The sine and cosine of the reduced angle, and the quarter turns to add. REQUIRES: |x| <=
+// kMostTurns.
 struct Angle {
   double sine, cosine;
   uint64_t quarters;
@@ -124,7 +128,8 @@ inline double ErfOf(double x) {
   return size < 1 ? near : copysign(far, x);
 }
 
-// exp(-x * x) * t * p(t) with t = 1 / (1 + x / 2), of x between 0 and 10.4, past which nothing is left in a float.
+// Returns exp(-x * x) * t * p(t) with t = 1 / (1 + x / 2), for x between 0 and 10.4. Beyond 10.4 a
+// float result is 0.
 inline double ErfcOf(double x) {
   constexpr double kTail[] = {-0.031954343536449729, 0.033038799210627934, 0.031822803198797703,  -0.073033220711583848,
                               0.0011413147734756758, 0.11386520831395204,  -0.050986886472176051, -0.20350410476773112,
@@ -134,7 +139,8 @@ inline double ErfcOf(double x) {
   return x < 0 ? 2 - y : y;
 }
 
-// erfinv(x) / x, given w = -log(1 - x * x): below 6.25; by its root s below 16, and as far as floats go.
+// Returns erfinv(x) / x for w = -log(1 - x * x): by w below 6.25, by its root s below 16, and up to
+// the largest w of a float.
 inline double ErfInverseNear(double w) {
   constexpr double kNear[] = {-1.2570814414523687e-11, 5.6882164791170869e-12,  1.0363882341451174e-9,  -4.7527456191519948e-9,
                               -2.895896037948332e-8,   4.2698513895053386e-7,   -1.3658217507589213e-6, -1.3892141245923011e-5,
@@ -163,7 +169,8 @@ inline void Map(const void* x, void* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = float(kFunction(double(from[i])));
 }
 
-// The same, with large arguments left to the C library. Those that are not are computed as if there were none.
+// Does the same, but calls the C library for large arguments. The other arguments are computed as
+// if there were no large ones.
 template <auto kFunction, auto kLibrary>
 inline void MapAngles(const void* x, void* y, int64_t n) {
   constexpr int64_t kRun = 256;
@@ -182,8 +189,8 @@ inline void MapAngles(const void* x, void* y, int64_t n) {
   }
 }
 
-// The value with erf(value) = odd(x), times `scale`; rest(x) is 1 - odd(x) * odd(x). In several loops, since the compiler makes branches of
-// a choice among polynomials.
+// Computes the value with erf(value) = odd(x), times `scale`; rest(x) is 1 - odd(x) * odd(x). Uses
+// several loops, because the compiler turns a choice among polynomials into branches.
 template <auto kOdd, auto kRest>
 inline void MapErfInverse(const void* x, void* y, int64_t n, double scale) {
   constexpr int64_t kRun = 256;
@@ -228,7 +235,7 @@ void Erfc(const void* x, void* y, int64_t n) { Map<ErfcOf>(x, y, n); }
 void Erfinv(const void* x, void* y, int64_t n) {
   MapErfInverse<[](double v) { return v; }, [](double v) { return (1 - v) * (1 + v); }>(x, y, n, 1);
 }
-// The argument with normal probability x below it.
+// Computes the argument below which the normal probability is x.
 void Ndtri(const void* x, void* y, int64_t n) {
   MapErfInverse<[](double v) { return 2 * v - 1; }, [](double v) { return 4 * v * (1 - v); }>(x, y, n, 1.4142135623730951);
 }

@@ -1,6 +1,7 @@
-// FusedBatchNorm and its gradients, channels last or first. Sums are made in float over strips of a few rows, and of these in double over
-// chunks whose number depends on shapes alone, so results have the same bits on any number of threads. The variance is the mean square of
-// what is left after the mean is taken away. Half and bfloat16 images are widened strip by strip.
+// FusedBatchNorm and its gradients, channels last or first. Strips of a few rows are summed in
+// float, and the sums of strips in double over chunks. The number of chunks depends only on shapes,
+// so results have the same bits on any number of threads. The variance is the mean square of the
+// differences from the mean. Half and bfloat16 images are widened strip by strip.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,15 +19,15 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kColumns = 64;  // of a strip; vectors of that many entries stay in registers or in the first-level cache
+constexpr int64_t kColumns = 64;  // columns of a strip; vectors of that many entries stay in registers or in the first-level cache
 constexpr int64_t kRows = 32;
 constexpr int64_t kStrip = kColumns * kRows;
 
-// A tensor as [outer, channels, inner]; channels last have inner == 1.
+// A tensor as [outer, channels, inner]. With channels last, inner is 1.
 struct Layout {
   int64_t outer = 1, channels = 0, inner = 1;
   int64_t per_channel() const { return outer * inner; }
-  // Blocks of channels that one task takes, and how many there are.
+  // The channels of the block that one task takes, and the number of blocks.
   int64_t block() const { return inner == 1 ? kColumns : 1; }
   int64_t blocks() const { return (channels + block() - 1) / block(); }
 };
@@ -57,10 +58,10 @@ struct Tables {
   }
 };
 
-// Bytes that the vectors of a call take for each channel: ten of floats, and three of sums.
+// The bytes per channel of a call's vectors: ten of floats, and three of sums.
 constexpr uint64_t kPerChannel = 10 * sizeof(float) + 3 * sizeof(double);
 
-// A vector input as floats.
+// Returns a vector input as floats.
 template <class U>
 std::vector<float> Floats(const tw::In<U>& v, int64_t channels, const char* name) {
   if (v.rank() != 1 || v.dim(0) != channels)
@@ -68,12 +69,13 @@ std::vector<float> Floats(const tw::In<U>& v, int64_t channels, const char* name
   return std::vector<float>(v.data(), v.data() + channels);
 }
 
-// A piece of the tensor, and the channels of its columns: from `channel` on, or one for all of them.
+// A piece of the tensor, and the channels of its columns: from `channel` on, or one channel for all
+// columns.
 struct Strip {
   NormStrip shape;
   int64_t first, channel;
   bool one_channel;
-  // The entries of a vector for the columns; buffer: room for kColumns.
+  // Returns a vector's entries for the columns. buffer: room for kColumns entries.
   const float* Of(const std::vector<float>& vector, float* buffer) const {
     if (!one_channel) return vector.data() + channel;
     std::fill_n(buffer, shape.columns, vector[size_t(channel)]);
@@ -81,7 +83,7 @@ struct Strip {
   }
 };
 
-// body(strip) for all strips of a block of channels in the outer range [begin, end).
+// Calls body(strip) for all strips of a block of channels in the outer range [begin, end).
 template <class F>
 void ForStrips(const Layout& l, int64_t begin, int64_t end, int64_t block, F&& body) {
   const int64_t channel = block * l.block();
@@ -99,7 +101,8 @@ void ForStrips(const Layout& l, int64_t begin, int64_t end, int64_t block, F&& b
   }
 }
 
-// The elements of a strip as floats, with the step they have there: in place, or widened into `buffer`.
+// Returns the elements of a strip as floats, in place or widened into `buffer`, and sets their
+// step.
 template <class T>
 const float* Load(const VectorTable& v, const T* data, const Strip& s, NormStrip* shape, float* buffer) {
   if constexpr (kIsSmallFloat<T>) {
@@ -110,7 +113,7 @@ const float* Load(const VectorTable& v, const T* data, const Strip& s, NormStrip
     return data + s.first;
   }
 }
-// Where results of a strip go before Store, and Store itself.
+// Target returns the destination of a strip's results before Store is called.
 template <class T>
 float* Target(T* data, const Strip& s, float* buffer) {
   if constexpr (kIsSmallFloat<T>)
@@ -124,7 +127,8 @@ void Store(const VectorTable& v, const float* buffer, const Strip& s, T* data) {
     for (int64_t r = 0; r < s.shape.rows; ++r) Narrow(v, buffer + r * s.shape.columns, data + s.first + r * s.shape.step, s.shape.columns);
 }
 
-// totals[c] = the sum over channel c of what `add` puts into the sums of a strip's columns. add(strip, sums)
+// totals[c] = the sum over channel c of the values that add(strip, sums) adds to the sums of a
+// strip's columns.
 template <class F>
 std::vector<double> Totals(const tw_frame* f, const Layout& l, F&& add) {
   const int64_t chunks =
@@ -147,7 +151,7 @@ std::vector<double> Totals(const tw_frame* f, const Layout& l, F&& add) {
   return {partial.begin(), partial.begin() + l.channels};
 }
 
-// body(strip) for all strips, in parallel.
+// Calls body(strip) for all strips, in parallel.
 template <class F>
 void ForAll(const tw_frame* f, const Layout& l, F&& body) {
   const int64_t together = l.inner == 1 ? kRows : 1, groups = (l.outer + together - 1) / together;
@@ -170,7 +174,7 @@ std::vector<double> SumOf(const tw_frame* f, const Tables& t, const Layout& l, c
 }
 
 struct Statistics {
-  std::vector<float> mean, variance;  // the variance biased
+  std::vector<float> mean, variance;  // the biased variance
 };
 
 template <class T>
@@ -186,7 +190,7 @@ Statistics StatisticsOf(const tw_frame* f, const Tables& t, const Layout& l, con
     t.norm->squares(shape, from, s.Of(r.mean, mean), sums);
   });
   for (int64_t c = 0; c < l.channels; ++c) {
-    const double rounding = sum[size_t(c)] / count - double(r.mean[size_t(c)]);  // the mean was rounded to float
+    const double rounding = sum[size_t(c)] / count - double(r.mean[size_t(c)]);  // the rounding error of the mean as a float
     r.variance.push_back(float(std::max(squares[size_t(c)] / count - rounding * rounding, 0.0)));
   }
   return r;
@@ -237,7 +241,7 @@ class BatchNormalisation {
   }
 
  private:
-  // Nothing has no mean and no variance.
+  // An empty batch has no mean and no variance.
   static void Empty(const Layout& l, const tw::Out<U>& batch_mean, const tw::Out<U>& batch_variance, const tw::Out<U>& used_mean,
                     const tw::Out<U>& used_variance) {
     const std::vector<float> nan(size_t(l.channels), std::numeric_limits<float>::quiet_NaN()), zero(size_t(l.channels), 0.f);
@@ -247,7 +251,7 @@ class BatchNormalisation {
     Put(zero, used_variance);
   }
 
-  // The running statistics after this batch, whose variance is made unbiased.
+  // Returns the running statistics after this batch, whose variance is made unbiased.
   Statistics Mixed(const Statistics& batch, const Statistics& old, int64_t count) const {
     Statistics out = batch;
     const float unbias = float(double(count) / double(std::max<int64_t>(count - 1, 1))), f = settings_.factor;

@@ -1,5 +1,5 @@
-// Lgamma, Digamma, Polygamma, Zeta: the logarithm of |gamma(x)|, its derivatives, and the zeta function of Hurwitz. In double whatever the
-// type.
+// Lgamma, Digamma, Polygamma, Zeta: the logarithm of |gamma(x)|, its derivatives, and the Hurwitz
+// zeta function. All are computed in double for every type.
 #include <math.h>
 
 #include "kernels/map.h"
@@ -10,7 +10,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// The C library's lgamma leaves the sign in a variable that all threads share.
+// Uses lgamma_r, because the C library's lgamma stores the sign in a variable that all threads
+// share.
 double LogGamma(double x) {
   int sign;
   return lgamma_r(x, &sign);

@@ -1,4 +1,5 @@
-// GatherV2, Gather and GatherNd: slices of a tensor, picked by index. Indices outside the tensor are errors.
+// GatherV2, Gather and GatherNd: slices of a tensor, selected by index. Indices outside the tensor
+// are errors.
 #include "kernels/gather.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ class Gather {
  public:
   explicit Gather(const tw::Node& n) : batch_dims_(n.i("batch_dims")) {}
   void operator()(tw::Frame f, tw::In<tw::Any> params, tw::In<tw::Any> indices, tw::In<tw::Any> axis, tw::Out<tw::Any> output) const {
-    // Batch axes are counted in indices, and may take them all.
+    // Batch axes are counted in the axes of indices, and may be all of them.
     const int64_t batch_dims = batch_dims_ < 0 ? batch_dims_ + indices.rank() : batch_dims_;
     if (batch_dims < 0 || batch_dims > indices.rank())
       throw tw::Error{TW_INTERNAL, "batch_dims " + std::to_string(batch_dims_) + " does not fit indices of shape " + DimsText(indices.v)};
@@ -52,7 +53,7 @@ void GatherAlong(const tw_frame* f, const tw_view* params, const tw_view* indice
   if (axis == 0) return CopySlices(f, params, out, picks, inner, [&](int64_t k) { return IndexAt(indices, uint64_t(k)) * inner; });
   const int64_t outer = Product(params->dims, batch_dims, axis), rows = Product(params->dims, 0, axis);
   CopySlices(f, params, out, rows * picks, inner, [&](int64_t k) {
-    const int64_t row = k / picks;  // of the batch and outer axes
+    const int64_t row = k / picks;  // the row of the batch and outer axes
     return (row * size + IndexAt(indices, uint64_t(row / outer * picks + k % picks))) * inner;
   });
 }

@@ -9,36 +9,40 @@
 namespace thalweg::cpu {
 namespace {
 
-// A cell is worked off in stripes of columns, whose b (kGemmDepth deep) stays in the second-level cache, and these in blocks of rows, whose
-// a does.
+// A cell is processed in stripes of columns; the stripe's part of b (kGemmDepth deep) stays in the
+// second-level cache. A stripe is processed in blocks of rows, whose part of a stays in the
+// second-level cache too.
 constexpr int64_t kBlockRows = 224;
 constexpr int64_t kStripe = 512, kSmallFloatStripe = 256;
-// Rows of a compacted block are this far apart: a multiple of a cache line, but of no large power of two.
+// The row stride of a compacted block: a multiple of a cache line, but not of a large power of two.
 constexpr int64_t kCompactRow = kGemmDepth + 16;
-constexpr int64_t kMaxPanel = 64;  // no panel is wider
+constexpr int64_t kMaxPanel = 64;  // the widest panel
 constexpr int64_t kFewRows = 8, kLeastDots = 128;
 
-// Pieces of k are nearly equal, and depend on nothing but k.
+// Returns the size of a piece of k. Pieces are nearly equal and depend only on k.
 int64_t Depth(int64_t k) {
   int64_t pieces = (k + kGemmDepth - 1) / kGemmDepth;
   return pieces ? (k + pieces - 1) / pieces : 1;
 }
 
-// Few rows of a against rows of b that lie in order: packing b would cost more than the product.
+// Returns true for few rows of a against the rows of b in order. Packing b would then cost more
+// than the product.
 template <class T>
 bool HasFewRows(const MatrixProduct<T>& p) {
   return !kIsSmallFloat<T> && p.trans_b && !p.trans_a && p.m <= kFewRows && p.k >= kLeastDots;
 }
 
-// Tiles read b in panels of two vectors. Where its rows lie far apart, each row of a panel has a page and few cache sets to itself.
+// Tiles read b in panels of two vectors. If the rows of b are far apart, each row of a panel needs
+// a page of its own, and they share few cache sets.
 template <class T>
 bool PacksB(const MatrixProduct<T>& p) {
-  if (kIsSmallFloat<T>) return p.trans_b;  // widened blocks lie well
+  if (kIsSmallFloat<T>) return p.trans_b;  // widened blocks have a good stride
   if (HasFewRows(p)) return false;
   return p.trans_b || (p.m >= 24 && p.ldb * int64_t(sizeof(T)) >= 1024);
 }
 
-// Tiles read up to 14 rows of a side by side. At a large power of two apart they share a cache set, which holds 8 to 12 lines.
+// Tiles read up to 14 rows of a side by side. If the stride is a large power of two, these rows
+// share a cache set, which holds 8 to 12 lines.
 template <class T>
 bool CompactsA(const MatrixProduct<T>& p) {
   const int64_t row_bytes = p.lda * int64_t(sizeof(T));
@@ -46,7 +50,7 @@ bool CompactsA(const MatrixProduct<T>& p) {
   return p.trans_a ? row_bytes >= 4096 : row_bytes % 2048 == 0;
 }
 
-// One worker's scratch, in elements of the type that sums are kept in.
+// The layout of one worker's scratch, in elements of the type of the sums.
 template <class T>
 struct Layout {
   int64_t pack, a, b, c;
@@ -61,13 +65,14 @@ struct Layout {
   uint64_t bytes() const { return RoundUp64(uint64_t(pack + a + b + c) * sizeof(Wide<T>)); }
 };
 
-// Copies `rows` runs of `run` elements, `from_step` apart, to places `to_step` apart.
+// Copies `rows` runs of `run` elements from stride `from_step` to stride `to_step`.
 template <class T>
 void WidenRows(const GemmTables& t, int64_t rows, int64_t run, const T* from, int64_t from_step, Wide<T>* to, int64_t to_step) {
   for (; rows > 0; --rows, from += from_step, to += to_step) Widen(*t.vector, from, to, run);
 }
 
-// A product with a vector is a pass over the matrix; tiles would waste their width on it. Answers whether it was one.
+// Computes a product with a vector in one pass over the matrix, because tiles would waste their
+// width on it. Returns whether it was one.
 template <class T>
 bool MultiplyVector(const GemmEntries<T>& e, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
   if (p.m == 1 && (!p.trans_a || p.lda == 1)) {
@@ -138,7 +143,8 @@ void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, 
     }
 }
 
-// Half and bfloat16: blocks of a and b are widened as they are needed, and a block of c is kept in float until its sums are complete.
+// Half and bfloat16: widens blocks of a and b when they are needed, and keeps a block of c in float
+// until its sums are complete.
 template <class T>
 void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, char* scratch) {
   const Layout<T> layout(p);
@@ -181,9 +187,10 @@ void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0,
     }
 }
 
-// How c is cut: so that every worker finds some cells, none of them too small to be worth handing over.
+// The division of c into cells: enough for every worker, but none too small to be worth a
+// hand-over.
 struct Cut {
-  int64_t rows = 1, columns = 1;  // cells down and across
+  int64_t rows = 1, columns = 1;  // the number of cells down and across
 };
 Cut CutFor(int64_t m, int64_t n, int64_t k, int64_t panel, int64_t workers) {
   const double work = 2.0 * double(m) * double(n) * double(k);

@@ -1,7 +1,9 @@
-// Register-tiled matrix products, compiled once per instruction set. A tile of c (up to 14 x 2 vectors with AVX-512, 6 x 2 below) stays in
-// registers while k runs; its a comes as broadcasts straight from memory, its b as whole vectors. Neither needs packing while its rows
-// lie well in the cache, which is what makes small products fast.
-// Only vector extensions and a few load and store intrinsics: nothing inline may leave this file (see cpu_isa_kernels).
+// Register-tiled matrix products, compiled once per instruction set. A tile of c (up to 14 x 2
+// vectors with AVX-512, 6 x 2 below) stays in registers while k runs. Elements of a are broadcast
+// straight from memory, and b is read as whole vectors. Neither needs packing if its rows have a
+// good stride, which makes small products fast.
+// Uses only vector extensions and a few load and store intrinsics: nothing inline may leave this
+// file (see cpu_isa_kernels).
 #include "kernels/gemm_block.h"
 #include "kernels/simd.h"
 
@@ -20,8 +22,8 @@ constexpr int kDotColumns = 2;           // 4 * 2 + 4 + 1
 constexpr int kDotRows = 4;
 constexpr int64_t kShallow = 64;
 constexpr int kTurnedColumns = 4;
-constexpr int kPanelVectors = 2;      // of a panel under tiles of up to kRows rows
-constexpr int kWidePanelVectors = 4;  // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
+constexpr int kPanelVectors = 2;      // the panel's vectors for tiles of up to kRows rows
+constexpr int kWidePanelVectors = 4;  // for tiles of up to kWideRows rows, which would otherwise have too few sums in flight
 
 template <class T>
 struct TileArgs {
@@ -33,7 +35,7 @@ struct TileArgs {
   T* c;
   int64_t ldc;
   const T* term;  // rows ldc apart, or NULL
-  int last;       // lanes used of the last vector
+  int last;       // used lanes of the last vector
 };
 
 // c[kR rows, kV vectors] = term + a b. kPart: the last vector has only `last` lanes in b and c.
@@ -50,7 +52,7 @@ void Tile(const TileArgs<T>& t) {
 #pragma GCC unroll 16
     for (int v = 0; v < kV; ++v) {
       sum[r][v] = Vec<T>{};
-      __builtin_prefetch(t.c + r * t.ldc + v * L, 1);  // wanted when k is through
+      __builtin_prefetch(t.c + r * t.ldc + v * L, 1);  // needed after the loop over k
     }
   }
   for (int64_t p = t.k; p > 0; --p) {
@@ -86,8 +88,8 @@ void Tile(const TileArgs<T>& t) {
 template <class T>
 using TileFn = void (*)(const TileArgs<T>&);
 
-// Tiles by height - 1, vectors - 1 and whether the last vector is whole. A height that has no wide tile repeats its widest one; Block never
-// asks for it.
+// The tiles by height - 1, vectors - 1, and whether the last vector is whole. A height without a
+// wide tile repeats its widest one; Block never asks for that.
 template <class T, int kR>
 struct TileRow {
   static constexpr int kWide = kR <= kWideRows ? kWidePanelVectors : kPanelVectors;
@@ -124,13 +126,14 @@ TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
   return nullptr;
 }
 
-// c[kV vectors of rows, columns] = term + a b, for a stored column by column and few columns of c: a tile as above would use as few lanes
-// as there are columns. kPart: the last vector has only `last` rows.
+// c[kV vectors of rows, columns] = term + a b, for a stored column by column and few columns of c.
+// A tile as above would use only as many lanes as there are columns. kPart: the last vector has
+// only `last` rows.
 template <class T, int kV, bool kPart>
 void TurnedTile(const TileArgs<T>& t, int columns) {
   constexpr int L = kLanes<T>;
   const int last = t.last;
-  int64_t column[kTurnedColumns];  // beyond the last one, the last one again, which is not stored
+  int64_t column[kTurnedColumns];  // past the end, the last column again, which is not stored
   for (int j = 0; j < kTurnedColumns; ++j) column[j] = j < columns ? j : columns - 1;
   const T* a = t.a;
   const T* b = t.b;
@@ -180,11 +183,11 @@ void Down(TileArgs<T>* t, int64_t rows) {
   if (t->term) t->term += rows * t->ldc;
 }
 
-// All rows of a block, for at most kTurnedColumns columns.
+// Computes all rows of a block for at most kTurnedColumns columns.
 template <class T>
 void TurnedPanel(TileArgs<T> t, int64_t m, int columns) {
   constexpr int L = kLanes<T>;
-  // Tiles of nearly equal height, as in Block.
+  // The tiles have nearly equal heights, as in Block.
   const int64_t vectors = (m + L - 1) / L, tiles = (vectors + kTurnedVectors - 1) / kTurnedVectors, height = vectors / tiles;
   for (int64_t i = 0, done = 0, rows; i < tiles; ++i, done += rows, t.a += rows, Down(&t, rows)) {
     const int64_t here = height + (i < vectors % tiles);
@@ -194,7 +197,8 @@ void TurnedPanel(TileArgs<T> t, int64_t m, int columns) {
   }
 }
 
-// Exchanges, between each pair of vectors `step` apart, the off-diagonal blocks of step x step; done for step = 1, 2, 4.. it transposes.
+// Exchanges the off-diagonal step x step blocks of each pair of vectors `step` apart. Steps 1, 2,
+// 4.. together transpose.
 template <class T, int kStep>
 void Swap(Vec<T>* rows) {
   constexpr int L = kLanes<T>;
@@ -208,7 +212,8 @@ void Swap(Vec<T>* rows) {
     if (i & kStep) continue;
     Vec<T> x = rows[i], y = rows[i + kStep];
 #if defined(__clang__)
-    // Clang has no shuffle by a vector that the optimiser has folded; lane by lane it finds the same instructions.
+    // Clang has no shuffle by a vector that the optimiser has folded. From this lane-by-lane code
+    // it generates the same instructions.
     for (int l = 0; l < L; ++l) {
       rows[i][l] = (l & kStep) ? y[l - kStep] : x[l];
       rows[i + kStep][l] = (l & kStep) ? y[l] : x[l + kStep];
@@ -253,7 +258,7 @@ void Pack(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to) {
     for (int64_t j = 0; j < n; j += kWidth) TurnPanel(k, n - j < kWidth ? n - j : kWidth, kWidth, b + j * ldb, ldb, to + j * k);
     return;
   }
-  // Row by row through all panels: that is the order in which b lies in memory.
+  // Copies row by row through all panels, in the memory order of b.
   for (int64_t p = 0; p < k; ++p, b += ldb) {
     int64_t j = 0;
     for (; j + L <= n; j += L) Store(to + (j / kWidth * k + p) * kWidth + j % kWidth, Load(b + j));
@@ -261,7 +266,8 @@ void Pack(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to) {
   }
 }
 
-// Tiles of a block, `width` columns wide and of nearly equal height: a short last one would have too few sums in flight.
+// The tiles of a block, `width` columns wide and of nearly equal height. A short last tile would
+// have too few sums in flight.
 struct Tiles {
   int64_t width, strips, height, taller;
   int64_t rows(int64_t strip) const { return height + (strip < taller); }
@@ -285,8 +291,8 @@ TileArgs<T> PanelOf(const GemmBlock<T>& g, const Tiles& tiles, int64_t j, int* v
           int(columns - (*vectors - 1) * L)};
 }
 
-// Strip by strip, each from left to right: where k is short all of b is in the first-level cache, and time goes into c, whose rows are
-// walked along.
+// Goes strip by strip, each from left to right. If k is short, all of b is in the first-level
+// cache, and access to c dominates, whose rows are walked in order.
 template <class T>
 void ShallowBlock(const GemmBlock<T>& g, const Tiles& tiles) {
   for (int64_t s = 0, i = 0; s < tiles.strips; i += tiles.rows(s), ++s)
@@ -322,8 +328,9 @@ void Block(const GemmBlock<T>& g) {
   }
 }
 
-// Eight rows of b at a time: y is read and written once for them, and b streams through in address order. That is eight streams, often a
-// power of two apart, more than processors foresee: what comes next is asked for.
+// Takes eight rows of b at a time: y is read and written once for all of them, and b streams in
+// address order. Eight streams, often a power of two apart, are more than processors prefetch by
+// themselves, so the code prefetches.
 template <class T>
 void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y) {
   constexpr int L = kLanes<T>, kDepth = 8, kAhead = 16 * L;
@@ -352,7 +359,8 @@ void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* 
   }
 }
 
-// Every row is summed alike, in eight vectors, so that bits do not depend on which rows a caller takes together.
+// Every row is summed in the same way, in eight vectors, so the bits do not depend on which rows a
+// caller takes together.
 template <class T>
 void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y) {
   constexpr int L = kLanes<T>, kSums = 8;
@@ -374,8 +382,8 @@ void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* 
   }
 }
 
-// c[kM rows, kN columns] = term + a b, for b stored column by column: sums run along the rows of both in one vector each, so that bits do
-// not depend on kM and kN.
+// c[kM rows, kN columns] = term + a b, for b stored column by column. Sums run along the rows of
+// both in one vector each, so the bits do not depend on kM and kN.
 template <class T, int kM, int kN>
 void Dots(const TileArgs<T>& t) {
   constexpr int L = kLanes<T>;

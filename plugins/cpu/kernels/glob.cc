@@ -8,14 +8,14 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-// One character of a set, which a backslash may precede; moves `at` behind it.
+// Returns one character of a set, which a backslash may precede, and moves `at` past it.
 unsigned char Member(std::string_view pattern, size_t* at) {
   if (pattern[*at] == '\\' && *at + 1 < pattern.size()) ++*at;
   return static_cast<unsigned char>(pattern[(*at)++]);
 }
 
-// Whether the set that begins behind the '[' before `at` holds c; moves `at` behind its ']', or to kNone where there is none. A ']' in
-// front is a member.
+// Returns true if the set whose '[' is before `at` contains c. Moves `at` past the set's ']', or to
+// kNone if there is none. A ']' at the front is a member.
 bool InSet(std::string_view pattern, size_t* at, unsigned char c) {
   const bool others = *at < pattern.size() && (pattern[*at] == '^' || pattern[*at] == '!');
   if (others) ++*at;
@@ -35,14 +35,14 @@ bool InSet(std::string_view pattern, size_t* at, unsigned char c) {
   return false;
 }
 
-// Whether the term at `at`, which is no star, matches c; moves `at` behind it.
+// Returns true if the term at `at`, which is not a star, matches c, and moves `at` past the term.
 bool TermMatches(std::string_view pattern, size_t* at, char c) {
   const char term = pattern[(*at)++];
   if (term == '?') return true;
   if (term == '[') {
     size_t behind = *at;
     const bool in = InSet(pattern, &behind, static_cast<unsigned char>(c));
-    if (behind == kNone) return c == '[';  // no set
+    if (behind == kNone) return c == '[';  // not a set
     *at = behind;
     return in;
   }
@@ -52,7 +52,7 @@ bool TermMatches(std::string_view pattern, size_t* at, char c) {
 
 bool HasMagic(std::string_view text) { return text.find_first_of("*?[\\") != kNone; }
 
-// Whether the folder holds the name; "", "." and ".." are in every folder that there is.
+// Returns true if the folder holds the name. Every existing folder holds "", "." and "..".
 bool Holds(const std::string& folder, std::string_view name, const ListFolder& list, bool found_out) {
   const bool itself = name.empty() || name == "." || name == "..";
   const std::string listed = itself ? folder + std::string(name) : folder;
@@ -60,15 +60,16 @@ bool Holds(const std::string& folder, std::string_view name, const ListFolder& l
   return in && (itself || std::find(in->names.begin(), in->names.end(), name) != in->names.end());
 }
 
-// What one part of a pattern makes of the folders, each empty or with a '/' at its end.
+// Returns the paths that one part of a pattern gives for the folders. Each folder is empty or ends
+// with '/'.
 std::vector<std::string> Step(const std::vector<std::string>& folders, std::string_view part, bool last, const ListFolder& list,
                               bool found_out, const std::function<void(uint64_t)>& takes) {
   std::vector<std::string> next;
   const char* end = last ? "" : "/";
   const auto add = [&](const std::string& folder, std::string_view name) {
-    takes(96 + folder.size() + name.size());  // the list grows by half, and doubles for a moment
+    takes(96 + folder.size() + name.size());  // the list grows by half, and both copies exist for a moment
     std::string path;
-    path.reserve(folder.size() + name.size() + 1);  // what grows step by step takes up to twice as much
+    path.reserve(folder.size() + name.size() + 1);  // gradual growth would take up to twice as much
     path.append(folder).append(name).append(end);
     next.push_back(std::move(path));
   };
@@ -86,7 +87,8 @@ std::vector<std::string> Step(const std::vector<std::string>& folders, std::stri
 
 }  // namespace
 
-// A star takes as little as it can; where that fails later on, the last star takes one character more.
+// A star first matches as few characters as possible. If a later term fails, the last star matches
+// one character more.
 bool Matches(std::string_view pattern, std::string_view name) {
   size_t at = 0, star = kNone, taken = 0;
   for (size_t k = 0; k < name.size();) {
@@ -107,7 +109,7 @@ bool Matches(std::string_view pattern, std::string_view name) {
 
 std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list, const std::function<void(uint64_t)>& takes) {
   if (pattern.empty()) return {};
-  // What stands before the first magic, up to a '/', is taken as it is.
+  // The text before the first wildcard, up to a '/', is taken literally.
   const size_t magic = std::min(pattern.find_first_of("*?[\\"), pattern.size());
   const size_t slash = pattern.substr(0, magic).rfind('/');
   std::string_view rest = pattern.substr(slash == kNone ? 0 : slash + 1);

@@ -18,7 +18,7 @@ class If {
   tw::Function then_, else_;
 };
 
-// A number that is none of theirs chooses the last.
+// An index outside the branches selects the last branch.
 class Case {
  public:
   explicit Case(const tw::Node& n) : branches_(tw::functions(n, "branches")) {}

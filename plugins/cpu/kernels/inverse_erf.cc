@@ -1,6 +1,7 @@
-// Erfinv and Ndtri: the inverse error function and the normal quantile; float, half and bfloat16 in loops of the instruction set
-// (functions_isa.cc), double here. Both stand on two approximations:
-// erfinv(x) / x near 0 and, elsewhere, the argument at which erfc is q. Errors: at most 3 units in the last place of a double.
+// Erfinv and Ndtri: the inverse error function and the normal quantile. Float, half and bfloat16
+// run in loops of the instruction set (functions_isa.cc); double is here. Both use two
+// approximations: erfinv(x) / x near 0, and elsewhere the argument at which erfc is q. The error is
+// at most 3 units in the last place of a double.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Chebyshev interpolations, computed with 60 digits, as polynomials; the highest power stands first.
+// Chebyshev interpolations, computed with 60 digits, as polynomials with the highest power first.
 constexpr double kCentral[] = {0.12003690619362008,  -0.09642274527103643, 0.08722866446698135, -0.0014607021070302691,
                                0.030910158235606017, 0.026969129751201436, 0.03181283844468519, 0.03645513184554066,
                                0.042837381929296245, 0.05173125434128652,  0.06495961849686033, 0.08655212922928228,
@@ -57,7 +58,7 @@ constexpr Piece kTail[] = {{1.5, 1.165, kTail0, int(std::size(kTail0))},
                            {13, 9.5, kTail3, int(std::size(kTail3))},
                            {27.4, 20.2, kTail4, int(std::size(kTail4))}};
 
-// Even and odd powers apart: two chains that run side by side.
+// Sums even and odd powers separately: the two chains run in parallel.
 double Polynomial(const double* coefficients, int count, double x) {
   const double square = x * x;
   double last = coefficients[0], other = coefficients[1];
@@ -72,7 +73,7 @@ double Polynomial(const double* coefficients, int count, double x) {
 // REQUIRES: |x| <= 1/2.
 double ErfInverseNearZero(double x) { return x * Polynomial(kCentral, int(std::size(kCentral)), x * x); }
 
-// y with erfc(y) = q. REQUIRES: 0 < q <= 1/2.
+// Returns y with erfc(y) = q. REQUIRES: 0 < q <= 1/2.
 double ErfcInverse(double q) {
   const double w = std::sqrt(-std::log(q));
   const Piece* piece = kTail;
@@ -87,7 +88,7 @@ double ErfInverse(double x) {
   return size == 1 ? std::copysign(HUGE_VAL, x) : std::numeric_limits<double>::quiet_NaN();
 }
 
-// x with normal probability p below it.
+// Returns the x below which the normal probability is p.
 double NormalQuantile(double p) {
   constexpr double kRoot2 = 1.4142135623730951;
   if (0.25 <= p && p <= 0.75) return kRoot2 * ErfInverseNearZero(2 * (p - 0.5));

@@ -19,7 +19,7 @@ void LinSpace(tw::Frame f, tw::In<T> start, tw::In<T> stop, tw::In<tw::Any> num,
       for (int32_t j = 0, run = int32_t(std::min(kRun, end - i)); j < run; ++j)
         output[uint64_t(i + j)] = T(first + step * (double(i) + double(j)));
   });
-  output[0] = start[0];  // also where the step is no number
+  output[0] = start[0];  // also if the step is NaN or infinite
   if (n > 1) output[uint64_t(n - 1)] = stop[0];
 }
 

@@ -1,5 +1,5 @@
-// The hash tables: making them, and finding, inserting, removing, counting and exporting keys. The host lets many read a table at once, or
-// one change it.
+// The hash tables: creation, and finding, inserting, removing, counting and exporting keys. The
+// host lets many calls read a table at once, or one call change it.
 #include <algorithm>
 #include <memory>
 
@@ -26,7 +26,7 @@ const LookupTable& Initialized(const Var<Any>& v) {
   return table;
 }
 
-// A table that may be changed at any time.
+// Returns a table that may be changed at any time; throws UNIMPLEMENTED for others.
 LookupTable& Mutable(const Var<Any>& v, const char* what) {
   LookupTable& table = Table(v);
   if (table.about().initializable)
@@ -35,7 +35,8 @@ LookupTable& Mutable(const Var<Any>& v, const char* what) {
   return table;
 }
 
-// Makes the table when the first step asks for its handle. The types are those of the node; the key shape may come with inputs.
+// Makes the table when the first step asks for its handle. The types come from the node; the key
+// shape may come from inputs.
 class MakeTable {
  public:
   explicit MakeTable(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name").empty() ? n.name() : n.s("shared_name")) {
@@ -73,7 +74,8 @@ struct PlainTable : MakeTable {
   void operator()(Frame f) const { Open(f.f, about_); }
 };
 
-// Keys of any shape, two of which mark what is empty and what was deleted, and are no keys.
+// Keys of any shape. Two keys are reserved: they mark empty and deleted entries, and cannot be
+// used.
 struct DenseTable : MakeTable {
   explicit DenseTable(const tw::Node& n) : MakeTable(n) {
     const int64_t buckets = n.i("initial_num_buckets");
@@ -96,7 +98,8 @@ struct DenseTable : MakeTable {
   }
 };
 
-// Calls visit(k, key, hash) for keys number `begin` up to `end`, some at a time, so that memory is asked for all of their places at once.
+// Calls visit(k, key, hash) for keys [begin, end). Takes several keys at a time, so that the slots
+// of all of them are prefetched at once.
 template <class Visit>
 void EachKey(const LookupTable& table, const tw_view* keys, int64_t begin, int64_t end, const Visit& visit) {
   constexpr int64_t kTogether = 16;
@@ -142,11 +145,11 @@ void Find(Frame f, Var<Any> handle, In<Any> keys, In<Any> fallback, Out<Any> out
   ParallelFor(f.f, int64_t(n), kCost, look);
 }
 
-// Memory that is short ends it with the keys that came before.
+// If memory runs out, the keys before that point have been inserted.
 void InsertAll(tw::Payer payer, LookupTable* table, const tw_view* keys, const tw_view* values, uint64_t n) {
   constexpr uint64_t kTogether = 1024;
   std::string scratch;
-  for (uint64_t k = 0; k < n; ++k) (void)table->Key(keys, k, &scratch);  // all or none
+  for (uint64_t k = 0; k < n; ++k) (void)table->Key(keys, k, &scratch);  // a reserved key fails the call before anything is inserted
   for (uint64_t begin = 0, end; begin < n; begin = end) {
     end = std::min(begin + kTogether, n);
     table->Reserve(payer, end - begin, LookupTable::TextHeap(keys, values, n, begin, end));
@@ -163,7 +166,8 @@ void Insert(Frame f, Var<Any> handle, In<Any> keys, In<Any> values) {
   InsertAll(f, &table, keys.v, values.v, n);
 }
 
-// For a table that is filled once, its initializer: so TensorFlow restores one.
+// For a table that is filled once, this acts as its initializer, because TensorFlow restores such
+// tables this way.
 void Import(Frame f, Var<Any> handle, In<Any> keys, In<Any> values) {
   LookupTable& table = Table(handle);
   if (table.about().initializable) return InitializeTable(f, &table, keys.v, values.v);

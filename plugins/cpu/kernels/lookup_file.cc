@@ -1,4 +1,5 @@
-// InitializeTableFromTextFileV2: a table from the lines of a file, of which keys and values are columns, whole lines or line numbers.
+// InitializeTableFromTextFileV2: fills a table from the lines of a file. Keys and values are
+// columns, whole lines or line numbers.
 #include <charconv>
 #include <memory>
 #include <string>
@@ -11,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kWholeLine = -2, kLineNumber = -1;  // in place of a column
+constexpr int64_t kWholeLine = -2, kLineNumber = -1;  // instead of a column number
 
 tw::TempString ReadFile(const tw_frame* f, std::string_view path) {
   const tw_host* h = f->host;
@@ -26,7 +27,7 @@ tw::TempString ReadFile(const tw_frame* f, std::string_view path) {
   return text;
 }
 
-// Lines without their ends, which may be \r\n.
+// Returns the lines without their ends, which may be \r\n.
 tw::TempVector<std::string_view> Lines(const tw_frame* f, std::string_view text, int64_t most) {
   tw::TempVector<std::string_view> lines(f);
   while (!text.empty() && (most < 0 || int64_t(lines.size()) < most)) {
@@ -39,7 +40,7 @@ tw::TempVector<std::string_view> Lines(const tw_frame* f, std::string_view text,
   return lines;
 }
 
-// A tensor that is released.
+// Owns a tensor and releases it.
 class Column {
  public:
   Column(const tw_frame* f, uint32_t dtype, int64_t n) : h_(f->host) { tw::check(tw::variants(h_).tensor(f, dtype, &n, 1, &t_)); }
@@ -47,7 +48,7 @@ class Column {
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
   const tw_view* view() const { return h_->tensor->view(t_); }
-  // Element k from text; false if that is no number of the type.
+  // Parses element k from text. Returns false if the text is not a number of the type.
   bool Set(uint64_t k, std::string_view text) {
     switch (view()->dtype) {
       case TW_STRING: tw::check(h_->tensor->set_string(t_, k, text.data(), text.size())); return true;

@@ -1,5 +1,5 @@
-// Hash tables in checkpoints: what the table is, then keys and values row by row; numbers of 8 bytes, lowest first, texts behind their
-// length.
+// Hash tables in checkpoints: the table's properties, then keys and values row by row. Numbers have
+// 8 bytes, lowest first; a text follows its length.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr uint64_t kPiece = 1 << 16;  // bytes that go out, or are believed in, at once
+constexpr uint64_t kPiece = 1 << 16;  // the bytes written at once, or read before a stated length is trusted
 
 class Writer {
  public:
@@ -63,7 +63,7 @@ class Reader {
     }
     return dims;
   }
-  // Memory grows with what there is, not with what is said.
+  // Memory grows with the bytes read, not with the stated length.
   std::string Raw(uint64_t n) {
     std::string bytes;
     while (bytes.size() < n) {

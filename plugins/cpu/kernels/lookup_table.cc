@@ -9,7 +9,7 @@ namespace {
 
 uint64_t Count(const std::vector<int64_t>& dims) { return uint64_t(Product(dims.data(), 0, int(dims.size()))); }
 
-// -0 becomes 0: of each of n floats of that many bytes.
+// Replaces -0 by 0 in n floats of the size of Bits.
 template <class Bits>
 void ClearNegativeZeros(char* bytes, size_t n) {
   constexpr Bits kNegativeZero = Bits(Bits{1} << (sizeof(Bits) * 8 - 1));
@@ -32,13 +32,13 @@ void Rows::Set(size_t at, const tw_view* v, uint64_t row) {
     std::memcpy(bytes_.data() + at * width_, Bytes(v) + row * width_, width_);
     return;
   }
-  if (dtype_ != TW_STRING) return;  // rows of no elements
+  if (dtype_ != TW_STRING) return;  // rows without elements
   if (texts_.size() < (at + 1) * per_row_) texts_.resize((at + 1) * per_row_);
   for (uint64_t k = 0; k < per_row_; ++k) {
     const tw_string& s = StringAt(v, row * per_row_ + k);
     std::string& text = texts_[at * per_row_ + k];
     text_heap_ -= HeapOf(text);
-    text = std::string(s.size ? s.data : "", s.size);  // as much memory as it needs
+    text = std::string(s.size ? s.data : "", s.size);  // allocates exactly the memory that it needs
     text_heap_ += HeapOf(text);
   }
 }
@@ -175,7 +175,8 @@ uint64_t LookupTable::TextHeap(const tw_view* keys, const tw_view* values, uint6
   return bytes;
 }
 
-// Room grows by half, so that a row costs the same however many there are. While it grows, the old place and the new one are both there.
+// Room grows by half, so the cost per row does not depend on the number of rows. During growth the
+// old and the new memory both exist.
 void LookupTable::Reserve(tw::Payer payer, size_t n, uint64_t text_heap) {
   const size_t wanted = size_ + n;
   const bool text_keys = about_.key_dtype == TW_STRING;

@@ -1,5 +1,5 @@
-// LRN and its gradient: windows along the channels, all of them in float. Narrow ones are in lrn_isa.cc. Nothing is subtracted again, so
-// nothing cancels.
+// LRN and its gradient: windows along the channels, all computed in float. Narrow windows are in
+// lrn_isa.cc. Sums never subtract an element again, so nothing cancels.
 #include "kernels/lrn.h"
 
 #include <algorithm>
@@ -24,11 +24,12 @@ struct Settings : LrnWindow {
 
   static constexpr int64_t kNarrow = 16;
   bool wide() const { return radius > kNarrow; }
-  // Floats of room for a pixel.
+  // Returns the floats of temporary room for a pixel.
   int64_t room(int64_t channels) const { return wide() ? 5 * channels : LrnRoom(*this, channels); }
 
-  // sum[c] = the sum of v around channel c, in blocks as long as a window, which touches two at most: from its first channel to the end of
-  // that block, and from the beginning of the next to its last channel.
+  // sum[c] = the sum of v around channel c. Channels are cut into blocks as long as a window, so a
+  // window touches two blocks at most. Its sum is that from its first channel to the end of that
+  // block, plus that from the beginning of the next block to its last channel.
   void Around(const float* v, int64_t channels, float* sum, float* from_begin, float* to_end) const {
     const int64_t reach = std::min(radius, channels), block = 2 * reach + 1;
     for (int64_t begin = 0; begin < channels; begin += block) {
@@ -43,11 +44,11 @@ struct Settings : LrnWindow {
       if (first / block != last / block) {
         sum[c] = to_end[first] + from_begin[last];
       } else {
-        sum[c] = first % block == 0 ? from_begin[last] : to_end[first];  // cut off at the first channel, or the last
+        sum[c] = first % block == 0 ? from_begin[last] : to_end[first];  // the window is cut off at the first or the last channel
       }
     }
   }
-  // y = x n^-beta for a pixel.
+  // Computes y = x n^-beta for a pixel.
   void Wide(const float* x, float* y, int64_t channels, float* room) const {
     Norms(x, channels, room);
     table->powers(room, beta, channels);
@@ -62,7 +63,7 @@ struct Settings : LrnWindow {
     const float factor = 2 * alpha * beta;
     for (int64_t c = 0; c < channels; ++c) dx[c] = dy[c] * norms[c] - factor * x[c] * sums[c];
   }
-  // bias + alpha * the squares around each channel, at the beginning of the room.
+  // Writes bias + alpha * the squares around each channel to the beginning of `room`.
   void Norms(const float* x, int64_t channels, float* room) const {
     float* squares = room + channels;
     for (int64_t c = 0; c < channels; ++c) squares[c] = x[c] * x[c];
@@ -77,7 +78,8 @@ int64_t PixelsOf(const tw_view* v) {
   return Product(v->dims, 0, 3);
 }
 
-// Pixels in pieces, body(begin, end, room) with so many floats of room, all 0, of the piece's own. The room is made before the loop.
+// Calls body(begin, end, room) for pieces of the pixels. Each piece has `floats` floats of room of
+// its own, all 0, allocated before the loop.
 template <class F>
 void ForPieces(const tw_frame* f, int64_t pixels, int64_t cost, int64_t floats, F&& body) {
   const int64_t pieces = std::clamp<int64_t>(pixels * cost / kGrain, 1, 64);

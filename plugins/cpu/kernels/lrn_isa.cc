@@ -1,5 +1,6 @@
-// Windows along the channels of a pixel: the numbers lie between zeros, so that every channel has as many neighbours. They are summed
-// window by window, each in its own order: nothing is subtracted again, so nothing cancels.
+// Windows along the channels of a pixel. The numbers are padded with zeros, so every channel has
+// the same number of neighbours. Each window is summed separately and in order. Sums never subtract
+// an element again, so nothing cancels.
 #include <math.h>
 
 #include "kernels/lrn.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int L = kLanes<float>;
 
-// sum[c] = v[c] + ... + v[c + 2 * radius]; whole vectors are read and written.
+// sum[c] = v[c] + ... + v[c + 2 * radius]. Reads and writes whole vectors.
 void Windows(const float* v, int64_t radius, float* sum, int64_t channels) {
   for (int64_t c = 0; c < channels; c += L) {
     Vec<float> s = Load(v + c);

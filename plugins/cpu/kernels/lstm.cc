@@ -1,5 +1,6 @@
-// LSTM cells and sequences of them. A sequence multiplies all its inputs at once and in each step only the state; its gradient keeps what
-// arrives at the gates of every step, so that the gradients of inputs and weights are one product each. Half is computed in float.
+// LSTM cells and sequences of them. A sequence multiplies all its inputs at once, and in each step
+// only the state. Its gradient keeps the gate gradients of every step, so the gradients of inputs
+// and weights are one product each. Half is computed in float.
 #include <array>
 #include <string>
 
@@ -10,7 +11,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Where the columns of the gates i, ci, f and o begin, in cells.
+// The first column of the gates i, ci, f and o, in units of cells.
 struct GateOrder {
   int64_t i, ci, f, o;
 };
@@ -23,14 +24,14 @@ struct Sizes {
   int64_t states() const { return batch * cell; }
 };
 
-// What a cell is made of.
+// The parameters of a cell.
 struct Parameters {
-  const float *w, *wci, *wcf, *wco, *b;  // without peepholes the middle three are NULL
+  const float *w, *wci, *wcf, *wco, *b;  // the middle three are NULL without peepholes
   float forget_bias, clip;
   GateOrder order;
 };
 
-// Seven states of a step, or of all steps.
+// The seven states of a step, or of all steps.
 struct States {
   float *i, *cs, *f, *o, *ci, *co, *h;
   States At(int64_t offset) const { return {i + offset, cs + offset, f + offset, o + offset, ci + offset, co + offset, h + offset}; }
@@ -39,7 +40,7 @@ struct ConstStates {
   const float *i, *cs, *f, *o, *ci, *co, *h;
 };
 
-// The rows of a step. product: [batch, 4 cell]; more the same, or NULL.
+// Computes the rows of a step. product: [batch, 4 cell]; more: the same shape, or NULL.
 void Step(const CellMath& math, const tw_frame* f, const Sizes& s, const Parameters& by, const float* product, const float* more,
           const float* cs_prev, const States& to) {
   ParallelFor(f, s.batch, Cost(s.cell, kRowCost), [&](int64_t begin, int64_t end) {
@@ -56,12 +57,12 @@ void Step(const CellMath& math, const tw_frame* f, const Sizes& s, const Paramet
   });
 }
 
-// What arrives at a step, and from the step behind it or NULL.
+// The gradients that enter a step, and those from the next step, or NULL.
 struct Arriving {
   const float *cs, *h, *more_cs, *more_h;
 };
 
-// The rows of a step's gradient. gates: [batch, 4 cell].
+// Computes the rows of a step's gradient. gates: [batch, 4 cell].
 void StepBack(const CellMath& math, const tw_frame* f, const Sizes& s, const Parameters& by, const ConstStates& made, int64_t offset,
               const float* cs_prev, const Arriving& in, float* gates, float* cs_prev_grad) {
   ParallelFor(f, s.batch, Cost(s.cell, 30), [&](int64_t begin, int64_t end) {
@@ -77,7 +78,7 @@ void StepBack(const CellMath& math, const tw_frame* f, const Sizes& s, const Par
   });
 }
 
-// Gradients of the peepholes from the gates' of `steps` rows.
+// Computes the gradients of the peepholes from the gate gradients of `rows` rows.
 void PeepholesBack(const CellMath& math, const tw_frame* f, const Sizes& s, const GateOrder& order, int64_t rows, const float* gates,
                    const float* cs_prev, const float* cs, const std::array<float*, 3>& to) {
   const int64_t step = 4 * s.cell;
@@ -152,7 +153,7 @@ class CellGrad : Lstm {
         from_i(frame, v, i), from_cs(frame, v, cs), from_f(frame, v, f), from_o(frame, v, o), from_ci(frame, v, ci), from_co(frame, v, co),
         dcs(frame, v, cs_grad), dh(frame, v, h_grad);
     FloatOut<T> prev(cs_prev_grad), gates(dicfo), holes[] = {FloatOut<T>(wci_grad), FloatOut<T>(wcf_grad), FloatOut<T>(wco_grad)};
-    const Parameters by = By(dh, from_wci, from_wcf, from_wco, dh);  // weights and bias play no part here
+    const Parameters by = By(dh, from_wci, from_wcf, from_wco, dh);  // weights and bias are not used here
     StepBack(math_, frame.f, s, by, {from_i.data(), from_cs.data(), from_f.data(), from_o.data(), from_ci.data(), from_co.data(), nullptr},
              0, from_prev.data(), {dcs.data(), dh.data(), nullptr, nullptr}, gates.data(), prev.data());
     if (peephole_) {
@@ -267,7 +268,7 @@ class SequenceGrad : Lstm {
   }
 
  private:
-  // The states before each step: the first one, then those of all steps but the last.
+  // Copies the states before each step: the first state, then those of all steps but the last.
   static void Shifted(const float* first, const float* all, const Sizes& s, int64_t length, float* to) {
     if (length == 0 || s.states() == 0) return;
     std::memcpy(to, first, size_t(s.states()) * sizeof(float));

@@ -1,5 +1,5 @@
-// Staging areas by key: lists of tensors that are laid down under a key, all tensors at once or some at a time. Those that lack tensors are
-// apart until they are whole.
+// Staging areas by key: lists of tensors that are staged under a key, all tensors at once or some
+// at a time. Incomplete lists are kept apart until they are complete.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -11,11 +11,12 @@
 namespace thalweg::cpu {
 namespace {
 
-// Whoever lays down a whole list waits for room, whoever lays down a part for bytes only, so that parts never wait for a place that only
-// the whole can free. Each call for a key has a condition of its own, kKeys + n: when anything changes all of them look.
+// A call that stages a whole list waits for a place and for bytes. A call that stages a part waits
+// only for bytes, so parts never wait for a place that only the complete list can free. Each call
+// for a key has its own condition, kKeys + n; after any change all of these calls check again.
 enum Condition : uint64_t { kRoom, kBytes, kSomething, kKeys };
 
-using List = std::vector<Kept>;  // empty ones were taken, or are still to come
+using List = std::vector<Kept>;  // an empty entry was taken, or has not been staged yet
 uint64_t BytesOf(const List& list) {
   uint64_t bytes = 0;
   for (const Kept& t : list) bytes += t ? t.view()->bytes : 0;
@@ -25,13 +26,14 @@ uint64_t BytesOf(const List& list) {
 struct Area {
   const StagingRoom room;
   std::mutex mu;
-  std::vector<uint32_t> types;  // of a whole list; who lays down first says them
+  std::vector<uint32_t> types;  // of a complete list; the first call that stages one sets them
   std::map<int64_t, List> whole, incomplete;
   uint64_t bytes = 0;
   uint64_t next_condition = kKeys;
-  tw::Holding held;  // beside the tensors
+  tw::Holding held;  // the bytes apart from the tensors
 
-  // What so many more lists take than there are now; before they are laid down, and, with none, after others were taken.
+  // Pays for `more` additional lists. Called before they are staged, and, with 0, after lists were
+  // taken.
   void Hold(tw::Payer payer, uint64_t more) {
     const uint64_t each = sizeof(std::pair<const int64_t, List>) + 32 + 2 * tw::kHeapBlock + types.size() * sizeof(Kept);
     held.set(payer, (whole.size() + incomplete.size() + more) * each);
@@ -52,7 +54,7 @@ int64_t KeyOf(tw::In<int64_t> key) {
   return key[0];
 }
 
-// Throws unless they are as many as there are tensors, and in order.
+// Throws unless there are as many indices as tensors, in rising order.
 void CheckIndices(tw::In<int32_t> indices, uint32_t tensors) {
   if (indices.size() != tensors) {
     Invalid("there are " + std::to_string(indices.size()) + " indices for " + std::to_string(tensors) + " tensors");
@@ -118,7 +120,7 @@ class Stage : OfStaging<A> {
       Invalid("key " + std::to_string(key) + " of " + this->title() + " has tensor " + std::to_string(indices[k]) + " already");
     }
   }
-  // What lies under the key already stays there, and the new list goes.
+  // If the key has a list already, that list stays, and the new one is dropped.
   static void PutWhole(Area* area, int64_t key, List list) {
     const uint64_t bytes = BytesOf(list);
     if (!area->whole.try_emplace(key, std::move(list)).second) area->bytes -= bytes;
@@ -137,7 +139,7 @@ class Stage : OfStaging<A> {
   std::vector<uint32_t> types_;
 };
 
-// Tensors of a list that goes out.
+// The tensors of a list that leaves the area.
 template <class A>
 class OfTaken : protected OfStaging<A> {
  public:
@@ -157,7 +159,7 @@ class OfTaken : protected OfStaging<A> {
     }
     for (uint32_t k = 0; k < values.size(); ++k) GiveTensor(f.f, values.first + k, list[size_t(indices[k])]);
   }
-  // Gives them and takes them off the list, which goes with its last tensor.
+  // Outputs the tensors and removes them from the list. The list is erased with its last tensor.
   void Take(tw::Frame f, Area* area, std::map<int64_t, List>::iterator it, tw::In<int32_t> indices,
             const tw::ManyOut<tw::Any>& values) const {
     List& list = it->second;
@@ -232,7 +234,7 @@ class Clear : OfStaging<A> {
   using OfStaging<A>::OfStaging;
   void operator()(tw::Frame f) const {
     auto at = this->Find(f);
-    std::map<int64_t, List> whole, incomplete;  // go when the lock is let go
+    std::map<int64_t, List> whole, incomplete;  // destroyed after the lock is released
     {
       std::lock_guard lock(at.area->mu);
       whole.swap(at.area->whole);

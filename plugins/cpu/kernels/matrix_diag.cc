@@ -1,4 +1,5 @@
-// MatrixDiagV3, MatrixDiagPartV3, MatrixSetDiagV3, MatrixBandPart: diagonals of matrices, into matrices and out of them.
+// MatrixDiagV3, MatrixDiagPartV3, MatrixSetDiagV3, MatrixBandPart: copy diagonals into matrices and
+// out of them.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// The diagonals low to high; diagonal d holds the elements whose column is d more than their row.
+// The diagonals low to high. Diagonal d holds the elements whose column is their row plus d.
 struct Band {
   int64_t low, high;
   explicit Band(const tw::In<int32_t>& k) {
@@ -23,7 +24,7 @@ struct Band {
   int64_t size() const { return high - low + 1; }
 };
 
-// How diagonals of the matrices lie in a tensor [..., diagonals, longest].
+// The layout of the matrices' diagonals in a tensor [..., diagonals, longest].
 class Layout {
  public:
   Layout(std::string_view align, const Band& k, int64_t height, int64_t width)
@@ -41,7 +42,7 @@ class Layout {
                 std::to_string(cols) + "] do not have");
   }
   int64_t Length(int64_t d) const { return std::min(rows + std::min<int64_t>(d, 0), cols - std::max<int64_t>(d, 0)); }
-  // Where a diagonal begins among the `longest` places of its row.
+  // Returns the position in its row of `longest` elements where a diagonal begins.
   int64_t Begin(int64_t d) const {
     const bool right = d > 0 ? right_above_ : d < 0 ? right_below_ : right_above_ && right_below_;
     return right ? longest - Length(d) : 0;
@@ -54,7 +55,8 @@ class Layout {
   bool right_above_, right_below_;
 };
 
-// to[row, c] is element source(row, c) of `from`, or the padding where that is negative. to: `rows` of `cols`.
+// to[row, c] is element source(row, c) of `from`, or the padding if source is negative. to: `rows`
+// rows of `cols`.
 template <class Source>
 void Pick(const tw_frame* f, const tw_view* from, const tw_view* padding, const tw_view* to, int64_t rows, int64_t cols, Source&& source) {
   CheckMovable(from->dtype);
@@ -152,7 +154,8 @@ class MatrixSetDiag : Aligned {
   }
 
  private:
-  // `diagonal` is [..., diagonals, longest], without the axis of the diagonals where there is one.
+  // Throws unless `diagonal` is [..., diagonals, longest]. With one diagonal, the axis of the
+  // diagonals is missing.
   static void WantDiagonals(const tw_view* input, const tw_view* diagonal, int64_t diagonals, int64_t longest) {
     const int own = diagonals > 1 ? 2 : 1, batch = input->rank - 2;
     bool fits = diagonal->rank == batch + own && diagonal->dims[diagonal->rank - 1] == longest;
@@ -163,7 +166,7 @@ class MatrixSetDiag : Aligned {
   }
 };
 
-// How far a band reaches from the main diagonal; all there is where it is negative.
+// Returns how far a band reaches from the main diagonal; a negative number means the whole side.
 int64_t Reach(const tw_view* v, int64_t size, const char* name) {
   const int64_t n = IndexAt(v, 0);
   if (n > size)

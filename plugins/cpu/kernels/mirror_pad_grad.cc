@@ -1,4 +1,5 @@
-// MirrorPadGrad: each element of the border is added to the element that it mirrors. half and bfloat16 add up in float.
+// MirrorPadGrad: adds each element of the border to the element that it mirrors. Half and bfloat16
+// are added in float.
 #include <vector>
 
 #include "kernels/common/arithmetic.h"
@@ -11,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Adds row `from` of an axis to row `to`, for each of the places before the axis. A row is whatever lies behind it.
+// Adds row `from` of an axis to row `to`. A row is the `inner` elements after the axis.
 template <class T>
 void AddRow(T* data, int64_t inner, int64_t from, int64_t to) {
   for (int64_t j = 0; j < inner; ++j) data[to * inner + j] = Plus(data[to * inner + j], data[from * inner + j]);

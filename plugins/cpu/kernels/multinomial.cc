@@ -1,5 +1,6 @@
-// Multinomial: classes drawn by their logarithmic weights, TensorFlow's for the same seeds. The weights' running sums are kept in double,
-// and each sample takes a random number of 53 bits, row after row from one stream. Logits that are not finite have no weight.
+// Multinomial: draws classes by their logarithmic weights, equal to TensorFlow's draws for the same
+// seeds. Running sums of the weights are kept in double. Each sample takes a random number of 53
+// bits, row after row from one stream. Logits that are not finite have no weight.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,7 +23,8 @@ bool IsFinite(T x) {
     return true;
 }
 
-// Running sums of the weights of one row, relative to the heaviest; the last one is all of it.
+// Computes the running sums of the weights of one row, relative to the heaviest; the last sum is
+// the total.
 template <class T>
 void RunningWeights(const T* logits, int64_t classes, double* sums) {
   double most = -HUGE_VAL, total = 0;
@@ -47,7 +49,8 @@ class Multinomial {
     if (output.size() == 0) return;
     if (classes == 0) Invalid("logits " + DimsText(logits.v) + " have no classes to draw from");
     CheckWeights(logits);
-    // What TensorFlow sets aside: samples rounded up to whole blocks, two numbers each, 256 times.
+    // Reserves the same blocks as TensorFlow: samples rounded up to whole blocks, two numbers each,
+    // 256 times.
     const Philox start = stream_.Take(uint64_t(batch) * uint64_t((samples + 3) / 4 * 4) * 2 * kBlocksPerElement);
     const int64_t pieces = std::min<int64_t>(batch, 64);
     const TempArray<double> room(frame, size_t(pieces * classes));
@@ -67,7 +70,7 @@ class Multinomial {
         Invalid("row " + tw::text(row) + " of logits has no finite number, so no class can be drawn");
   }
 
-  // Samples first, first + 1, ... of the stream, two of which share a block.
+  // Draws samples first, first + 1, ... of the stream; two samples share a block.
   static void Draw(const Philox& start, const T* logits, int64_t classes, int64_t first, int64_t samples, double* sums, Result* to) {
     RunningWeights(logits, classes, sums);
     Philox stream = start.After(uint64_t(first / 2));

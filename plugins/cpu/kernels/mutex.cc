@@ -1,4 +1,5 @@
-// Mutexes. Whether one is held is a flag of its own, since a lock is let go wherever the last value that refers to it goes.
+// Mutexes. A separate flag says whether a mutex is held, because the lock is released wherever the
+// last value that refers to it is destroyed.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@ namespace thalweg::cpu {
 namespace {
 
 constexpr char kType[] = "org.thalweg.mutex";
-using Taken = std::shared_ptr<std::atomic<bool>>;  // what the resource holds
+using Taken = std::shared_ptr<std::atomic<bool>>;  // the object of the resource
 
 class Handle {
  public:
@@ -29,7 +30,7 @@ class Handle {
   std::string container_, name_;
 };
 
-// What a value refers to that holds a mutex.
+// The object of a variant that holds a mutex.
 struct Lock {
   Taken taken;
   tw::HeldResource mutex;
@@ -49,7 +50,7 @@ void MutexLock(tw::Frame f, tw::Handle handle, tw::Out<tw::Any> lock) {
   tw::HeldResource mutex(f, handle.i);
   const uint64_t seen = mutex.touches();
   Taken taken = mutex.copy<Taken>("the mutex");
-  auto made = std::make_unique<Lock>(std::move(taken), std::move(mutex));  // first: there may be no memory for it
+  auto made = std::make_unique<Lock>(std::move(taken), std::move(mutex));  // allocated first, because this may fail for lack of memory
   if (made->mutex.waiting(f, 0) > 0 || made->taken->exchange(true)) return made->mutex.wait(f, 0, 0, seen);
   made->holds = true;
   tw::put(f.f, lock.v(), 0, std::move(made));

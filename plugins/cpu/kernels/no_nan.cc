@@ -1,4 +1,5 @@
-// MulNoNan, Xdivy, Xlogy, Xlog1py: products and quotients that are 0 where one argument is, whatever the other one is: infinite, NaN, 0.
+// MulNoNan, Xdivy, Xlogy, Xlog1py: products and quotients that are 0 if one argument is 0, even if
+// the other is infinite, NaN or 0.
 #include <cmath>
 
 #include "kernels/common/complex.h"
@@ -14,7 +15,7 @@ void Add(tw::Plugin& p, const char* op) {
   AddFloatZip<kFunction, kCost>(p, op);
   AddZip<kFunction, 4 * kCost, complex64, complex128>(p, op);
 }
-// The same with float, half and bfloat16 from the table of the instruction set in use.
+// Adds the same ops, with float, half and bfloat16 from the table of the instruction set in use.
 template <auto kFunction, uint32_t kCost>
 void AddFast(tw::Plugin& p, const char* op, const BinaryKernel BinaryKernels::* member) {
   AddSmallFloats(p, op, TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable), member);

@@ -1,4 +1,5 @@
-// NthElement: of each row the element that would stand at a place, were it sorted. NaN counts as larger than all numbers.
+// NthElement: the element of each row that would be at a given position if the row were sorted. NaN
+// counts as larger than all numbers.
 #include <algorithm>
 #include <vector>
 

@@ -13,7 +13,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// While it lives, the calling thread prints numbers as C does, whatever the program's locale.
+// While it exists, the calling thread prints numbers as in the C locale, whatever the program's
+// locale.
 class PlainNumbers {
  public:
   PlainNumbers() {
@@ -28,7 +29,8 @@ class PlainNumbers {
   locale_t before_;
 };
 
-// What <charconv> writes as printf would, but much faster: no flags, no width. False: nothing was written, the number is for printf.
+// Writes with <charconv> what printf would write without flags and width, but much faster. Returns
+// false if it wrote nothing and printf must be used.
 template <class... How>
 bool Write(const NumberFormat& format, std::string* text, How... how) {
   if (!format.flags.empty() || format.width >= 0) return false;
@@ -39,7 +41,8 @@ bool Write(const NumberFormat& format, std::string* text, How... how) {
   return true;
 }
 
-// "%" flags width precision conversion. The parts are ours, so the format is sound.
+// Prints with the format "%" flags width precision conversion. The parts are ours, so the format is
+// valid.
 template <class T>
 std::string Print(const NumberFormat& format, const char* conversion, T value) {
   std::string spec = "%" + format.flags;

@@ -1,4 +1,5 @@
-// OneHot: a new axis along which one element is on and the others are off. An index outside [0, depth) leaves all off.
+// OneHot: adds an axis along which one element is on and the others are off. If an index is outside
+// [0, depth), all are off.
 #include <cstring>
 
 #include "kernels/common/copy.h"

@@ -6,7 +6,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// The input, put into the middle of the output.
+// Copies the input into the middle of the output.
 void Inside(const tw_frame* f, const tw_view* input, const Border& border, const tw_view* output) {
   const Ints from = DenseStrides(input->dims, input->rank), to = DenseStrides(output->dims, output->rank);
   int64_t at = 0;
@@ -30,7 +30,8 @@ void PadValue(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> paddings, tw::
   Inside(f.f, input.v, border, output.v());
 }
 
-// One axis after the other, from the last: on those behind it the border is there already, on those before it not yet.
+// Fills one axis after the other, from the last: later axes have their border already, earlier ones
+// not yet.
 class MirrorPad {
  public:
   explicit MirrorPad(const tw::Node& n) : mirror_(n) {}
@@ -40,7 +41,7 @@ class MirrorPad {
     const tw_view* to = output.v();
     const Ints step = DenseStrides(to->dims, to->rank);
     Inside(f.f, input.v, border, to);
-    Ints begin, size;  // of what is filled
+    Ints begin, size;  // of the part that is filled
     for (int i = 0; i < to->rank; ++i) begin.push(border.before[i]), size.push(input.dim(i));
     for (int axis = to->rank; axis-- > 0;) {
       const int64_t first = border.before[axis], last = first + size[axis] - 1;
@@ -52,7 +53,7 @@ class MirrorPad {
   }
 
  private:
-  // n elements of the axis from `to_at` on are those from `from_at` on; one goes up and the other down.
+  // Copies n elements of the axis from `from_at` on to `to_at` on, in mirrored order.
   static void Reflect(const tw_frame* f, const tw_view* to, const Ints& step, const Ints& begin, const Ints& size, int axis, int64_t to_at,
                       int64_t from_at, int64_t n) {
     if (n == 0) return;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Digamma has its only zero above 0 here; the second number is what the first lacks.
+// Digamma has its only zero above 0 here. kZeroRest is the rounding error of kZero.
 constexpr double kZero = 1.4616321449683622, kZeroRest = 9.549995429965697e-17;
 
 // digamma(x) / (x - kZero) on [1, 2] in powers of x - 1.5, highest first: a Chebyshev interpolation computed with 60 digits.
@@ -22,7 +22,7 @@ constexpr double kBetween[] = {-8.153978973309418e-05, 0.00012230983055406747, -
                                -0.02697579684427536,   0.04076083394462657,    -0.06192213327165706,   0.09498872445283,
                                -0.14840492305391761,   0.24054248424078736,    -0.42362742128146047,   0.9510558760318328};
 
-// Bernoulli numbers B(2j) over 2j, and over (2j)!.
+// The Bernoulli numbers B(2j) divided by 2j, and by (2j)!.
 constexpr double kBernoulli[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
 constexpr double kBernoulliFactorial[] = {0.08333333333333333,   -0.001388888888888889,  3.306878306878307e-05,  -8.267195767195768e-07,
                                           2.08767569878681e-08,  -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13,
@@ -51,15 +51,16 @@ double DigammaAbove0(double x) {
   return sum + DigammaFrom1To2(x);
 }
 
-// (q / (q + k))^x with what rounding takes from the quotient, which the power would multiply by x.
+// Returns (q / (q + k))^x, corrected for the rounding error of the quotient, which the power would
+// multiply by x.
 double Power(double q, int k, double x) {
   const double a = q + k, added = a - q, lost = (q - (a - added)) + (k - added), ratio = q / a;
   const double off = x * ((std::fma(-ratio, a, q) - ratio * lost) / q);
   return std::pow(ratio, x) * (1 + off + off * off / 2);
 }
 
-// q^x times the sum over k >= 0 of (q + k)^-x, which neither over- nor underflows: the first terms as they are, the rest by Euler and
-// Maclaurin. REQUIRES: x > 1, q > 0.
+// Returns q^x times the sum over k >= 0 of (q + k)^-x, which neither over- nor underflows. Sums the
+// first terms directly and the rest by Euler and Maclaurin. REQUIRES: x > 1, q > 0.
 double ScaledZeta(double x, double q) {
   if (q > 1e15) return -1 / std::expm1(-(x - 1) / q);  // q + 1 would be q
   constexpr int kTerms = 10;
@@ -76,24 +77,25 @@ double ScaledZeta(double x, double q) {
   return sum + rest;
 }
 
-// REQUIRES: x > 1, q > 0. Half of the power at a time: what the sum makes larger must not be 0 before.
+// REQUIRES: x > 1, q > 0. Multiplies half of the power at a time, because a factor that the sum
+// enlarges must not underflow to 0 before.
 double ZetaAbove0(double x, double q) {
   if (q > 1e15) return std::pow(q, 1 - x) * (ScaledZeta(x, q) / q);
   const double root = std::pow(q, -x / 2);
   return root * ScaledZeta(x, q) * root;
 }
 
-// pi / tan(pi x) for x in [-1/2, 1/2], not 0: from the nearer one of pole and zero.
+// Returns pi / tan(pi x) for x in [-1/2, 1/2], not 0. Measures from the nearer of pole and zero.
 double PiCotangent(double x) {
   constexpr double kPi = std::numbers::pi;
   if (std::fabs(x) <= 0.25) return kPi / std::tan(kPi * x);
   return std::copysign(kPi * std::tan(kPi * (0.5 - std::fabs(x))), x);
 }
 
-constexpr double kLastFactorial = 170;  // of those that a double holds
+constexpr double kLastFactorial = 170;  // the largest n whose factorial a double holds
 
-// n! / q^(n + 1) times scale, of an n above kLastFactorial: by Stirling's series. What rounding takes from n / (e q) the power would
-// multiply by n.
+// Returns n! / q^(n + 1) times scale for n above kLastFactorial, by Stirling's series. Corrects for
+// the rounding error of n / (e q), which the power would multiply by n.
 double FactorialPower(double n, double q, double scale) {
   constexpr double kE = std::numbers::e, kERest = 1.4456468917292502e-16;
   const double by = kE * q, by_rest = std::fma(kE, q, -by) + kERest * q;
@@ -103,7 +105,8 @@ double FactorialPower(double n, double q, double scale) {
   return root * rest * root;
 }
 
-// n! times the sum over k >= 0 of (q + k)^-(n + 1), which may be a number where its factors are none. REQUIRES: n >= 1, q > 0.
+// Returns n! times the sum over k >= 0 of (q + k)^-(n + 1), which may be finite even if its factors
+// are not. REQUIRES: n >= 1, q > 0.
 double FactorialZeta(double n, double q) {
   if (std::isinf(q)) return 0;
   const double scale = ScaledZeta(n + 1, q);
@@ -123,8 +126,8 @@ double Digamma(double x) {
   return DigammaAbove0(1 - x) - PiCotangent(from_pole);
 }
 
-// Below 0: the terms for q, q + 1, ... are those for all q + k, k of any sign, without those for q - 1, q - 2, ...; the former depend on
-// the distance from a pole alone.
+// For q below 0: the sum over q, q + 1, ... is the sum over all q + k, k of any sign, minus the sum
+// over q - 1, q - 2, ... The sum over all q + k depends only on the distance from a pole.
 double Zeta(double x, double q) {
   if (!(x >= 1) || q != q) return kNan;
   if (x == 1) return HUGE_VAL;
@@ -143,7 +146,7 @@ double Polygamma(double n, double x) {
   if (n == 0) return Digamma(x);
   const double sign = IsEven(n) ? -1 : 1;
   if (x > 0) return sign * FactorialZeta(n, x);
-  // Half way between two poles of odd order they cancel.
+  // Half way between two poles of odd order, the poles' contributions cancel.
   if (IsEven(n) && x - std::floor(x) == 0.5) return sign * FactorialZeta(n, 1 - x);
   return sign * Zeta(n + 1, x) * (n <= kLastFactorial ? std::tgamma(n + 1) : HUGE_VAL);
 }

@@ -1,6 +1,7 @@
-// MaxPool, AvgPool and their gradients, NHWC and NCHW. A window's elements outside the image take no part. Of equal largest elements the
-// first in row-major order counts; NaN counts as larger than anything. Gradients that meet in one element are added in window order, by one
-// task, so results have the same bits for any number of threads.
+// MaxPool, AvgPool and their gradients, NHWC and NCHW. A window ignores elements outside the image.
+// Of equal largest elements the first in row-major order counts; NaN counts as larger than
+// anything. One task adds all gradients of an element in window order, so results have the same
+// bits for any number of threads.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -17,7 +18,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Channels that one task takes at a time: whole vectors when the channels are last, a plane when they are first.
+// The channels that one task takes at a time: whole vectors if the channels are last, a plane if
+// they are first.
 constexpr int64_t kChannels = 64;
 
 struct Images {
@@ -50,7 +52,7 @@ void CheckSame(const tw_view* a, const tw_view* b, const char* what) {
     Invalid(std::string(what) + " must have the same shape, but they are " + DimsText(a) + " and " + DimsText(b));
 }
 
-// `count` channels of one image, [pixel, channel]: element (p, c) at data[p * pixel + c].
+// `count` channels of one image, [pixel, channel]: element (p, c) is at data[p * pixel + c].
 template <class T>
 struct Slice {
   T* data;
@@ -63,7 +65,7 @@ Slice<T> SliceOf(const Images& g, T* data, int64_t pixels, int64_t image, int64_
   return {data + image * pixels * g.channels + first, g.channels, std::min(kChannels, g.channels - first)};
 }
 
-// [begin, end) of the image under window o.
+// The range [begin, end) of the image under window o.
 struct Span {
   int64_t begin, end;
 };
@@ -71,13 +73,13 @@ Span Under(const WindowAxis& a, int64_t o) {
   const int64_t first = o * a.stride - a.before;
   return {std::max<int64_t>(0, first), std::min(a.in, first + a.window)};
 }
-// The windows that cover element i.
+// Returns the windows that cover element i.
 Span Over(const WindowAxis& a, int64_t i) {
   const int64_t at = i + a.before;
   return {at < a.window ? 0 : (at - a.window) / a.stride + 1, std::min(a.out, at / a.stride + 1)};
 }
 
-// True for a NaN too, once: nothing beats a NaN that came first.
+// Returns true if x beats `best`. A NaN beats any number, and nothing beats a NaN that came first.
 template <class T>
 bool Beats(T x, T best) {
   if constexpr (std::is_floating_point_v<T>)
@@ -93,7 +95,8 @@ constexpr T Lowest() {
     return std::numeric_limits<T>::lowest();
 }
 
-// The largest elements under window (y, x) and, unless `where` is NULL, their pixels; -1 for a window over nothing.
+// Finds the largest elements under window (y, x) and, unless `where` is NULL, their pixels; -1 for
+// a window without pixels.
 template <class T>
 void LargestUnder(const Images& g, const Slice<const T>& in, int64_t y, int64_t x, Wide<T>* best, int64_t* where) {
   std::fill(best, best + in.count, Lowest<Wide<T>>());
@@ -116,10 +119,11 @@ void LargestUnder(const Images& g, const Slice<const T>& in, int64_t y, int64_t 
     }
 }
 
-// body(image, slice, y) for each row of windows of each slice, in parallel. No two calls share an output row.
+// Calls body(image, slice, y) for each row of windows of each slice, in parallel. No two calls
+// share an output row.
 template <class F>
 void ForRows(const tw_frame* f, const Images& g, F&& body) {
-  if (g.w.out == 0) return;  // then there may be any number of rows
+  if (g.w.out == 0) return;  // the number of rows may then be anything
   const int64_t slices = g.slices(), cost = Cost(g.w.out, std::min(g.h.window, g.h.in), std::min(g.w.window, g.w.in), g.together());
   ParallelFor(f, g.batch * slices * g.h.out, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) body(i / g.h.out / slices, i / g.h.out % slices, i % g.h.out);
@@ -128,12 +132,13 @@ void ForRows(const tw_frame* f, const Images& g, F&& body) {
 
 const BinaryKernels* FloatLoops(const tw_host* host) { return &TW_CPU_FOR_ISA(DetectIsa(host), ElementwiseTable).binary_float; }
 
-// Whether windows over whole rows are worth it: of float images with the channels last, none of whose pixels are skipped. Not empty ones.
+// Returns true if pooling whole rows pays: for float images with the channels last, if no pixels
+// are skipped and the result is not empty.
 template <class T>
 bool TakesRows(const Images& g) {
   return std::is_same_v<T, float> && !g.format.channels_first && g.w.stride <= g.w.window && g.w.out * g.channels > 0;
 }
-// finish(y, to) with each row `to` of results of image row y.
+// Calls finish(y, to) for each row `to` of results of image row y.
 template <class F>
 void PoolWholeRows(const tw_frame* f, const Images& g, const PoolRows& pool, const float* in, float* out, F&& finish) {
   const int64_t row = g.w.out * g.channels, image = g.in_pixels() * g.channels;
@@ -187,7 +192,8 @@ class MaxPoolV2 : MaxPool<T> {
   }
 };
 
-// Each window's gradient goes to its largest element. Half and bfloat16 are summed in float, in scratch.
+// Adds each window's gradient to its largest element. Half and bfloat16 are summed in float, in
+// scratch.
 template <class T>
 class MaxPoolGrad {
  public:
@@ -246,7 +252,8 @@ class MaxPoolGrad {
   int slots_;
 };
 
-// The gradient of MaxPoolGrad with respect to its grad: what lies where the largest elements do.
+// The gradient of MaxPoolGrad with respect to its grad: the values at the positions of the largest
+// elements.
 template <class T>
 class MaxPoolGradGrad {
  public:
@@ -278,7 +285,7 @@ class MaxPoolGradGrad {
   WindowAttrs attrs_;
 };
 
-// The gradients with ksize and strides as inputs.
+// The gradients that take ksize and strides as inputs.
 template <class T, template <class> class Gradient>
 class WithSizes : Gradient<T> {
  public:
@@ -326,7 +333,7 @@ class AvgPool {
     const Wide<T> count = Wide<T>((rows.end - rows.begin) * (columns.end - columns.begin));
     for (int64_t c = 0; c < in.count; ++c) to[c] = T(sum[c] / count);
   }
-  // Neighbouring windows over as many elements at once.
+  // Divides neighbouring windows with the same number of elements at once.
   void DivideRow(const Images& g, int64_t y, float* sums) const {
     const auto size = [](Span s) { return std::max<int64_t>(0, s.end - s.begin); };
     const int64_t rows = size(Under(g.h, y));
@@ -342,13 +349,13 @@ class AvgPool {
   const BinaryKernels* loops_;
 };
 
-// Each element gathers its share from the windows over it.
+// Each element gathers its share from the windows that cover it.
 template <class T>
 class AvgPoolGrad {
  public:
   explicit AvgPoolGrad(const tw::Node& n) : attrs_(n) {}
 
-  // The input's shape has done its work: output was allocated by it.
+  // The first input (the input's shape) has been used already, to allocate the output.
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> grad, tw::Out<T> output) const {
     const Images g = ImagesOf(attrs_, ShapeOf(output), ShapeOf(grad));
     if (output.size() == 0) return;

@@ -1,4 +1,4 @@
-// PrintV2: a text to a stream of the process, the log, or the end of a file.
+// PrintV2: writes a text to a stream of the process, to the log, or to the end of a file.
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -15,7 +15,8 @@ void ToStream(FILE* stream, const char* name, const std::string& text) {
     throw tw::Error{TW_UNAVAILABLE, std::string("cannot write to ") + name + "; " + std::strerror(errno)};
 }
 
-// A file as the host sees it, which may confine the node to a folder. It can be written only as a whole.
+// A file behind the host's file set, which may confine the node to a folder. It can be written only
+// as a whole.
 class File {
  public:
   File(const tw_frame* f, std::string_view path)
@@ -23,7 +24,8 @@ class File {
     if (!api_) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no files"};
   }
   void Append(const std::string& text) {
-    // Nodes that print to one file must not take turns between reading and writing it; other processes are their own affair.
+    // Serialises the read and write of nodes that print to one file. Other processes are not
+    // covered.
     static std::mutex one_at_a_time;
     std::lock_guard lock(one_at_a_time);
     tw::Charge charge(payer_);
@@ -70,7 +72,7 @@ class Print {
     if (stream_ == "stderr") return ToStream(stderr, "stderr", text + end_);
     if (stream_.rfind("file://", 0) == 0) return File(f.f, std::string_view(stream_).substr(7)).Append(text + end_);
     const uint32_t level = stream_ == "log(info)" ? 1 : stream_ == "log(warning)" ? 2 : 3;
-    h->run->log(h, level, text.data(), text.size());  // which ends lines by itself
+    h->run->log(h, level, text.data(), text.size());  // the log ends lines by itself
   }
 
  private:

@@ -1,6 +1,6 @@
-// Making queues, putting in, taking out, closing. Calls wait at the resource: for room those who put in, for elements those who take out,
-// each in the order in which they came. What a call takes it takes at once, so that one that is cancelled leaves the queue as it was; what
-// a call puts in it puts in row by row, as room is made.
+// Queue ops: create, enqueue, dequeue, close. Calls wait at the resource, enqueues for room and
+// dequeues for elements, each in order of arrival. A dequeue takes all its elements at once, so a
+// cancelled one leaves the queue unchanged. An enqueue inserts row by row, as room becomes free.
 #include <algorithm>
 
 #include "kernels/common/copy.h"
@@ -37,14 +37,14 @@ class QueueHandle {
   std::string container_, name_;
 };
 
-// Input i as a tensor that outlives the call.
+// Returns input i as a tensor that outlives the call.
 std::shared_ptr<tw_tensor> Keep(const tw_frame* f, uint32_t i) {
   tw_tensor* t = nullptr;
   tw::check(f->host->tensor->keep(f, i, &t));
   return {t, f->host->tensor->release};
 }
 
-// The memo is how many rows are in the queue already.
+// The memo is the number of rows already in the queue.
 template <bool kRows>
 class Enqueue {
  public:
@@ -81,12 +81,12 @@ class Enqueue {
   }
 };
 
-// A component of elements, or of one, as it lies in its tensor.
+// A component of one element or of many, as a view of its tensor.
 struct Item {
   const tw_view* view;
   const int64_t* dims;
   int32_t rank;
-  int64_t first;  // element of the view
+  int64_t first;  // index of its first element in the view
   uint64_t count;
 };
 Item ItemOf(const tw_host* h, const Queue::Part& part) {
@@ -96,7 +96,7 @@ Item ItemOf(const tw_host* h, const Queue::Part& part) {
   return {v, v->dims + 1, v->rank - 1, part.row * int64_t(count), count};
 }
 
-// Component c of the first n elements, padded to one shape, along a new first axis.
+// Writes component c of the first n elements, padded to one shape, along a new first axis.
 void Join(tw::Frame f, const Queue& q, uint64_t n, uint32_t c, const tw::Out<tw::Any>& out) {
   const tw_host* h = f.f->host;
   std::vector<int64_t> dims = q.options().shapes[c];
@@ -122,7 +122,7 @@ void Join(tw::Frame f, const Queue& q, uint64_t n, uint32_t c, const tw::Out<tw:
   }
 }
 
-// Component c of the first element.
+// Writes component c of the first element.
 void Give(tw::Frame f, const Queue& q, uint32_t c, const tw::Out<tw::Any>& out) {
   const Queue::Part& part = q.at(0).parts[c];
   if (part.row < 0) return tw::check(f.f->host->tensor->give(f.f, out.o, part.tensor.get()));
@@ -131,8 +131,8 @@ void Give(tw::Frame f, const Queue& q, uint32_t c, const tw::Out<tw::Any>& out) 
   CopyRun(f.f, item.view, item.first, out.v(), 0, int64_t(item.count));
 }
 
-// Takes n elements or waits for them; of a queue that is closed, what is left, if that is allowed. The memo is 1 once the call has been the
-// first in line, and made its promise.
+// Takes n elements or waits for them. From a closed queue it takes the rest, if `fewer` allows
+// that. The memo is 1 once the call has been first in line and has promised its elements.
 template <class Hand>
 void Dequeue(tw::Frame f, Queue& q, uint64_t n, bool fewer, Hand&& hand) {
   if (f.waiting(0, kElements) > 0) return f.wait(0, kElements, f.memo());
@@ -182,7 +182,7 @@ class DequeueMany {
   }
 };
 
-// Those who stood in line for room before it come first, unless they are to be cancelled.
+// Calls that waited for room before the close are served first, unless they are to be cancelled.
 class Close {
  public:
   explicit Close(const tw::Node& n) : cancel_(n.b("cancel_pending_enqueues")) {}

@@ -1,5 +1,6 @@
-// RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt: TensorFlow's streams for the same seeds. Every execute takes the
-// next 256 blocks for each element of its output, whatever it uses of them.
+// RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt: TensorFlow's streams for
+// the same seeds. Every execution reserves 256 blocks for each element of its output, however many
+// it uses.
 #include "kernels/common/element.h"
 #include "kernels/distributions.h"
 #include "kernels/random_stream.h"
@@ -33,7 +34,7 @@ class RandomInt {
     if (minval.size() != 1 || maxval.size() != 1)
       throw tw::Error{TW_INTERNAL, "minval " + DimsText(minval.v) + " and maxval " + DimsText(maxval.v) + " must be scalars"};
     const T low = minval[0], end = maxval[0];
-    // The shape rule knows them only where they are constants.
+    // The shape rule knows the bounds only if they are constants.
     if (low >= end)
       Invalid("'minval' is " + tw::text(int64_t(low)) + " and 'maxval' " + tw::text(int64_t(end)) + "; minval must be below maxval");
     UniformInt<T> d;
@@ -46,7 +47,8 @@ class RandomInt {
   RandomStream stream_;
 };
 
-// For both types of the shape input, whose values have done their work when the output was allocated.
+// Registers both types of the shape input, whose values have been used already, to allocate the
+// output.
 template <class K>
 void Register(tw::Plugin& p, const std::string& op, const std::string& more_inputs, const std::string& type) {
   for (const char* shape : {"int32", "int64"}) p.kernel<K>(op + "(" + shape + more_inputs + " -> " + type + ") @CPU; nondeterministic");

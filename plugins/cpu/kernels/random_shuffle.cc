@@ -1,5 +1,6 @@
-// RandomShuffle: the rows of a tensor in random order, TensorFlow's for the same seeds. Fisher and Yates: each place but the last takes one
-// of the rows that are left, the place's random number modulo how many these are.
+// RandomShuffle: the rows of a tensor in random order, equal to TensorFlow's for the same seeds.
+// Fisher and Yates: each place but the last takes one of the remaining rows, with the index random
+// number modulo the number of remaining rows.
 #include <numeric>
 #include <utility>
 #include <vector>

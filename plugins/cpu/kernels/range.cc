@@ -1,4 +1,4 @@
-// Range: start, start + delta, ... up to but without limit.
+// Range: start, start + delta, ... up to `limit`, exclusive.
 #include <cmath>
 
 #include "kernels/common/arithmetic.h"
@@ -9,7 +9,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// How many numbers there are. Whole numbers are counted exactly, the others in double.
+// Returns the number of elements. Integers are counted exactly, other types in double.
 template <class T>
 int64_t Count(T start, T limit, T delta) {
   if (delta == T(0)) throw tw::Error{TW_INTERNAL, "delta is 0; a range needs a step"};
@@ -30,7 +30,7 @@ template <class T>
 void Range(tw::In<T> start, tw::In<T> limit, tw::In<T> delta, tw::Out<T> output) {
   const int64_t dims[] = {Count(start[0], limit[0], delta[0])};
   Allocate(output, dims, 1);
-  // Multiplied anew for each element, so that rounding does not add up.
+  // Each element is a new product, so rounding errors do not add up.
   const Wide<T> first = Wide<T>(start[0]), step = Wide<T>(delta[0]);
   for (int64_t i = 0; i < dims[0]; ++i) output[uint64_t(i)] = T(Plus(first, Times(Wide<T>(i), step)));
 }

@@ -1,5 +1,5 @@
-// Rows of recurrent cells, compiled once per instruction set: plain loops in runs that stay in the first-level cache, sigmoid and tanh from
-// the element-wise table of the same set.
+// Rows of recurrent cells, compiled once per instruction set: plain loops in runs that stay in the
+// first-level cache. Sigmoid and tanh come from the element-wise table of the same set.
 #include <stddef.h>
 
 #include "kernels/elementwise.h"

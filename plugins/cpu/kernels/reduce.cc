@@ -1,7 +1,8 @@
-// Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm over chosen axes, and L2Loss over all. Axes that are reduced together are joined
-// first. What remains ends either in a reduced axis (each result takes in rows) or in a kept one (rows are taken in side by side). Long
-// reductions are cut into blocks whose size depends on shapes alone and that are merged in order, so the bits do not depend on the number
-// of threads.
+// Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm over chosen axes, and L2Loss over all. Axes
+// that are reduced together are joined first. The remaining axes end either in a reduced axis (each
+// result takes in rows) or in a kept axis (rows are taken in side by side). Long reductions are cut
+// into blocks that are merged in order. The size of the blocks depends only on shapes, so the bits
+// do not depend on the number of threads.
 #include "kernels/reduce.h"
 
 #include <algorithm>
@@ -18,12 +19,12 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kMinRows = 256;                 // rows of a column reduction that one set of accumulators takes in
-constexpr int64_t kColumns = kWidenedBlock;       // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
-constexpr int64_t kAccBytes = sizeof(SquareSum);  // of the largest accumulator
+constexpr int64_t kMinRows = 256;            // the least rows of a column reduction that one set of accumulators takes in
+constexpr int64_t kColumns = kWidenedBlock;  // accumulators side by side: mostly 8 KiB, in the first-level cache together with the rows
+constexpr int64_t kAccBytes = sizeof(SquareSum);  // the size of the largest accumulator
 static_assert(kAccBytes <= kMostAccBytes);
 
-// Joined axes, outermost first; the last one stands apart as `inner`.
+// Joined axes, outermost first. The last axis is kept separately as `inner`.
 struct Axes {
   int rank = 0;
   int64_t dims[kMaxRank], steps[kMaxRank];
@@ -70,7 +71,7 @@ class Reducer {
   Reducer(const tw_frame* f, const ReduceKernel& k, const tw_view* x, const tw_view* y, const Layout& layout)
       : f_(f), k_(k), l_(layout), x_(Bytes(x)), y_(Bytes(y)), taken_(layout.reduced.count * (layout.inner_reduced ? layout.inner : 1)) {}
 
-  // Each result takes in rows.
+  // Reduces if each result takes in rows.
   void Rows() {
     const int64_t results = l_.kept.count, blocks = (taken_ + kRowBlock - 1) / kRowBlock;
     if (blocks == 1) {
@@ -97,7 +98,7 @@ class Reducer {
     MergeBlocks(blocks, results, 1);
   }
 
-  // Rows are taken in side by side.
+  // Reduces if rows are taken in side by side.
   void Columns() {
     const int64_t block = std::max(kMinRows, kRowBlock * 2 / l_.inner), blocks = (taken_ + block - 1) / block;
     const int64_t chunks = (l_.inner + kColumns - 1) / kColumns;
@@ -119,7 +120,7 @@ class Reducer {
     if (blocks > 1) MergeBlocks(blocks, l_.kept.count, l_.inner);
   }
 
-  // What no elements give, for every result.
+  // Writes the result of no elements to every result.
   void Nothing(int64_t results) {
     alignas(64) char acc[kColumns * kAccBytes];
     k_.start(acc, std::min(results, kColumns));
@@ -129,7 +130,8 @@ class Reducer {
   void SetTaken(int64_t count) { taken_ = count; }
 
  private:
-  // *acc takes in elements [begin, end) of those that lead to one result, `at` being the first of all.
+  // Adds to *acc elements [begin, end) of those that are reduced to one result; `at` is the first
+  // of all.
   void TakeBlock(int64_t at, int64_t begin, int64_t end, char* acc) {
     if (l_.reduced.rank == 0) return TakeRow(x_ + (at + begin) * k_.x_bytes, end - begin, acc);
     while (begin < end) {
@@ -147,7 +149,7 @@ class Reducer {
       k_.take_row(wide, m, acc);
     }
   }
-  // acc[0] .. acc[n - 1] take in rows [begin, end), `at` being the first element of all.
+  // Adds rows [begin, end) to acc[0] .. acc[n - 1]; `at` is the first element of all.
   void TakeRows(int64_t at, int64_t begin, int64_t end, int64_t n, char* acc) {
     const Axes& r = l_.reduced;
     const int64_t run = r.rank > 0 ? r.dims[r.rank - 1] : 1, stride = r.rank > 0 ? r.steps[r.rank - 1] : 0;
@@ -166,7 +168,7 @@ class Reducer {
       }
     }
   }
-  // The scratch holds, for each outer result, `blocks` rows of `width` accumulators.
+  // The scratch holds `blocks` rows of `width` accumulators for each outer result.
   void MergeBlocks(int64_t blocks, int64_t outer, int64_t width) {
     const char* partial = static_cast<const char*>(f_->scratch);
     const int64_t chunks = (width + kColumns - 1) / kColumns;
@@ -192,7 +194,7 @@ class Reducer {
   const Layout& l_;
   const char* x_;
   char* y_;
-  int64_t taken_;  // elements that lead to one result
+  int64_t taken_;  // the number of elements reduced to one result
 };
 
 void Run(const tw_frame* f, const ReduceKernel& k, const bool* reduce) {
@@ -210,8 +212,9 @@ void Run(const tw_frame* f, const ReduceKernel& k, const bool* reduce) {
   }
 }
 
-// Scratch for the accumulators of blocks. Which axes are reduced is not known yet, but more than one block means more than kRowBlock
-// elements in all, and a block then takes in at least kMinRows / 2 of them per accumulator on average.
+// Sizes the scratch for the accumulators of blocks. The reduced axes are not known yet. But more
+// than one block means more than kRowBlock elements in all, and a block then takes in at least
+// kMinRows / 2 elements per accumulator on average.
 tw_status* PrepareReduce(const tw_node* n, void* kernel, uint64_t* out_scratch) {
   const int64_t count = Product(n->shapes[0].dims, 0, n->shapes[0].rank);
   *out_scratch = count > kRowBlock ? (uint64_t(count) / (kMinRows / 2) + 1) * static_cast<const ReduceKernel*>(kernel)->acc_bytes : 0;
@@ -245,7 +248,7 @@ inline constexpr ReduceKernel kMean = MakeReduce<T, Acc, Loops>(FinishMean<T, Ac
 template <class T>
 inline constexpr ReduceKernel kNorm = MakeReduce<T, NormSum<T>, ReduceLoops<T, NormSum<T>, Norm<T>>>(FinishNorm<T>);
 
-// What means are summed in: whole numbers in 64 bits.
+// The type in which means are summed: 64 bits for integers.
 template <class T>
 using Total = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
 
@@ -276,7 +279,7 @@ void AddType(tw::Plugin& p) {
   AddReduce(p, Spec("EuclideanNorm", tw::dtype<T>), kNorm<T>);
 }
 
-// Complex numbers have no order.
+// Complex numbers have no order, so these are the reductions without Max and Min.
 template <class T>
 void AddComplex(tw::Plugin& p) {
   AddReduce(p, Spec("Sum", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Summing<T>>>);

@@ -1,5 +1,6 @@
-// Reductions of float, once per instruction set. Sums and products are kept in double from one run of elements to the next, in float
-// within a run of a row: as fast as float, and the error does not grow with the size of the tensor.
+// Reductions of float, once per instruction set. A run of a row is summed or multiplied in float,
+// and the runs are combined in double. This is as fast as float, and the error does not grow with
+// the size of the tensor.
 #include "kernels/reduce_loops.h"
 
 namespace thalweg::cpu::THALWEG_ISA {

@@ -1,5 +1,5 @@
-// Regular expressions by RE2, whose time is linear in the text and whose memory is bounded, whatever the pattern. Text that is no UTF-8
-// matches nothing but \C where it is broken.
+// Regular expressions by RE2: the time is linear in the text, and the memory is bounded for every
+// pattern. At invalid UTF-8 the text matches only \C.
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +16,7 @@ re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()
 
 class Pattern {
  public:
-  // payer: pays for what RE2 keeps of the pattern and while it matches, as much as it may be.
+  // payer: is charged for the memory that RE2 may use for the pattern and for matching.
   Pattern(tw::Payer payer, std::string_view text) {
     held_.set(payer, kLittle + kPerByte * text.size());
     re_.emplace(Piece(text), Options(kLittle));
@@ -50,15 +50,15 @@ class Pattern {
   }
 
  private:
-  static constexpr int kGroups = 10;  // that a rewrite may name
-  // Bytes of programs and states: those that most patterns need, and RE2's own, which TensorFlow takes; what a byte of a pattern may take
-  // once it is parsed.
+  static constexpr int kGroups = 10;  // the groups that a rewrite may name
+  // Bytes of RE2's programs and states: enough for most patterns, and RE2's own default, which
+  // TensorFlow uses. kPerByte is the memory that a byte of a pattern may take after parsing.
   static constexpr int64_t kLittle = 512 << 10, kMost = 8 << 20, kPerByte = 96;
 
-  // What RE2::Replace and RE2::GlobalReplace make of the text, in memory that the session pays for: a rewrite may be of any length, and
-  // matches as many as there are characters.
+  // Does the work of RE2::Replace and RE2::GlobalReplace in memory that is charged to the session,
+  // because a rewrite may have any length and there may be as many matches as characters.
   void Replaced(std::string_view text, std::string_view rewrite, bool all, tw::TempString* to) const {
-    if (!text.data()) text = "";  // a place to match at
+    if (!text.data()) text = "";  // a non-null place to match at
     re2::StringPiece groups[kGroups];
     const int wanted = 1 + RE2::MaxSubmatch(Piece(rewrite));
     const char *at = text.data(), *end = at + text.size(), *last_end = nullptr;
@@ -66,7 +66,7 @@ class Pattern {
       const char* found = groups[0].data();
       to->append(at, size_t(found - at));
       at = found;
-      if (groups[0].empty() && found == last_end) {  // not twice at one place: the next character is skipped
+      if (groups[0].empty() && found == last_end) {  // no two empty matches at one place: the next character is skipped
         const size_t n = std::min<size_t>(CharacterSize(at, end), size_t(end - at));
         to->append(at, n);
         at += std::max<size_t>(n, 1);
@@ -92,7 +92,7 @@ class Pattern {
     }
   }
 
-  // Bytes of the character of UTF-8 that begins here; 1 where none does.
+  // Returns the bytes of the UTF-8 character that begins here, or 1 if none does.
   static size_t CharacterSize(const char* at, const char* end) {
     if (at == end) return 0;
     const auto byte = [at](size_t k) { return uint8_t(at[k]); };
@@ -116,7 +116,7 @@ class Pattern {
     return options;
   }
 
-  tw::Holding held_;  // first: it goes last
+  tw::Holding held_;  // declared first, so that it is destroyed last
   std::optional<RE2> re_;
 };
 

@@ -1,4 +1,5 @@
-// Relu, Relu6 and their gradients. NaN stays NaN; a gradient passes where the feature lies strictly inside.
+// Relu, Relu6 and their gradients. NaN stays NaN. A gradient passes if the feature is strictly
+// inside the range.
 #include <algorithm>
 
 #include "kernels/common/element.h"
@@ -36,7 +37,7 @@ struct Relu6Of {
   static auto GradientLoop(const VectorTable& v) { return v.relu6_grad; }
 };
 
-constexpr int64_t kRun = 512;  // elements of half or bfloat16 that are widened at a time
+constexpr int64_t kRun = 512;  // elements of half or bfloat16 widened at a time
 
 template <class Op, class T>
 void Activate(const VectorTable& v, const void* features, void* activations, int64_t n) {
@@ -84,7 +85,7 @@ struct Loops {
   void (*differentiate)(const VectorTable&, const void*, const void*, void*, int64_t);
 };
 
-// Kernels are one class whatever the type; only the loops differ.
+// One kernel class serves all types; only the loops differ.
 template <class Op>
 constexpr Loops kLoops[] = {
     {TW_FLOAT, "float", Activate<Op, float>, Differentiate<Op, float>},

@@ -1,6 +1,7 @@
-// ResizeBilinear, ResizeNearestNeighbor and their gradients. Places are computed in float, step by step as TensorFlow computes them, so
-// that the same pixels are chosen at ties. Forward, each row of the result is one task's; backward, each row of the image gathers what
-// belongs to it from the rows made of it, in order: the same bits on any number of threads.
+// ResizeBilinear, ResizeNearestNeighbor and their gradients. Positions are computed in float with
+// TensorFlow's steps, so ties select the same pixels. Forward, one task makes each row of the
+// result. Backward, each row of the image gathers its share from the rows that use it, in order.
+// Results have the same bits on any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -21,11 +22,11 @@ struct Alignment {
   explicit Alignment(const tw::Attrs& n) : corners(n.b("align_corners")), half_pixels(n.b("half_pixel_centers")) {
     if (corners && half_pixels) Invalid("align_corners and half_pixel_centers are both true; they exclude each other");
   }
-  // How many pixels of `in` a pixel of `out` covers.
+  // Returns how many pixels of `in` a pixel of `out` covers.
   float Scale(int64_t in, int64_t out) const { return corners && out > 1 ? float(in - 1) / float(out - 1) : float(in) / float(out); }
 };
 
-// What result position o is made of along one axis: (1 - weight) of `low` and weight of `high`.
+// The sources of result position o along one axis: (1 - weight) of `low` plus weight of `high`.
 struct Mix {
   int64_t low, high;
   float weight;
@@ -52,7 +53,8 @@ std::vector<Mix> NearestMixes(const Alignment& a, int64_t in, int64_t out) {
   return mixes;
 }
 
-// The results [begin, end) that position i of the image takes part in. Places never decrease, so there are no others between.
+// The results [begin, end) that use position i of the image. Positions never decrease, so all
+// results in the range use it.
 struct Users {
   int64_t begin, end;
 };
@@ -66,11 +68,11 @@ std::vector<Users> UsersOf(const std::vector<Mix>& mixes, int64_t in) {
   return users;
 }
 
-// Sizes of a tensor of small images and of one of large images that belong together.
+// The sizes of a tensor of original images and of the tensor of resized images.
 struct Images {
-  int64_t batch, channels, height, width;  // the original's
-  std::vector<Mix> rows, columns;          // of the resized ones
-  std::unique_ptr<tw::Charge> charge;      // of all tables
+  int64_t batch, channels, height, width;  // of the original
+  std::vector<Mix> rows, columns;          // of the resized image
+  std::unique_ptr<tw::Charge> charge;      // for all tables
   int64_t out_height() const { return int64_t(rows.size()); }
   int64_t out_width() const { return int64_t(columns.size()); }
 };
@@ -95,7 +97,7 @@ class Bilinear {
  public:
   explicit Bilinear(const tw::Node& n) : alignment_(n) {}
 
-  // The size has done its work: output was allocated by it.
+  // The second input (size) has been used already, to allocate the output.
   void operator()(tw::Frame frame, tw::In<T> images, tw::In<int32_t>, tw::Out<float> resized) const {
     const Images g = ImagesOf(frame, alignment_, images.v, resized.v(), true);
     if (resized.size() == 0) return;
@@ -149,7 +151,7 @@ class BilinearGrad {
  private:
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-  // How much of position i is in a result.
+  // Returns the weight of position i in a result.
   static Sum Share(const Mix& m, int64_t i) { return (m.low == i ? 1 - Sum(m.weight) : 0) + (m.high == i ? Sum(m.weight) : 0); }
 
   static void Gather(const Images& g, const float* image, const Users& rows, const Users& columns, int64_t i, int64_t j, T* to) {

@@ -1,4 +1,4 @@
-// ResourceGather: rows of a variable, picked by index under its read lock.
+// ResourceGather: rows of a variable, selected by index under its read lock.
 #include "kernels/common/element.h"
 #include "kernels/gather.h"
 #include "kernels/register.h"

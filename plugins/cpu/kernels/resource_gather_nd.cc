@@ -1,4 +1,4 @@
-// ResourceGatherNd: slices of a variable, picked by index vectors under its read lock.
+// ResourceGatherNd: slices of a variable, selected by index vectors under its read lock.
 #include "kernels/common/rows.h"
 #include "kernels/common/slices.h"
 #include "kernels/register.h"

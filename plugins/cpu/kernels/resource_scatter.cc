@@ -1,5 +1,6 @@
-// ResourceScatterAdd, -Sub and -Update: rows of a variable changed in place under its lock, in the order of the indices, which are checked
-// before anything is changed. Sums of half and bfloat16 are rounded after each row: the variable is where they are kept.
+// ResourceScatterAdd, -Sub and -Update change rows of a variable in place under its lock, in the
+// order of the indices. The indices are checked before anything is changed. Sums of half and
+// bfloat16 are stored in the variable, so they are rounded after each row.
 #include <algorithm>
 
 #include "kernels/common/slices.h"
@@ -9,8 +10,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Throws INVALID_ARGUMENT unless indices name rows of the variable and updates has a row for each, or is one element for all.
-// Answers the number of elements of a row.
+// Throws INVALID_ARGUMENT unless indices name rows of the variable and updates has a row for each,
+// or is one element for all. Returns the number of elements of a row.
 int64_t CheckRows(const tw_view* variable, const tw_view* indices, const tw_view* updates) {
   if (variable->rank < 1) Invalid("resource is a scalar, which has no rows");
   if (variable->dtype != updates->dtype)
@@ -57,7 +58,7 @@ void AddTypes(tw::Plugin& p) {
 }  // namespace
 
 void register_resource_scatter(tw::Plugin& p) {
-  // The resource says nothing of its element type, so the specs are told apart by `updates`.
+  // The resource does not state its element type, so the specs differ by `updates`.
   AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(
       p);
   p.kernel<ScatterUpdate>("ResourceScatterUpdate @CPU; update resource");

@@ -1,6 +1,6 @@
-// ResourceScatterNdUpdate, -Add, -Sub, -Max and -Min: slices of a variable changed in place under its lock, in the order of the index
-// vectors, which are checked before anything is changed. Sums of half and bfloat16 are rounded after each slice: the variable is where they
-// are kept.
+// ResourceScatterNdUpdate, -Add, -Sub, -Max and -Min change slices of a variable in place under its
+// lock, in the order of the index vectors. The vectors are checked before anything is changed. Sums
+// of half and bfloat16 are stored in the variable, so they are rounded after each slice.
 #include <algorithm>
 
 #include "kernels/combine.h"
@@ -12,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Throws INVALID_ARGUMENT unless there is an update for each of the slices, which lie in the variable.
+// Throws INVALID_ARGUMENT unless all slices are inside the variable and each has an update.
 SliceIndex Slices(const tw_view* variable, const tw_view* indices, const tw_view* updates) {
   if (variable->dtype != updates->dtype)
     Invalid("the variable is " + TypeText(variable->dtype) + ", updates are " + TypeText(updates->dtype));

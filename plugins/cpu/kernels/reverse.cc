@@ -1,4 +1,4 @@
-// ReverseV2: some axes from their end to their beginning.
+// ReverseV2: reverses the order of elements along some axes.
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 

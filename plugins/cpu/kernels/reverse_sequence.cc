@@ -1,4 +1,4 @@
-// ReverseSequence: of each row so many first elements in reverse order.
+// ReverseSequence: reverses the first elements of each row; seq_lengths says how many.
 #include "kernels/common/slices.h"
 #include "kernels/register.h"
 
@@ -17,7 +17,8 @@ class ReverseSequence {
     const int64_t steps = input.dim(along), rows = input.dim(batch);
     CheckLengths(seq_lengths, rows, steps);
     if (input.size() == 0) return;
-    // Slices are what lies behind the later of the two axes; either is found again in a slice's number.
+    // A slice is the elements after the later of the two axes. The number of a slice gives its
+    // position on both axes.
     const int last = std::max(along, batch);
     const int64_t inner = Product(input.dims(), last + 1, rank), n = int64_t(input.size()) / inner;
     const int64_t step = Product(input.dims(), along + 1, last + 1), row = Product(input.dims(), batch + 1, last + 1);

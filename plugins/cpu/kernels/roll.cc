@@ -1,12 +1,12 @@
-// Roll: elements shifted along axes, round their ends. What lies along the innermost shifted axis and behind it is one row, which is copied
-// in two runs from a row that the other shifts say.
+// Roll: shifts elements along axes, around their ends. A row is the innermost shifted axis with the
+// axes after it. It is copied in two runs from the row that the other shifts select.
 #include "kernels/common/slices.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-// For each axis how far its elements move, in [0, its size).
+// Returns the shift of each axis, in [0, its size).
 Ints Shifts(const tw::In<tw::Any>& input, const tw::In<tw::Any>& shift, const tw::In<tw::Any>& axis) {
   Ints total;
   total.n = input.rank();
@@ -19,7 +19,7 @@ Ints Shifts(const tw::In<tw::Any>& input, const tw::In<tw::Any>& shift, const tw
   return total;
 }
 
-// The number of the row that moves to row k.
+// Returns the number of the row that moves to row k.
 int64_t SourceRow(int64_t k, const int64_t* dims, const Ints& shifts, int axes) {
   int64_t source = 0, step = 1;
   for (int i = axes; i-- > 0; step *= dims[i]) {
@@ -40,7 +40,7 @@ void Roll(tw::Frame frame, tw::In<tw::Any> input, tw::In<tw::Any> shift, tw::In<
   int last = input.rank() - 1;
   while (last > 0 && shifts[last] == 0) --last;
   const int64_t inner = Product(input.dims(), last + 1, input.rank()), row = input.dim(last) * inner, rows = int64_t(input.size()) / row;
-  const int64_t ahead = shifts[last] * inner;  // where the row's first element moves
+  const int64_t ahead = shifts[last] * inner;  // the new position of the row's first element
   const int64_t bytes = ElementBytes(input.v->dtype);
   if (bytes == 0) {
     for (int64_t k = 0; k < rows; ++k) {

@@ -1,4 +1,4 @@
-// Saving and restoring what other plugins keep: the host asks them.
+// Saves and restores resources of other plugins through the host.
 #include "kernels/register.h"
 
 namespace thalweg::cpu {

@@ -1,5 +1,5 @@
-// ScatterNd: slices put into a tensor of zeros; where indices repeat, slices add up, in the order in which they stand.
-// half and bfloat16 add up in float.
+// ScatterNd: adds slices into a tensor of zeros. If indices repeat, their slices are added in
+// order. Half and bfloat16 are added in float.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -15,9 +15,9 @@
 namespace thalweg::cpu {
 namespace {
 
-// Strings of one place follow one another, which is how they add up.
+// Strings for one place are concatenated in order; that is their sum.
 void Join(tw::Frame f, tw::In<tw_string> updates, const SliceIndex& index, tw::Out<tw_string> output) {
-  tw::TempVector<std::pair<int64_t, uint64_t>> places(f);  // with the element that goes there
+  tw::TempVector<std::pair<int64_t, uint64_t>> places(f);  // with the index of the element that goes there
   places.reserve(updates.size());
   for (uint64_t i = 0; i < updates.size(); ++i) places.emplace_back(index(int64_t(i) / index.inner) + int64_t(i) % index.inner, i);
   std::sort(places.begin(), places.end());

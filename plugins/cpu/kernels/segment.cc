@@ -1,4 +1,5 @@
-// SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: rows with one number after the other.
+// SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: reduce consecutive rows with the
+// same segment number.
 #include "kernels/segment.h"
 
 #include <algorithm>
@@ -16,9 +17,10 @@ namespace thalweg::cpu {
 namespace {
 
 constexpr int64_t kColumns = 512;                  // accumulators side by side
-constexpr int64_t kAccBytes = sizeof(complex128);  // of the largest one
+constexpr int64_t kAccBytes = sizeof(complex128);  // the size of the largest one
 
-// The first row of [low, high) with a number that is not below `segment`; high if there is none.
+// Returns the first row of [low, high) whose number is not below `segment`, or high if there is
+// none.
 int64_t FirstRow(const tw_view* ids, int64_t segment, int64_t low, int64_t high) {
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
@@ -30,7 +32,7 @@ int64_t FirstRow(const tw_view* ids, int64_t segment, int64_t low, int64_t high)
   return low;
 }
 
-// The end of a segment that begins at `row`, in as many steps as its size has digits.
+// Returns the end of a segment that begins at `row`, in a number of steps logarithmic in its size.
 int64_t EndOf(const tw_view* ids, int64_t segment, int64_t row) {
   const int64_t rows = int64_t(ids->count);
   int64_t step = 1;
@@ -44,7 +46,7 @@ class Segments {
       : r_(reduction), k_(*reduction.kernel), x_(x), indices_(indices), ids_(ids), y_(y), inner_(Product(y->dims, 1, y->rank)) {}
   int64_t inner() const { return inner_; }
 
-  // Columns [column, column + n) of segments [begin, end). n: at most kColumns.
+  // Reduces columns [column, column + n) of segments [begin, end). n: at most kColumns.
   void Reduce(int64_t begin, int64_t end, int64_t column, int64_t n) const {
     alignas(64) char acc[kColumns * kAccBytes];
     int64_t row = FirstRow(ids_, begin, 0, int64_t(ids_->count));
@@ -78,7 +80,7 @@ class Segments {
       k_.take_rows(k_.load ? static_cast<const void*>(wide) : from, n, 0, 1, acc);
     }
   }
-  // Rows of one element, which lie side by side.
+  // Takes in rows of one element, which are adjacent in memory.
   void TakeRun(int64_t row, int64_t last, char* acc) const {
     alignas(64) float wide[kColumns];
     for (int64_t n; row < last; row += n) {
@@ -106,7 +108,8 @@ class Segments {
   int64_t inner_;
 };
 
-// Whether no number is negative or smaller than the one before it, in a loop that the compiler can vectorise.
+// Returns true if no number is negative or smaller than the one before it. The compiler can
+// vectorise the loop.
 template <class T>
 bool Ascend(const tw_view* ids) {
   auto* p = reinterpret_cast<const T*>(Bytes(ids));
@@ -145,7 +148,7 @@ void ReduceSegments(const tw_frame* f, const SegmentReduction& reduction, const 
   const Segments s(reduction, x, indices, segment_ids, y);
   const int64_t segments = y->dims[0], chunks = (s.inner() + kColumns - 1) / kColumns;
   const int64_t cost = (int64_t(segment_ids->count) / segments + 1) * std::min(s.inner(), kColumns);
-  // Pieces are runs of segments within one chunk of columns.
+  // A piece is a run of segments within one chunk of columns.
   ParallelFor(f, segments * chunks, cost + 20, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t chunk = begin / segments, first = begin % segments, last = std::min(segments, first + end - begin);

@@ -1,6 +1,7 @@
-// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin: rows of data combined by segment, in the order in which
-// they stand; rows with a negative segment are left out. half and bfloat16 add up and multiply in float. A segment without rows gives 0, 1,
-// and the lowest and the highest finite number. NaN wins in Max and Min.
+// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin: combine rows of
+// data by segment, in row order. Rows with a negative segment are ignored. Half and bfloat16 are
+// added and multiplied in float. A segment without rows gives 0 for Sum, 1 for Prod, the lowest
+// finite number for Max and the highest for Min. NaN wins in Max and Min.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -14,7 +15,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Start: of a segment without rows; kCopiesFirst: whether the others begin with their first row instead.
+// Start: the result of a segment without rows. kCopiesFirst: other segments begin with their first
+// row instead.
 struct Sum {
   static constexpr bool kCopiesFirst = false;
   template <class T>
@@ -60,7 +62,8 @@ struct Min {
   }
 };
 
-// Where the rows of data go: to the start of their segment, or nowhere (-1). And which of them is the first of its segment.
+// The target of each row of data: the start of its segment, or nowhere (-1). Also knows which row
+// is the first of its segment.
 class Targets {
  public:
   Targets(const tw_frame* f, const tw_view* ids, int64_t segments, int64_t inner, bool first) : ids_(ids), inner_(inner), first_(f) {
@@ -86,7 +89,7 @@ class Targets {
   std::vector<bool, tw::TempAllocator<bool>> first_;
 };
 
-// Rows of a few elements one after the other: what a segment has so far is in `to`.
+// Combines short rows one after the other; `to` holds the segment's result so far.
 template <class Way, class Acc, class T>
 void CombineShort(Acc* to, const T* from, int64_t rows, int64_t inner, const Targets& target) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -100,7 +103,7 @@ void CombineShort(Acc* to, const T* from, int64_t rows, int64_t inner, const Tar
   }
 }
 
-// Longer ones segment by segment.
+// Combines longer rows segment by segment.
 template <class Way, class Acc, class T>
 void CombineLong(const tw_frame* f, T* to, const T* from, int64_t inner, const Buckets& buckets) {
   ForBuckets(f, buckets, inner, 1, [&](int64_t segment, int64_t column, int64_t n) {

@@ -1,4 +1,4 @@
-// Select and SelectV2: elements of one tensor or of another, as a third one says.
+// Select and SelectV2: choose elements of one tensor or of another by a third one.
 #include <bit>
 #include <type_traits>
 
@@ -15,7 +15,7 @@ struct Steps {
   int64_t condition, t, e;
 };
 
-// By masks rather than by a branch, which random conditions would make the processor guess.
+// Uses masks rather than a branch, which the processor would mispredict for random conditions.
 template <class T>
 T Pick(bool c, T yes, T no) {
   if constexpr (std::is_integral_v<T>) {
@@ -43,7 +43,7 @@ void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
   }
 }
 
-// condition has the rank-0 or broadcast form; all three broadcast to the output.
+// `condition` is a scalar or broadcasts; all three inputs broadcast to the output.
 void Walk(const tw_frame* f, const BitsTable& bits, const tw_view* condition, const tw_view* t, const tw_view* e, const tw_view* out) {
   CheckMovable(out->dtype);
   if (out->count == 0) return;
@@ -84,7 +84,8 @@ class SelectV2 {
   const BitsTable* bits_;
 };
 
-// The older op: a condition of the shape of the others, or a scalar, or a vector with one entry per row.
+// The older op: the condition has the shape of the others, or is a scalar, or a vector with one
+// entry per row.
 class Select {
  public:
   explicit Select(const tw::Node& n) : bits_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Bits)) {}

@@ -1,4 +1,5 @@
-// _Send and _Recv: values that go to another process and come from one. Neither holds a thread.
+// _Send and _Recv: send values to another process and receive values from one. Neither holds a
+// thread.
 #include "kernels/register.h"
 #include "thalweg/plugin/rendezvous.h"
 

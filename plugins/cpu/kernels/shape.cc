@@ -1,4 +1,4 @@
-// Ops about shapes: they read sizes, never elements.
+// Ops about shapes. They read sizes, never elements.
 #include <algorithm>
 #include <limits>
 
@@ -33,13 +33,14 @@ void Size(tw::In<tw::Any> input, tw::Out<T> output) {
 }
 void Rank(tw::In<tw::Any> input, tw::Out<int32_t> output) { output[0] = input.rank(); }
 
-// Entry i of a shape, 1 where it has no such axis.
+// Returns entry i of a shape, or 1 if it has no such axis.
 template <class T>
 int64_t SizeOf(const tw::In<T>& shape, int64_t i) {
   return i < 0 ? 1 : int64_t(shape[uint64_t(i)]);
 }
 
-// Over which axes each of two gradients is summed after their inputs were broadcast to one shape.
+// Computes the axes over which each of two gradients is summed if their inputs were broadcast to
+// one shape.
 template <class T>
 void BroadcastGradientArgs(tw::In<T> s0, tw::In<T> s1, tw::Out<T> r0, tw::Out<T> r1) {
   const int64_t n0 = int64_t(s0.size()), n1 = int64_t(s1.size()), rank = std::max(n0, n1);
@@ -50,7 +51,8 @@ void BroadcastGradientArgs(tw::In<T> s0, tw::In<T> s1, tw::Out<T> r0, tw::Out<T>
       Invalid("shapes do not broadcast: axis " + std::to_string(i) + " of " + std::to_string(rank) + " has size " + std::to_string(d0) +
               " in s0 and " + std::to_string(d1) + " in s1");
     }
-    // Where both sizes are 1 both lists name the axis, as TensorFlow's do: summing over it changes nothing.
+    // If both sizes are 1, both lists name the axis, as in TensorFlow; a sum over it changes
+    // nothing.
     if (d0 == 1) reduce0.push(i);
     if (d1 == 1) reduce1.push(i);
   }
@@ -70,7 +72,7 @@ std::string ListText(const tw::In<T>& shape) {
   return "[" + s + "]";
 }
 
-// The shape to which tensors of two shapes broadcast.
+// Computes the shape to which tensors of two shapes broadcast.
 template <class T>
 void BroadcastArgs(tw::In<T> s0, tw::In<T> s1, tw::Out<T> r0) {
   const int64_t n0 = int64_t(s0.size()), n1 = int64_t(s1.size()), rank = std::max(n0, n1);

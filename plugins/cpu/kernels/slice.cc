@@ -30,7 +30,7 @@ void Slice(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> begin, tw::In<tw:
   CutBox(f.f, box, f.f->in_at[0], at, output);
 }
 
-// Where along one axis a strided slice begins, how it steps, how many elements it takes.
+// The begin, step and number of elements of a strided slice along one axis.
 struct Stride {
   int64_t begin, step, count;
 };
@@ -48,7 +48,7 @@ struct Masks {
   }
 };
 
-// x[i]: one element, its axis dropped.
+// x[i]: one element; its axis is dropped.
 Stride OneIndex(int64_t i, int64_t step, int64_t dim, int axis) {
   if (step <= 0) Invalid("axis " + std::to_string(axis) + ": a single index needs a stride above 0, not " + std::to_string(step));
   if (i < -dim || i >= dim) {
@@ -58,7 +58,7 @@ Stride OneIndex(int64_t i, int64_t step, int64_t dim, int axis) {
   return {i < 0 ? i + dim : i, 1, 1};
 }
 
-// x[begin:end:step], as Python has it; a masked bound is as far as the step leads.
+// x[begin:end:step] with Python's meaning. A masked bound reaches as far as the step leads.
 Stride OneRange(int64_t begin, bool no_begin, int64_t end, bool no_end, int64_t step, int64_t dim, int axis) {
   if (step == 0) throw tw::Error{TW_INTERNAL, "axis " + std::to_string(axis) + ": the stride is 0"};
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
@@ -66,12 +66,12 @@ Stride OneRange(int64_t begin, bool no_begin, int64_t end, bool no_end, int64_t 
   const int64_t b = no_begin ? (step > 0 ? low : high) : bound(begin), e = no_end ? (step > 0 ? high : low) : bound(end);
   const int64_t span = step > 0 ? e - b : b - e;
   if (span <= 0) return {0, 1, 0};
-  // The unsigned negation is right for the most negative step as well.
+  // The unsigned negation is also right for the most negative step.
   const uint64_t stride = step > 0 ? uint64_t(step) : uint64_t(0) - uint64_t(step);
   return {b, step, int64_t((uint64_t(span) + stride - 1) / stride)};
 }
 
-// The slice along every axis of a tensor of these dims.
+// Computes the slice along every axis of a tensor with these dims.
 void Strides(const Masks& m, const Ints& begin, const Ints& end, const Ints& step, const int64_t* dims, int rank, Stride* out) {
   const int n = begin.n;
   if (end.n != n || step.n != n) {
@@ -79,7 +79,7 @@ void Strides(const Masks& m, const Ints& begin, const Ints& end, const Ints& ste
                                      std::to_string(step.n) + " entries"};
   }
   auto bit = [](uint64_t mask, int i) { return i < 64 && (mask >> i & 1); };
-  int wanted = 0;  // axes that the entries speak for
+  int wanted = 0;  // the axes that the entries cover
   for (int i = 0; i < n; ++i) wanted += !bit(m.ellipsis, i) && !bit(m.new_axis, i);
   if (wanted > rank)
     throw tw::Error{TW_INTERNAL,
@@ -100,7 +100,7 @@ void Strides(const Masks& m, const Ints& begin, const Ints& end, const Ints& ste
   whole(rank - axis);
 }
 
-// What the slices pick lies dense on one side and strided on the other.
+// The selected elements: dense on one side and strided on the other.
 struct Picked {
   Ints dense, strided;
   int64_t at = 0, count = 1;
@@ -113,7 +113,7 @@ struct Picked {
       dense[i] = count;
       count *= s[i].count;
       at += s[i].begin * strided[i];
-      // A step past the end is not taken, and its product with the stride could overflow.
+      // With one element no step is taken, and the step's product with the stride could overflow.
       strided[i] = s[i].count > 1 ? strided[i] * s[i].step : 0;
     }
   }

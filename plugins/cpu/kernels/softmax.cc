@@ -1,4 +1,5 @@
-// Softmax and LogSoftmax along the last axis. Rows are shifted by their largest element first, so nothing overflows.
+// Softmax and LogSoftmax along the last axis. The largest element of a row is subtracted first, so
+// nothing overflows.
 #include <algorithm>
 #include <cmath>
 
@@ -12,9 +13,9 @@ namespace {
 
 constexpr int64_t kElementCost = 16;  // an exponential and three passes, in units of ParallelFor
 
-// Rows [begin, end) of x and y, `columns` wide.
+// Computes rows [begin, end) of y from x, `columns` wide.
 void SoftmaxRows(const RowTables& t, const float* x, float* y, int64_t begin, int64_t end, int64_t columns, bool log) {
-  const int64_t together = std::max<int64_t>(1, kRowBlock / columns);  // rows that stay in the first-level cache over all passes
+  const int64_t together = std::max<int64_t>(1, kRowBlock / columns);  // rows that stay in the first-level cache through all passes
   for (int64_t r = begin; r < end; r += together) {
     const int64_t rows = std::min(together, end - r), n = rows * columns;
     const float* from = x + r * columns;

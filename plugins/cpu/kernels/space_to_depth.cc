@@ -1,5 +1,5 @@
-// SpaceToDepth, DepthToSpace: one copy over seven axes, as the channels of a place in blocks are the rows and columns of a block and the
-// channels of its places.
+// SpaceToDepth, DepthToSpace: one copy over seven axes. The channels of a pixel in depth form are
+// the rows of a block, its columns and the channels of its pixels.
 #include <algorithm>
 
 #include "kernels/common/copy.h"
@@ -8,7 +8,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// Sizes and strides of an image by the meaning of its axes. NCHW_VECT_C: `channels` are fours of them, the last axis is `four`.
+// Sizes and strides of an image by the meaning of its axes. In NCHW_VECT_C, `channels` are groups
+// of four, and the last axis is `four`.
 struct Image {
   struct Line {
     int64_t size = 1, step = 0;
@@ -42,7 +43,7 @@ class Blocks {
                 {block_, space.width.step, c},
                 {space.channels.size, space.channels.step, depth.channels.step},
                 {space.four.size, space.four.step, depth.four.step}};
-    // In the order of what is written.
+    // Axes are sorted into the order of the output.
     std::stable_sort(std::begin(axes), std::end(axes),
                      [&](const Axis& a, const Axis& b) { return to_depth_ ? a.in_depth > b.in_depth : a.in_space > b.in_space; });
     Box box;

@@ -1,4 +1,5 @@
-// Sparse conditional accumulators: gradients that are rows of a larger tensor. Rows are added up by their index.
+// Sparse conditional accumulators: gradients that are rows of a larger tensor. Rows with the same
+// index are added up.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +17,7 @@ struct Gradient {
 std::vector<int64_t> RowDims(const tw_view* values) { return {values->dims + 1, values->dims + values->rank}; }
 std::string Text(const std::vector<int64_t>& dims) { return tw::text(dims.data(), int32_t(dims.size())); }
 
-// What belongs together, and to an accumulator of these options.
+// Throws unless the parts of the gradient belong together and fit an accumulator of these options.
 void CheckGradient(const AccumulatorOptions& o, const Gradient& g) {
   if (g.indices->rank != 1) Invalid("gradient_indices must be a vector, but has shape " + DimsText(g.indices));
   if (g.values->rank < 1) Invalid("gradient_values is a scalar; it has a row for each index");
@@ -55,7 +56,7 @@ void CheckGradient(const AccumulatorOptions& o, const Gradient& g) {
   }
 }
 
-// A gradient's rows, of which those that it has several times are one.
+// Returns a gradient's rows; rows with the same index are added up.
 template <class T>
 std::map<int64_t, GradientSum> Rows(tw::Charge* charge, tw::In<int64_t> indices, tw::In<T> values, uint64_t each, bool mean) {
   std::map<int64_t, GradientSum> rows;
@@ -85,7 +86,7 @@ class Apply {
       Invalid("rows of the gradient have shape " + Text(dims) + ", but those that are there have " + Text(a.dims));
     a.dims = std::move(dims);
     tw::Charge charge(f);
-    const uint64_t each = indices.size() ? values.size() / indices.size() : 0;  // elements of a row
+    const uint64_t each = indices.size() ? values.size() / indices.size() : 0;  // the elements of a row
     std::map<int64_t, GradientSum> rows = Rows<T>(&charge, indices, values, each, a.options.mean);
     uint64_t fresh = 0;
     for (const auto& [index, row] : rows) fresh += !a.rows.count(index);

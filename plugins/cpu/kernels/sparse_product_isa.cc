@@ -1,11 +1,11 @@
-// Rows of products of a sparse matrix with a dense one, compiled once per instruction set: a few vectors of sums stay in registers while
-// all stored elements of the row go by.
+// Rows of products of a sparse matrix with a dense one, compiled once per instruction set. A few
+// vectors of sums stay in registers while the loop walks all stored elements of the row.
 #include "kernels/simd.h"
 #include "kernels/sparse_product.h"
 
 namespace thalweg::cpu::THALWEG_ISA {
 
-// In elementwise_isa.cc.
+// Defined in elementwise_isa.cc.
 void LoadHalf(const uint16_t* x, float* y, int64_t n);
 void StoreHalf(const float* x, uint16_t* y, int64_t n);
 void LoadBfloat16(const uint16_t* x, float* y, int64_t n);
@@ -13,8 +13,8 @@ void StoreBfloat16(const float* x, uint16_t* y, int64_t n);
 
 namespace {
 
-constexpr int64_t kAhead = 8;   // elements: rows of b are seldom in a cache, so they are asked for before they are read
-constexpr int64_t kBlock = 64;  // columns, or elements, of 16 bits that are widened at a time
+constexpr int64_t kAhead = 8;   // elements; rows of b are seldom in a cache, so they are prefetched
+constexpr int64_t kBlock = 64;  // columns, or 16-bit elements, widened at a time
 
 template <class T>
 inline void Ask(const SparseRow<T>& row, int64_t e, const T* b, int64_t stride, int64_t n) {

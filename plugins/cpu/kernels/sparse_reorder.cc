@@ -1,4 +1,4 @@
-// SparseReorder: places in order, those that are the same in the order in which they stood, and their elements with them.
+// SparseReorder: sorts places, and their elements with them. Equal places keep their order.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Which place comes first, second, ...
+// Returns the indices of the places in sorted order.
 tw::TempVector<int64_t> Order(tw::Frame f, const SparsePlaces& places) {
   const int64_t n = places.count();
   tw::TempVector<int64_t> order(size_t(n), 0, f);
@@ -23,7 +23,7 @@ tw::TempVector<int64_t> Order(tw::Frame f, const SparsePlaces& places) {
     std::sort(numbers.begin(), numbers.end());
     std::transform(numbers.begin(), numbers.end(), order.begin(), [](const auto& number) { return number.second; });
   } else {
-    const tw::Charge charge(f, uint64_t(n) * sizeof(int64_t));  // what a stable sort takes
+    const tw::Charge charge(f, uint64_t(n) * sizeof(int64_t));  // the memory of a stable sort
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return places.Compare(a, b) < 0; });
   }

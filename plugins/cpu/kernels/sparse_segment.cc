@@ -1,5 +1,6 @@
-// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, with and without a number of segments: chosen rows, reduced by segment. Their
-// gradients: rows of the result's gradient, divided as these were and added up where the chosen rows stood.
+// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, with and without a number of segments:
+// selected rows, reduced by segment. Their gradients divide the rows of the result's gradient in
+// the same way and add them to the selected rows.
 #include <cmath>
 #include <vector>
 
@@ -16,7 +17,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 1 << 16;  // for which there are always buckets
+constexpr int64_t kFewRows = 1 << 16;  // up to this number there are always buckets for all rows
 
 void WantVector(const tw_view* indices) {
   if (indices->rank != 1) throw tw::Error{TW_INTERNAL, "indices is " + DimsText(indices) + "; it must be a vector"};
@@ -41,7 +42,7 @@ void RunSparse(const tw_frame* f, const ReduceKernel& k) {
   ReduceSegments(f, {&k, Empty::kZero, kDivisor}, data, indices, ids, f->out[0]);
 }
 
-// What the rows of each segment are multiplied by; nothing where that is 1.
+// Returns the factors of each segment's rows; empty if they are 1.
 template <Divisor kDivisor>
 tw::TempVector<double> Scales(tw::Frame f, const tw_view* ids, int64_t segments) {
   tw::TempVector<double> scales(f);
@@ -52,7 +53,7 @@ tw::TempVector<double> Scales(tw::Frame f, const tw_view* ids, int64_t segments)
   return scales;
 }
 
-// Adds up in output's rows what arrives at the indices in their buckets. scales: by segment, or none.
+// Adds to the output's rows the gradients in their buckets. scales: one per segment, or empty.
 template <class T, class SomeBuckets>
 void AddUp(const tw_frame* f, tw::In<T> grad, tw::In<tw::Any> ids, const tw::TempVector<double>& scales, const SomeBuckets& buckets,
            int64_t inner, T* output) {

@@ -1,6 +1,8 @@
-// SparseTensorDenseMatMul: the stored elements of the sparse matrix are put in order by row of the product, unless they are, and each row
-// is the sum of the rows of the dense matrix that they lead to, in the order in which they stand. Of a few columns putting in order would
-// take longer than the sums: these are added to the product as they come.
+// SparseTensorDenseMatMul. The stored elements of the sparse matrix are sorted by row of the
+// product, unless they are sorted already. Each row of the product is the sum of the dense matrix's
+// rows that the elements select, in their original order. For a few columns sorting would take
+// longer than the sums, so the elements are added to the product in the order in which they are
+// stored.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -19,20 +21,20 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 1 << 16;  // for which there is always a table of all
-constexpr int64_t kColumns = 256;      // of the product that one task takes at most
+constexpr int64_t kFewRows = 1 << 16;  // up to this number there is always a table of all rows
+constexpr int64_t kColumns = 256;      // the most columns of the product that one task takes
 
-constexpr size_t kShortRow = 64;  // bytes of a row of the product that is added to as elements come
+constexpr size_t kShortRow = 64;  // bytes of a row of the product for which elements are added unsorted
 
-// body(pairs) with the indices in their type.
+// Calls body(pairs) with the indices in their type.
 template <class Body>
 auto WithPairs(const tw_view* indices, Body&& body) {
   if (indices->dtype == TW_INT32) return body(reinterpret_cast<const int32_t*>(Bytes(indices)));
   return body(reinterpret_cast<const int64_t*>(Bytes(indices)));
 }
 
-// Whether the elements stand in the order of the rows of the product, which number `row` (0 or 1) of a pair is. Throws INVALID_ARGUMENT for
-// one outside of `sizes`.
+// Returns true if the elements are sorted by row of the product, which is number `row` (0 or 1) of
+// a pair. Throws INVALID_ARGUMENT for a pair outside `sizes`.
 template <class Index>
 bool CheckPairs(const tw_frame* f, const tw_view* indices, const Index* pairs, const int64_t sizes[2], int row) {
   std::atomic<bool> all_inside{true}, all_sorted{true};
@@ -51,10 +53,11 @@ bool CheckPairs(const tw_frame* f, const tw_view* indices, const Index* pairs, c
   return all_sorted;
 }
 
-// The stored elements by row of the product, those of a row in the order in which they stand.
+// The stored elements by row of the product; elements of a row keep their order.
 class ByRow {
  public:
-  // row: which number of a pair is the row; rows: how many the product has; sorted: whether they are in order.
+  // row: which number of a pair is the row; rows: the rows of the product; sorted: true if the
+  // elements are sorted by row.
   ByRow(const tw_frame* f, const tw_view* indices, int row, int64_t rows, bool sorted)
       : to_(size_t(indices->dims[0]), f), at_(size_t(indices->dims[0]), f), order_(f), first_(f), met_(f) {
     WithPairs(indices, [&](const auto* pairs) {
@@ -69,18 +72,18 @@ class ByRow {
     if (!sorted) at_ = Ordered(at_.data());
     tw::TempVector<int64_t>(f).swap(to_);
   }
-  // Only some rows have elements, and only these are counted here; else they all are.
+  // True if only some rows have elements; then only these rows are counted, else all are.
   bool few() const { return few_; }
   int64_t size() const { return int64_t(first_.size()) - 1; }
   int64_t row(int64_t i) const { return few_ ? met_[size_t(i)] : i; }
-  // values: of the elements, in order.
+  // values: the values of the elements, in sorted order.
   template <class S>
   SparseRow<S> Row(int64_t i, const S* values) const {
     const int64_t first = first_[size_t(i)];
     return {first_[size_t(i) + 1] - first, int64_t(at_.size()) - first, at_.data() + first, values + first};
   }
   bool sorted() const { return order_.empty(); }
-  // What belongs to the elements, in their order. REQUIRES: !sorted().
+  // Returns per-element data in sorted order. REQUIRES: !sorted().
   template <class S>
   tw::TempVector<S> Ordered(const S* of) const {
     tw::TempVector<S> ordered(order_.size(), tw::TempAllocator<S>(order_.get_allocator()));
@@ -92,7 +95,7 @@ class ByRow {
   void CountAll(int64_t rows) {
     first_.assign(size_t(rows) + 1, 0);
     for (int64_t to : to_) ++first_[size_t(to)];
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());  // where each row ends
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());  // the end of each row
     if (sorted()) {
       std::copy_backward(first_.begin(), first_.end() - 1, first_.end());
       first_[0] = 0;
@@ -102,7 +105,7 @@ class ByRow {
   }
 
   void FindMet() {
-    const tw::Charge charge(order_.get_allocator().payer(), order_.size() * sizeof(int64_t));  // what a stable sort takes
+    const tw::Charge charge(order_.get_allocator().payer(), order_.size() * sizeof(int64_t));  // the memory of a stable sort
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return to_[size_t(a)] < to_[size_t(b)]; });
     for (size_t k = 0; k < to_.size(); ++k) {
@@ -115,11 +118,11 @@ class ByRow {
   }
 
   bool few_ = false;
-  tw::TempVector<int64_t> to_, at_, order_;  // order_: empty where they stand in order
+  tw::TempVector<int64_t> to_, at_, order_;  // order_ is empty if the elements are sorted
   tw::TempVector<int64_t> first_, met_;
 };
 
-// As the loops take elements: half and bfloat16 as their bits.
+// The element type of the loops: half and bfloat16 as their bits.
 template <class T>
 using Stored = std::conditional_t<kIsSmallFloat<T>, uint16_t, T>;
 template <class T>
@@ -146,7 +149,7 @@ class SparseMatMul {
     if (inner != b.dim(adjoint_b_ ? 1 : 0))
       Invalid("inner dimensions differ: a_shape is " + tw::text(sizes, 2) + (adjoint_a_ ? ", adjoint" : "") + ", b is " + DimsText(b.v) +
               (adjoint_b_ ? ", adjoint" : ""));
-    const int row = adjoint_a_ ? 1 : 0;  // of the product: which number of a pair says it
+    const int row = adjoint_a_ ? 1 : 0;  // which number of a pair is the row of the product
     const bool sorted = WithPairs(a_indices.v, [&](const auto* pairs) { return CheckPairs(f.f, a_indices.v, pairs, sizes, row); });
     const int64_t dims[] = {rows, columns};
     Allocate(product, dims, 2);
@@ -182,7 +185,7 @@ class SparseMatMul {
   }
 
  private:
-  // b [n, k] as [k, n] at `to`.
+  // Transposes b [n, k] to [k, n] at `to`.
   static const T* Turn(const tw_frame* f, const tw_view* b, char* to) {
     tw_view turned = *b;
     turned.data = to;
@@ -194,7 +197,8 @@ class SparseMatMul {
     return reinterpret_cast<const T*>(to);
   }
 
-  // y += what each element makes, as they stand. Where they stand by row threads share them, each taking whole rows.
+  // Adds the product of each element to y, in stored order. If the elements are sorted by row,
+  // threads share them by whole rows.
   template <class Index>
   void AddUp(const tw_frame* f, const Index* pairs, int row, bool sorted, const T* values, int64_t count, const T* b, T* y,
              int64_t columns) const {
@@ -204,7 +208,7 @@ class SparseMatMul {
                columns);
     };
     if (!sorted) return add(0, count);
-    const auto next = [&](int64_t e) {  // where the next row begins
+    const auto next = [&](int64_t e) {  // the beginning of the next row
       while (e > 0 && e < count && pairs[2 * e + row] == pairs[2 * e - 2 + row]) ++e;
       return e;
     };

@@ -1,4 +1,4 @@
-// SparseToDense: one value everywhere, then others at their places, in the order in which they stand.
+// SparseToDense: writes one value everywhere, then other values at their places, in order.
 #include "kernels/common/slices.h"
 #include "kernels/register.h"
 #include "kernels/sparse_places.h"
@@ -26,7 +26,7 @@ class SparseToDense {
     Allocate(dense, dims.at, dims.n);
     FillRun(f.f, default_value.v, dense.v(), 0, int64_t(dense.size()));
     if (sparse_values.rank() > 0) return PutSlices(f.f, sparse_values.v, dense.v(), n, 1, places);
-    const int64_t different = dims.n > 0 ? n : std::min<int64_t>(n, 1);  // of no axes there is one place, however often it is named
+    const int64_t different = dims.n > 0 ? n : std::min<int64_t>(n, 1);  // without axes there is one place, however often it is named
     for (int64_t k = 0; k < different; ++k) FillRun(f.f, sparse_values.v, dense.v(), places(k), 1);
   }
 

@@ -1,11 +1,11 @@
-// Split, SplitV and Unpack: the parts of a tensor along an axis, with that axis or without.
+// Split, SplitV and Unpack: the parts of a tensor along an axis; Unpack drops the axis.
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-// The axis of flat input `input` is cut into as many equal parts as there are outputs.
+// Cuts the axis of flat input `input` into as many equal parts as there are outputs.
 void Cut(const tw_frame* f, uint32_t input, int axis, const tw::ManyOut<tw::Any>& parts) {
   const tw_view* value = f->in[input];
   if (value->count == 0 || parts.size() == 0) return;
@@ -25,7 +25,7 @@ void Split(tw::Frame f, tw::In<int32_t> split_dim, tw::In<tw::Any> value, tw::Ma
   Cut(f.f, f.f->in_at[1], Axis(split_dim[0], value.rank(), "split_dim"), output);
 }
 
-// The parts have the sizes that the shape rule made of size_splits.
+// The parts have the sizes that the shape rule derived from size_splits.
 void SplitSized(tw::Frame f, tw::In<tw::Any> value, tw::In<tw::Any>, tw::In<int32_t> split_dim, tw::ManyOut<tw::Any> output) {
   const int axis = Axis(split_dim[0], value.rank(), "split_dim");
   int64_t at = 0, size = value.dim(axis);

@@ -1,4 +1,5 @@
-// The Stack ops: a stack of tensors that one step makes, fills and empties. Nobody but its handles leads to it.
+// The Stack ops: a stack of tensors that one step creates, fills and empties. It can be reached
+// only through its handles.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +17,7 @@ constexpr char kStack[] = "org.thalweg.stack";
 struct Stack {
   std::string name;
   uint32_t dtype = 0;
-  int64_t most = -1;  // elements; below 0: any number
+  int64_t most = -1;  // the largest number of elements; negative: no limit
   bool closed = false;
   std::vector<Kept> elements;
   tw::Holding held;
@@ -58,7 +59,7 @@ void Push(Frame f, Var<Any> handle, In<Any> elem, Out<Any>) {
     Invalid("the stack '" + stack.name + "' is full: it has " + std::to_string(stack.elements.size()) + " elements");
   if (stack.elements.size() == stack.elements.capacity()) {
     const size_t room = std::max<size_t>(16, 2 * stack.elements.size());
-    stack.held.set(f, (room + stack.elements.size()) * sizeof(Kept));  // while it grows both places are there
+    stack.held.set(f, (room + stack.elements.size()) * sizeof(Kept));  // during growth the old and the new memory both exist
     stack.elements.reserve(room);
     stack.held.set(f, room * sizeof(Kept));
   }

@@ -10,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-enum Condition : uint64_t { kRoom, kSomething, kPlaces };  // kPlaces + i: something at place i
+enum Condition : uint64_t { kRoom, kSomething, kPlaces };  // kPlaces + i: an element is at place i
 
 using List = std::vector<Kept>;
 uint64_t BytesOf(const List& list) {
@@ -25,7 +25,7 @@ struct Area {
   std::mutex mu;
   std::deque<List> lists;
   uint64_t bytes = 0;
-  tw::Holding held;  // beside the tensors
+  tw::Holding held;  // the bytes apart from the tensors
 
   explicit Area(const StagingRoom& r) : room(r) {}
   static uint64_t Each(const List& list) { return sizeof(List) + tw::kHeapBlock + list.capacity() * sizeof(Kept); }
@@ -37,7 +37,7 @@ class OfArea : protected OfStaging<Area> {
   using OfStaging::OfStaging;
 
  protected:
-  // Throws unless the list can be these outputs.
+  // Throws unless the list fits these outputs.
   void Check(const List& list, const tw::ManyOut<tw::Any>& values) const {
     if (list.size() != values.size()) {
       Invalid(title() + " holds lists of " + std::to_string(list.size()) + " tensors, not " + std::to_string(values.size()));
@@ -122,7 +122,7 @@ class Clear : OfArea {
   using OfArea::OfArea;
   void operator()(tw::Frame f) const {
     At at = Find(f);
-    std::deque<List> gone;  // goes when the lock is let go
+    std::deque<List> gone;  // destroyed after the lock is released
     {
       std::lock_guard lock(at.area->mu);
       gone.swap(at.area->lists);

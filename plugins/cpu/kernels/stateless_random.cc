@@ -1,5 +1,5 @@
-// StatelessRandomUniformV2, StatelessRandomNormalV2, StatelessTruncatedNormalV2: the stream starts at the given key and counter, so the
-// same inputs make the same numbers, TensorFlow's.
+// StatelessRandomUniformV2, StatelessRandomNormalV2, StatelessTruncatedNormalV2: the stream starts
+// at the given key and counter. The same inputs make the same numbers, which are TensorFlow's.
 #include "kernels/common/element.h"
 #include "kernels/distributions.h"
 #include "kernels/register.h"
@@ -7,7 +7,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// As the op's input `alg` numbers them. Where the runtime may choose, it takes Philox.
+// The values of the op's input `alg`. If the runtime may choose (kAny), it takes Philox.
 enum Algorithm { kPhilox = 1, kThreefry = 2, kAny = 3 };
 
 Philox StreamOf(const tw::In<uint64_t>& key, const tw::In<uint64_t>& counter, const tw::In<int32_t>& alg) {
@@ -26,7 +26,8 @@ void Random(tw::Frame frame, tw::In<tw::Any>, tw::In<uint64_t> key, tw::In<uint6
   FillRandom(frame.f, StreamOf(key, counter, alg), D{}, output.data(), int64_t(output.size()));
 }
 
-// For both types of the shape input, whose values have done their work when the output was allocated.
+// Registers both types of the shape input, whose values have been used already, to allocate the
+// output.
 template <class D>
 void RegisterType(tw::Plugin& p, const std::string& op) {
   for (const char* shape : {"int32", "int64"})

@@ -1,5 +1,6 @@
-// StatelessRandomGetKeyCounter, StatelessRandomGetAlg, StatelessRandomGetKeyCounterAlg: TensorFlow's way from two seeds to key and counter,
-// one block of Philox over them, so that neither seed has to be random.
+// StatelessRandomGetKeyCounter, StatelessRandomGetAlg, StatelessRandomGetKeyCounterAlg: derive key
+// and counter from two seeds as TensorFlow does, by one block of Philox over the seeds, so neither
+// seed has to be random.
 #include "kernels/common/element.h"
 #include "kernels/philox.h"
 #include "kernels/register.h"
@@ -7,7 +8,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int32_t kPhilox = 1;  // as the input `alg` of the stateless random ops numbers it
+constexpr int32_t kPhilox = 1;  // the value of the input `alg` of the stateless random ops
 
 template <class S>
 void KeyCounter(tw::In<S> seed, tw::Out<uint64_t> key, tw::Out<uint64_t> counter) {

@@ -18,7 +18,8 @@ class Case {
   explicit Case(const tw::Node& n) : unicode_(n.s("encoding") == "utf-8") {}
   void operator()(tw::Frame f, tw::In<tw_string> input, tw::Out<tw_string> output) const {
     for (uint64_t i = 0; i < output.size(); ++i) {
-      // A character may become three, while the text grows its old place is there too, and all characters are there as numbers.
+      // A character may become three. During growth the old text exists too, and all characters
+      // exist as numbers.
       const tw::Charge charge(f, (unicode_ ? 13 : 1) * input[i].size);
       output.set(i, Changed(View(input[i])));
     }

@@ -12,9 +12,9 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kTextCost = 64;  // of a short text
+constexpr int64_t kTextCost = 64;  // the cost of a short text
 
-// Eight bytes as a little-endian number.
+// Returns eight bytes as a little-endian number.
 uint64_t Word(const char* p) {
   uint64_t word;
   std::memcpy(&word, p, sizeof word);

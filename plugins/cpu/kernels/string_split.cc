@@ -1,4 +1,4 @@
-// StringSplitV2. Where `maxsplit` ends the splitting, what is left is the last part, also when it is empty.
+// StringSplitV2. If `maxsplit` ends the splitting, the rest is the last part, even if it is empty.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -15,7 +15,7 @@ struct Part {
   std::string_view text;
 };
 
-// Linear in the text, whatever the separator: memmem never goes back.
+// Linear in the text for every separator, because memmem never goes back.
 size_t Find(std::string_view text, std::string_view separator) {
   if (text.size() < separator.size()) return text.npos;  // an empty text may have no address
   const void* at = memmem(text.data(), text.size(), separator.data(), separator.size());

@@ -1,4 +1,5 @@
-// StringToNumber: the nearest number of the type, infinity where a floating-point number is too large. The whole text must be the number.
+// StringToNumber: the nearest number of the type, or infinity if a floating-point number is too
+// large. The whole text must be the number.
 #include <locale.h>
 
 #include <charconv>
@@ -19,7 +20,7 @@ template <class T>
 class StringToNumber {
  public:
   explicit StringToNumber(const tw::Node&) {
-    // The process's own locale may write numbers otherwise.
+    // The process's own locale may use another number format.
     if (std::is_floating_point_v<T> && !(c_ = newlocale(LC_ALL_MASK, "C", nullptr)))
       throw tw::Error{TW_RESOURCE_EXHAUSTED, "the system has no memory for a locale"};
   }
@@ -40,8 +41,9 @@ class StringToNumber {
     if constexpr (std::is_floating_point_v<T>) {
       const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
       if (error == std::errc() && last == text.data() + text.size()) return true;
-      // What it does not know: a plus, hexadecimal digits, numbers too large or too small.
-      const tw::TempString copy(text, f);  // with a zero behind it
+      // Handles the forms that the fast path rejects: a plus, hexadecimal digits, numbers too large
+      // or too small.
+      const tw::TempString copy(text, f);  // with a terminating zero
       char* end = nullptr;
       *out = FromText(copy.c_str(), &end, c_, T());
       return !copy.empty() && end == copy.c_str() + copy.size();

@@ -1,4 +1,5 @@
-// StringLength and Substr. A character of UTF-8 begins at every byte that is no continuation of another, and at the first one.
+// StringLength and Substr. A UTF-8 character begins at the first byte, and at every byte that is
+// not a continuation byte.
 #include <limits>
 
 #include "kernels/common/broadcast.h"
@@ -31,7 +32,8 @@ class StringLength {
   bool characters_;
 };
 
-// Where character number `pos` of the text begins, kNone if there are not so many; one behind the last is the end.
+// Returns the offset of character number `pos`, the end for one past the last, or kNone if there
+// are fewer.
 size_t CharacterFromFront(std::string_view text, int64_t pos) {
   size_t at = 0;
   for (; pos > 0; --pos) {

@@ -1,5 +1,6 @@
-// The TensorArrayV3 family: an array of tensors that lives as long as a step holds its handle. Each element is written once and read after
-// that; an array of gradients adds up what is written. The float `flow` orders who writes and who reads, and has no value of its own.
+// The TensorArrayV3 family: an array of tensors that lives as long as a step holds its handle. Each
+// element is written once and read after that. An array of gradients adds up the values written to
+// an element. The float `flow` orders writers and readers, and its value is unused.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -27,13 +28,13 @@ struct TensorArray {
   PartialShape shape;
   bool dynamic = false, clear = true, identical = false, sums = false, closed = false;
   std::vector<Element> elements;
-  std::map<std::string, Kept, std::less<>> gradients;  // handles, by source
+  std::map<std::string, Kept, std::less<>> gradients;  // the handles, by source
   tw::Holding held;
 
-  // So many elements from now on. Throws where the payer may not hold them.
+  // Sets the number of elements. Throws if the payer may not hold them.
   void Resize(tw::Payer payer, size_t n) {
     const size_t there = elements.capacity(), room = n <= there ? there : std::max(n, 2 * there);
-    if (room > there) held.set(payer, (there + room) * sizeof(Element));  // while it grows both places are there
+    if (room > there) held.set(payer, (there + room) * sizeof(Element));  // during growth the old and the new memory both exist
     elements.reserve(room);
     held.set(payer, room * sizeof(Element));
     elements.resize(n);
@@ -79,7 +80,7 @@ void Write(const tw_frame* f, TensorArray& array, int64_t i, Kept value) {
   e.written = true;
 }
 
-// Element i, to be read: its tensor, or zeros of the array's shape where it was never written.
+// Returns element i for reading: its tensor, or zeros of the array's shape if it was never written.
 Kept Read(const tw_frame* f, TensorArray& array, int64_t i, const PartialShape& told) {
   if (i < 0 || uint64_t(i) >= array.elements.size())
     Invalid(array.At(i) + " cannot be read: it has " + std::to_string(array.elements.size()) + " elements");
@@ -136,12 +137,12 @@ class TensorArrayV3 {
   TensorArray like_;
 };
 
-// The array of gradients that belongs to an array and a source: made by the first who asks.
+// The array of gradients for an array and a source. The first call that asks for it makes it.
 class TensorArrayGrad {
  public:
   explicit TensorArrayGrad(const tw::Node& n) : source_(n.s("source")) {
     if (!source_.empty()) return;
-    // Of the gradients that a graph was given at once: the nodes of each have a scope of their own.
+    // The gradients of one differentiation call share a scope, which is in the name of their nodes.
     const std::string_view name = n.name();
     const size_t at = name.find("gradients");
     source_ = name.substr(0, name.find('/', at == name.npos ? 0 : at));

@@ -1,5 +1,5 @@
-// Lists of tensors, element by element: making, pushing, popping, reading and setting. A list that nobody else can see is changed in place,
-// so a loop that pushes or sets pays for the element alone.
+// Lists of tensors, element by element: create, push, pop, read and set. A list that nothing else
+// refers to is changed in place, so a loop that pushes or sets pays only for the element.
 #include "kernels/tensor_list.h"
 
 #include <algorithm>
@@ -119,20 +119,21 @@ using tw::Frame;
 using tw::In;
 using tw::Out;
 
-// An element in the memory of output o.
+// Returns an element in the memory of output o.
 Kept Bring(const tw_frame* f, uint32_t o, const Kept& element) {
   tw_tensor* t = nullptr;
   tw::check(tw::variants(f->host).bring(f, o, element.get(), &t));
   return {f->host, t};
 }
 
-// An element that is read as one of that shape.
+// Outputs an element that is read as a tensor of shape `shape`.
 void GiveElement(const tw_frame* f, uint32_t o, const Kept& element, const PartialShape& shape) {
   if (!shape.Admits(element.view())) Invalid("the element is " + DimsText(element.view()) + ", but 'element_shape' is " + shape.text());
   GiveTensor(f, o, Bring(f, o, element));
 }
 
-// The list behind input 0, to be changed.
+// Returns the list behind input 0, for changing: the list itself if nothing else refers to it, or a
+// copy.
 std::unique_ptr<TensorList> ListToChange(const tw_frame* f) { return tw::own_or_copy<TensorList>(f, 0); }
 
 int64_t Count(int64_t n, const char* name) {
@@ -192,7 +193,7 @@ struct TensorListPopBack : OfElements {
     }
     std::unique_ptr<TensorList> list = ListToChange(f.f);
     list->elements.pop_back();
-    // The next to be popped is on its way while whoever reads this one runs.
+    // Copies the next element to be popped to the device while the reader of this one runs.
     if (!list->elements.empty() && list->elements.back()) list->elements.back() = Bring(f.f, 1, list->elements.back());
     const Kept handle = NewTensor(f.f, TW_VARIANT, nullptr, 0);
     tw::put(f.f, handle.view(), 0, std::move(list));

@@ -1,4 +1,5 @@
-// Lists of tensors and whole tensors: stacking, joining, splitting, gathering and scattering elements, and joining lists.
+// Lists of tensors and whole tensors: stack, concatenate, split, gather and scatter elements, and
+// join lists.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -17,7 +18,8 @@ using tw::Frame;
 using tw::In;
 using tw::Out;
 
-// Adds to `shape` what the elements tell that were set. what: of an error, "elements of different shapes cannot be WHAT".
+// Merges the shapes of the elements that were set into `shape`. what: for an error, "elements of
+// different shapes cannot be WHAT".
 template <class F>
 void MergeElements(PartialShape* shape, size_t n, F&& element, const char* what) {
   for (size_t k = 0; k < n; ++k) {
@@ -27,7 +29,8 @@ void MergeElements(PartialShape* shape, size_t n, F&& element, const char* what)
   }
 }
 
-// Copies elements [0, n) that were set: of element k `place(k)` says where it begins in the tensor and how long it is.
+// Copies those of elements [0, n) that were set. place(k) returns where element k begins in the
+// tensor and its length.
 template <class E, class P>
 void CopyElements(const tw_frame* f, size_t n, E&& element, P&& place, const tw_view* to) {
   constexpr int64_t kCall = 64;  // the cost of finding an element, in units of copying a float
@@ -45,7 +48,8 @@ void CopyElements(const tw_frame* f, size_t n, E&& element, P&& place, const tw_
   });
 }
 
-// Elements [0, n) of one full shape, one after the other, as output 0. An element that was never set is zeros.
+// Writes elements [0, n) of one full shape, one after the other, to output 0. An element that was
+// never set is zeros.
 template <class F>
 void StackElements(const tw_frame* f, const PartialShape& shape, size_t n, F&& element) {
   std::vector<int64_t> dims{int64_t(n)};
@@ -90,7 +94,7 @@ struct TensorListGather : OfElements {
   }
 };
 
-// Rows [at, at + n) of a tensor, or row `at` without its axis, as a tensor of their own.
+// Returns a new tensor with rows [at, at + n) of a tensor, or with row `at` without its axis.
 Kept CopyRows(const tw_frame* f, const tw_view* v, int64_t at, const int64_t* dims, int32_t rank) {
   Kept t = NewTensor(f, v->dtype, dims, rank);
   if (t.view()->count) CopyRun(f, v, at * Product(v->dims, 1, v->rank), t.view(), 0, int64_t(t.view()->count));
@@ -113,7 +117,7 @@ std::unique_ptr<TensorList> NewList(const tw_view* tensor, const tw_view* elemen
 void TensorListFromTensor(Frame f, In<Any> tensor, In<Any> element_shape, Out<Any>) {
   WantRows(tensor.v);
   auto list = NewList(tensor.v, element_shape.v, PartialShape::OfRows(tensor.v), "the rows of the tensor");
-  constexpr uint64_t kTensor = 256 / sizeof(Kept);  // what each row takes as a tensor of its own, even an empty one
+  constexpr uint64_t kTensor = 256 / sizeof(Kept);  // the memory of each row as a separate tensor, even of an empty row
   WantRoom(f.f, uint64_t(tensor.dim(0)) * kTensor);
   list->elements.reserve(size_t(tensor.dim(0)));
   for (int64_t k = 0; k < tensor.dim(0); ++k) list->elements.push_back(CopyRow(f.f, tensor.v, k));
@@ -200,7 +204,8 @@ void TensorListSplit(Frame f, In<Any> tensor, In<Any> element_shape, In<int64_t>
   PutList(f.f, 0, std::move(list));
 }
 
-// Elements joined along their first axis, and how long each was. An element that was never set has the length of `told`, or `lengths`.
+// Concatenates elements along their first axis and outputs their lengths. An element that was never
+// set has the length of `told`, or of `lengths`.
 void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told, const In<int64_t>* lengths) {
   const PartialShape known = list.Known(told);
   if (known.ranked && known.dims.empty()) Invalid("scalars cannot be joined; stack them");

@@ -1,5 +1,5 @@
-// TensorScatterUpdate, TensorScatterAdd, -Sub, -Max, -Min: the tensor, or its memory, with updates sent to slices of it in the order in
-// which they stand. half and bfloat16 add up in float.
+// TensorScatterUpdate, TensorScatterAdd, -Sub, -Max, -Min: apply updates to slices of a copy of the
+// tensor, or of its memory, in order. Half and bfloat16 are added in float.
 #include <vector>
 
 #include "kernels/combine.h"

@@ -9,7 +9,7 @@ void Tile(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> multiples, tw::Out
   const int rank = input.rank();
   if (multiples.size() != uint64_t(rank))
     throw tw::Error{TW_INTERNAL, "multiples has " + std::to_string(multiples.size()) + " entries for input of shape " + DimsText(input.v)};
-  if (output.size() == 0) return;  // then multiples may be of any size
+  if (output.size() == 0) return;  // multiples may then be of any size
   const Ints from = DenseStrides(input.dims(), rank), to = DenseStrides(output.dims(), rank);
   Box box;
   for (int i = 0; i < rank; ++i) {

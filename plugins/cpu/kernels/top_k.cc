@@ -1,5 +1,6 @@
-// TopKV2: the largest elements of each row and where they stand. NaN counts as larger than all numbers; of equals the one that stands first
-// comes first. Without `sorted` the winners come in the order in which they stand.
+// TopKV2: the largest elements of each row and their positions. NaN counts as larger than all
+// numbers; of equal elements the first comes first. Without `sorted` the selected elements keep
+// their order.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -13,14 +14,16 @@
 namespace thalweg::cpu {
 namespace {
 
-// An element of a row, read once: sorting by memory that somebody writes to would leave its bounds.
+// An element of a row, read once: a sort of memory that another thread writes would leave its
+// bounds.
 template <class T, class Position>
 struct Entry {
   T value;
   Position at;
 };
 
-// Entries in the order of their elements: a total order, so that no algorithm can choose.
+// Orders entries by their elements. The order is total, so the result does not depend on the
+// algorithm.
 struct Before {
   template <class T, class Position>
   bool operator()(const Entry<T, Position>& x, const Entry<T, Position>& y) const {
@@ -30,8 +33,8 @@ struct Before {
   }
 };
 
-// `order` becomes the k winners. It holds at most 2 k entries on the way: an element that does not beat the worst of k others is out.
-// REQUIRES: 0 < k <= n.
+// Sets `order` to the k largest entries. It grows to about 2 k entries; an element that does not
+// beat the worst of k others is dropped. REQUIRES: 0 < k <= n.
 template <class T, class Position>
 void Choose(const T* row, int64_t n, int64_t k, bool sorted, tw::TempVector<Entry<T, Position>>& order) {
   const Before before;
@@ -110,7 +113,8 @@ void AddTypes(tw::Plugin& p) {
   p.kernel<TopK<T, int64_t>...>("TopKV2 @CPU");
 }
 
-// Whether fewer than k classes are predicted above the target; no, if that cannot be told.
+// Sets precision to true if fewer than k classes are predicted above the target, and to false if
+// that cannot be decided.
 template <class T>
 void InTopK(tw::Frame f, tw::In<float> predictions, tw::In<T> targets, tw::In<T> k_value, tw::Out<bool> precision) {
   if (predictions.rank() != 2 || targets.rank() != 1 || targets.dim(0) != predictions.dim(0))

@@ -1,4 +1,4 @@
-// Transpose, and InvertPermutation, which gradients of it need.
+// Transpose, and InvertPermutation, which gradients of Transpose need.
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 

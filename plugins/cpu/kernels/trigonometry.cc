@@ -1,5 +1,6 @@
-// Tan, the inverse trigonometric functions, the hyperbolic ones and their inverses: the C library's in double and of complex numbers, with
-// the branch cuts of C; loops of the instruction set in float, half and bfloat16. NaN where there is no result.
+// Tan, the inverse trigonometric functions, the hyperbolic functions and their inverses. Double and
+// complex numbers use the C library, with C's branch cuts; float, half and bfloat16 use loops of
+// the instruction set. The result is NaN where none exists.
 #include <cmath>
 
 #include "kernels/map.h"
@@ -8,7 +9,8 @@
 namespace thalweg::cpu {
 namespace {
 
-// kFunction for double and complex numbers; float, half and bfloat16 come from the table of the instruction set in use.
+// Adds kFunction for double and complex numbers; float, half and bfloat16 come from the table of
+// the instruction set in use.
 template <auto kFunction, uint32_t kCost>
 void Add(tw::Plugin& p, const char* op, const UnaryKernel UnaryKernels::* member) {
   const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);

@@ -1,5 +1,6 @@
-// TruncateDiv, TruncateMod, Mod: the quotient rounded towards 0 and what it leaves, which has the sign of x. Mod is TruncateMod by its
-// older name. Whole numbers: x / 0 and the most negative number / -1 are errors, remainders of the latter are 0.
+// TruncateDiv, TruncateMod, Mod: the quotient rounded towards 0, and the remainder, which has the
+// sign of x. Mod is the older name of TruncateMod. For integers, x / 0 is an error. The quotient of
+// the most negative number and -1 is an error; the remainder is 0.
 #include <cmath>
 #include <limits>
 

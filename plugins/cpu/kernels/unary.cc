@@ -1,5 +1,6 @@
-// Functions of one number, element by element. Floating-point semantics are IEEE's and the C library's: NaN in, NaN out; Round goes to the
-// nearest, halves to even; Sign keeps NaN and the sign of zero. Whole numbers wrap around (Abs of the most negative one is itself).
+// Element-wise functions of one number. Floating-point semantics are IEEE's and the C library's:
+// NaN in, NaN out; Round rounds to nearest, ties to even; Sign keeps NaN and the sign of zero.
+// Integers wrap around (Abs of the most negative integer is itself).
 #include <cmath>
 
 #include "kernels/common/arithmetic.h"

@@ -7,12 +7,12 @@
 namespace thalweg::cpu {
 namespace {
 
-struct Run {  // every `step`th character from `first` to `last` becomes the one that lies so far away
+struct Run {  // every `step`th character from `first` to `last` maps to the character at this distance
   uint32_t first, last, step;
   int32_t difference;
 };
 struct Several {
-  uint32_t from, first, second, third;  // up to the first 0
+  uint32_t from, first, second, third;  // the result ends at the first 0
 };
 struct Range {
   uint32_t first, last;
@@ -22,7 +22,7 @@ struct Range {
 
 constexpr uint32_t kNoCharacter = 0xfffd, kSigma = 0x3a3, kLastSigma = 0x3c2;
 
-// The entry that c may be in: the last whose first character is not above it; nullptr if there is none.
+// Returns the entry that may contain c, the last whose first character is not above c, or nullptr.
 template <class T, size_t N, class First>
 const T* Find(const T (&table)[N], uint32_t c, First first) {
   const T* behind = std::upper_bound(table, table + N, c, [&](uint32_t value, const T& entry) { return value < first(entry); });
@@ -35,7 +35,8 @@ bool In(const Range (&table)[N], uint32_t c) {
   return r && c <= r->last;
 }
 
-// What bytes may follow a first byte of several: how many, and which range the next one lies in.
+// The continuation bytes after the first byte of a character: how many, and the range of the first
+// of them.
 struct Rest {
   int n;
   uint8_t low, high;
@@ -47,7 +48,7 @@ Rest RestOf(uint8_t first) {
   return {0, 0, 0};
 }
 
-// The character at `at`, which moves behind it. REQUIRES: *at < text.size().
+// Returns the character at `at` and moves `at` past it. REQUIRES: *at < text.size().
 uint32_t Next(std::string_view text, size_t* at) {
   const auto first = uint8_t(text[(*at)++]);
   if (first < 0x80) return first;
@@ -94,7 +95,8 @@ void AppendMapped(uint32_t c, const Run (&runs)[N], const Several (&several)[M],
   Append(in ? uint32_t(int32_t(c) + r->difference) : c, text);
 }
 
-// Whether the next character that counts, from `at` on in steps of `step`, is a letter with two cases.
+// Returns true if the next character that is not ignorable, from `at` on in steps of `step`, is a
+// letter with two cases.
 bool MeetsLetter(const std::vector<uint32_t>& text, size_t at, int step) {
   while (at < text.size() && In(kIgnorable, text[at])) at += size_t(step);
   return at < text.size() && In(kCased, text[at]);

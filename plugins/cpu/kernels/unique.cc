@@ -1,5 +1,6 @@
-// Unique, UniqueV2: elements, or slices along an axis, in the order in which they come first. Numbers are equal as numbers: 0 is -0, and
-// NaN is nothing. Found in a hash table; its seed changes from call to call, so that nobody can choose elements that meet in it.
+// Unique, UniqueV2: elements, or slices along an axis, in order of first occurrence. Numbers are
+// compared by value: 0 equals -0, and NaN equals nothing. The hash table's seed changes from call
+// to call, so nobody can choose elements that collide.
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -17,8 +18,9 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// How to compare numbers of a type by their bits: units of so many bytes, those of a floating-point type with a sign bit and, above
-// `largest`, NaN. Types without a negative zero have NaN in its place.
+// Describes how the bits of a type's numbers are compared. An element has `units` units of `bytes`
+// bytes. A floating-point type has a sign bit, and bits above `largest` are NaN. Types without a
+// negative zero use its bits for NaN.
 struct Format {
   uint32_t bytes, units = 1;
   uint64_t sign = 0, largest = ~uint64_t{0};
@@ -41,7 +43,8 @@ Format FormatOf(uint32_t dtype) {
   }
 }
 
-// The tensor seen as `count` items: item i is made of `outer` runs of `inner` elements, `step` elements apart.
+// The tensor as `count` items. Item i is `outer` runs of `inner` elements; consecutive runs are
+// count * inner elements apart.
 struct Items {
   const tw_view* v;
   int64_t outer, count, inner;
@@ -55,7 +58,8 @@ U Load(const char* p) {
   return u;
 }
 
-// The bits of a number, made the same for equal ones; false: NaN, which equals nothing.
+// Sets *key to bits that are the same for equal numbers. Returns false for NaN, which equals
+// nothing.
 bool Key(const Format& format, uint64_t bits, uint64_t* key) {
   *key = bits;
   if (format.sign == 0) return true;
@@ -65,10 +69,11 @@ bool Key(const Format& format, uint64_t bits, uint64_t* key) {
   return size <= format.largest;
 }
 
-// Items as the search sees them: Code(i, &code) gives a number that is the same for equal items, and false for an item that equals nothing;
-// where different items may have one code, Equal(i, j) tells.
+// Items as the search sees them. Code(i, &code) sets a number that is the same for equal items, and
+// returns false for an item that equals nothing. If different items may share a code, Equal(i, j)
+// compares them.
 
-// Items of one number, of the size of U.
+// Items of one number of the size of U.
 template <class U>
 class Scalars {
  public:
@@ -165,11 +170,12 @@ class Strings {
   uint64_t seed_;
 };
 
-// Codes, and the places among the items found of those that have them. Open addressing, at most half full.
+// Maps codes to places in the list of found items, with open addressing, at most half full.
 class Table {
  public:
   Table(tw::Frame f, uint64_t seed) : seed_(seed), slots_(64, Slot{0, -1}, f) {}
-  // The place of an item for which same(place) holds. Where there is none: `next`, which from then on is there.
+  // Returns the place of an item for which same(place) holds. If there is none, inserts `next` and
+  // returns it.
   template <class Same>
   int64_t FindOrPut(uint64_t code, int64_t next, Same&& same) {
     if (used_ * 2 >= slots_.size()) Grow();
@@ -203,7 +209,8 @@ class Table {
   tw::TempVector<Slot> slots_;
 };
 
-// Writes of each item which one of those found it is. Answers the items that were found, in order.
+// Writes for each item the index of its equal among the found items. Returns the found items, in
+// order.
 template <class Elements, class Index>
 tw::TempVector<int64_t> Find(tw::Frame f, const Items& items, uint64_t seed, Index* idx) {
   const Elements elements(items, seed);

@@ -1,4 +1,4 @@
-// The loops of optimizers for complex numbers, which gain nothing from an instruction set.
+// The loops of optimizers for complex numbers, which do not gain from an instruction set.
 #include <complex>
 
 namespace thalweg::cpu {

@@ -1,4 +1,5 @@
-// Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what the specs open.
+// Variables: create handles, read, assign, add in place, query and destroy. The host takes the
+// locks that the specs name.
 #include "common/variable.h"
 
 #include "kernels/common/element.h"
@@ -34,7 +35,7 @@ int64_t VersionOf(tw::Frame f, uint32_t i) {
   return static_cast<const tw_held_resource_api*>(f.f->host->query(f.f->host, TW_S(TW_HELD_RESOURCE_SET), 1))->version(f.f, i);
 }
 
-// All of them are open at once, so what is read belongs together, and what is assigned comes at once.
+// All variables are open at once, so the values that are read are consistent with each other.
 void ReadVariables(tw::Frame f, tw::Many<tw::Any> resources, tw::ManyOut<tw::Any> values, tw::Out<int64_t> versions) {
   if (values.size() != resources.size())
     Invalid("'dtypes' names " + std::to_string(values.size()) + " types for " + std::to_string(resources.size()) + " variables");

@@ -1,4 +1,4 @@
-// What gradients do with values of type variant, AddN and ZerosLike, and how lists of tensors are added up.
+// AddN and ZerosLike for variants, which gradients use, and the addition of lists of tensors.
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/parallel.h"

@@ -1,5 +1,6 @@
-// Row loops, compiled once per instruction set. Element-wise ones are plain loops that the compiler vectorises; those that look at whole
-// rows use vectors by hand, because rows are often shorter than what the vectoriser unrolls to.
+// Row loops, compiled once per instruction set. Element-wise loops are plain loops that the
+// compiler vectorises. Loops over whole rows use explicit vectors, because rows are often shorter
+// than the vectoriser's unrolled loop.
 #include <math.h>
 
 #include "kernels/simd.h"
@@ -7,7 +8,7 @@
 
 namespace thalweg::cpu::THALWEG_ISA {
 
-// In elementwise_isa.cc.
+// Defined in elementwise_isa.cc.
 void LoadHalf(const uint16_t* x, float* y, int64_t n);
 void StoreHalf(const float* x, uint16_t* y, int64_t n);
 void LoadBfloat16(const uint16_t* x, float* y, int64_t n);
@@ -33,7 +34,7 @@ void Relu6Grad(const float* dy, const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] > 0) & (x[i] < 6)) ? dy[i] : 0.f;
 }
 
-// f(offset, lanes) for each vector of a row; lanes is L but for the last.
+// Calls f(offset, lanes) for each vector of a row; lanes is L except for the last vector.
 template <class F>
 inline void ForVectors(int64_t columns, F&& f) {
   int64_t c = 0;
@@ -74,7 +75,8 @@ float Sum(const float* x, int64_t n) {
   return Across(sum[0]);
 }
 
-// Partial loads fill with zeros, which must not win: the first element of the row stands in for what is missing.
+// Starts from the first element and takes the last elements one by one, because a partial load
+// fills with zeros, which must not win.
 inline float RowMax(const float* x, int64_t columns) {
   Vec<float> most = Splat(x[0]);
   int64_t c = 0;

@@ -8,7 +8,7 @@ namespace {
 
 void WantGoOn(tw::Frame f) { tw::check(f.f->host->run->cancelled(f.f)); }
 
-// `cond`, `body`, `cond`, ... until it says no.
+// Calls `cond`, `body`, `cond`, ... until `cond` returns false.
 class WhileTurns {
  public:
   WhileTurns(tw::Frame f, const tw::Function& cond, const tw::Function& body, tw::Values variables)
@@ -42,7 +42,7 @@ class WhileTurns {
     }
     return IsTrue(answer[0].view(), [this] { return "what function '" + cond_->name() + "' gives"; });
   }
-  // The variables for the condition, where its last ones stood.
+  // Returns the variables for the condition, in the memory of the last ones.
   tw::Values Shared() {
     tw::Values all = std::move(shared_);
     all.reserve(variables_.size());
@@ -52,7 +52,7 @@ class WhileTurns {
 
   const tw::Frame f_;
   const tw::Function *const cond_, *const body_;
-  tw::Values variables_, shared_;  // shared_: empty, memory for the next
+  tw::Values variables_, shared_;  // shared_ is empty; its memory is reused
   int64_t iteration_ = 0;
   bool asks_ = true, over_ = false;
 };
@@ -84,7 +84,7 @@ int32_t Number(tw::In<int32_t> x, const char* name) {
   return x[0];
 }
 
-// The numbers of a loop.
+// The counters of a For loop.
 struct Numbers {
   int64_t next, limit, delta;
   bool over() const { return delta > 0 ? next >= limit : next <= limit; }

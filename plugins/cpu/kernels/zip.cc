@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kChunk = 512;  // elements widened at a time: three buffers of 2 KiB stay in the first-level cache
 
-// Widens up to kChunk elements; a repeated one, once.
+// Widens up to kChunk elements; a repeated element is widened once.
 const float* Widen(const BinaryKernel& k, const char* from, int64_t step, float* buffer, int64_t n) {
   k.load(reinterpret_cast<const uint16_t*>(from), buffer, step ? n : 1);
   return buffer;
@@ -26,7 +26,7 @@ std::string NumberAt(const tw_view* v, int64_t i) {
   }
 }
 
-// Why whole numbers have no quotient, remainder or power.
+// Throws the error that explains why integers have no quotient, remainder or power.
 [[noreturn]] void Refuse(const tw_view* x, int64_t x_at, const tw_view* y, int64_t y_at, int64_t z_at) {
   std::string a = NumberAt(x, x_at), b = NumberAt(y, y_at), where = "element " + std::to_string(z_at) + " of the result: ";
   if (b == "0") Invalid(where + "division of " + a + " by zero");
@@ -34,7 +34,8 @@ std::string NumberAt(const tw_view* v, int64_t i) {
   Invalid(where + "the power " + b + " of " + a + " is not a whole number; use exponents >= 0 or a floating-point type");
 }
 
-// What the comparison says of two unequal elements: these differ in every type, and are false and true as bool.
+// Writes the comparison's result for two unequal elements: they differ in every type, and are false
+// and true as bool.
 void CompareUnequal(const BinaryKernel& k, const tw_view* z) {
   const uint64_t x[2] = {}, y[2] = {0x0101010101010101, 0x0101010101010101};
   ZipRun(k, reinterpret_cast<const char*>(x), 1, reinterpret_cast<const char*>(y), 1, Bytes(z), 1);
@@ -68,7 +69,7 @@ void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_vi
   if (z->count == 0) return;
   if (Unlike(x, y, z)) return CompareUnequal(k, z);
   const int64_t count = int64_t(z->count), x_count = int64_t(x->count), y_count = int64_t(y->count);
-  // The shortest way for what takes less time than looking at axes.
+  // The shortest path, for work that takes less time than a look at the axes.
   if (count * k.cost <= kGrain && (x_count == count || x_count == 1) && (y_count == count || y_count == 1)) {
     const int64_t x_step = x_count == count, y_step = y_count == count;
     const int64_t done = ZipRun(k, Bytes(x), x_step, Bytes(y), y_step, Bytes(z), count);
@@ -78,7 +79,7 @@ void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_vi
   const Broadcast<2> walk(z, {x, y});
   const int last = walk.rank - 1;
   const auto run = IsStreamed(z, {x, y}) ? ZipStreamed : ZipRun;
-  std::atomic<int64_t> bad{count};  // the first element without a result, whichever piece meets one first
+  std::atomic<int64_t> bad{count};  // the first element without a result, in index order
   ParallelFor(f, count, k.cost, [&](int64_t begin, int64_t end) {
     walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
       int64_t done = run(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes, walk.step[1][last],
