@@ -1,4 +1,4 @@
-// Finding, opening and closing the library.
+// Finds, opens and closes the library.
 #include "library.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,8 @@ constexpr const char* kFile = "libdnnl.so.2";
 
 bool Readable(const std::string& path) { return access(path.c_str(), R_OK) == 0; }
 
-// Whether the file is in a folder that the loader searches by itself. Where it is only known to the loader's cache, opening it tells.
+// Returns true if the file is in a folder that the loader searches by itself. A library known only
+// to the loader's cache is found by opening it.
 bool InSearchPath(const std::string& file) {
   void* self = dlopen(nullptr, RTLD_LAZY);
   Dl_serinfo size;
@@ -58,7 +59,7 @@ double Number(const std::string& text) {
   throw tw::Error{TW_INVALID_ARGUMENT, "setting 'least_work' is '" + text + "'; it is a number of multiply-adds, for instance 12e6"};
 }
 
-// The words of the setting `fuse`: f(word) for each.
+// Calls f(word) for each word of the setting `fuse`.
 template <class F>
 void ForWords(std::string_view text, F&& f) {
   while (!text.empty()) {
@@ -115,7 +116,7 @@ const Api* Library::Open() const {
   return open_.load(std::memory_order_acquire) ? &api_ : nullptr;
 }
 
-// The mapping stays for good: OpenMP keeps data of each thread that has called it.
+// The library stays mapped, because OpenMP keeps data for each thread that has called it.
 void Library::Load() const {
   std::string why;
   void* handle = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -130,7 +131,7 @@ void Library::Load() const {
     api_.omp_get_max_threads = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads"));
     api_.omp_set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"));
     if (!api_.omp_set_num_threads) api_.omp_get_max_threads = nullptr;
-    dlclose(handle);  // gives back the count, not the mapping
+    dlclose(handle);  // releases the reference, not the mapping
   }
   if (why.empty() && api_.dnnl_engine_create(&api_.engine, dnnl_cpu, 0) != dnnl_success) why = "it has no engine for the processor";
   if (why.empty() && api_.dnnl_stream_create(&api_.stream, api_.engine, dnnl_stream_default_flags) != dnnl_success) {

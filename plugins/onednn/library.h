@@ -1,5 +1,5 @@
-// The functions of oneDNN that the pack calls. The library (40 MB, 2 ms to open) is opened when a kernel first has work for it; until then
-// only its presence is known.
+// The functions of oneDNN that the pack calls. The library (40 MB, 2 ms to open) is opened when a
+// kernel first needs it. Before that, the pack only checks that the library is there.
 // Threads: Library from any thread; an Api is read-only.
 #ifndef THALWEG_PLUGINS_ONEDNN_LIBRARY_H_
 #define THALWEG_PLUGINS_ONEDNN_LIBRARY_H_
@@ -29,45 +29,50 @@ struct Api {
 #define THALWEG_ONEDNN_POINTER(name) decltype(&::name) name = nullptr;
   THALWEG_ONEDNN_FUNCTIONS(THALWEG_ONEDNN_POINTER)
 #undef THALWEG_ONEDNN_POINTER
-  // Of the OpenMP library that oneDNN was built with; NULL where it was built without.
+  // Functions of the OpenMP library that oneDNN was built with, or NULL if it was built without
+  // OpenMP.
   int (*omp_get_max_threads)() = nullptr;
   void (*omp_set_num_threads)(int) = nullptr;
-  void (*round_bfloat16)(const float* x, uint16_t* y, int64_t n) = nullptr;  // by the instruction set in use
-  int slots = 1;                                                             // workers that a call is shared out to
+  void (*round_bfloat16)(const float* x, uint16_t* y, int64_t n) = nullptr;  // of the instruction set in use
+  int slots = 1;                                                             // the number of workers that share a call
   int64_t processors = 1;                                                    // of the machine, whether the process may use them or not
   dnnl_engine_t engine = nullptr;
-  dnnl_stream_t stream = nullptr;  // of the processor: it only says where primitives run
+  dnnl_stream_t stream = nullptr;  // a CPU stream; it only tells primitives where to run
 };
 
 class Library {
  public:
-  // Looks for the file, without opening it. NOT_FOUND, with what to do, where there is none.
+  // Looks for the library. Opens it, and closes it at once, only if just the loader's cache knows it.
+  // Throws NOT_FOUND, with a remedy, if there is none.
   explicit Library(const tw_host* host);
   ~Library();
   Library(const Library&) = delete;
 
-  // Multiply-adds below which a product or convolution is left to the CPU plugin's own code; up to 1: nothing is that can be avoided.
+  // Products and convolutions with fewer multiply-adds are left to the CPU plugin's own code. Up to
+  // 1, nothing is left that can be avoided.
   double least_work() const { return least_work_; }
 
-  // Whether the setting `fuse` lets the graph compiler do that: "bias", "activation", "filter" (packed once where it is constant).
+  // Returns true if the setting `fuse` allows the graph compiler this kind of fusion: "bias",
+  // "activation", or "filter" (a constant filter is packed once).
   bool fuses(std::string_view what) const;
 
-  // NULL where it cannot be opened, for which the log has the reason, once. The kernels then do without.
+  // Returns NULL if the library cannot be opened; the reason is logged once. The kernels then work
+  // without it.
   const Api* Open() const;
 
  private:
   void Load() const;
 
   const tw_host* host_;
-  std::string name_, fuse_;  // fuse_: words with commas between; "all"
+  std::string name_, fuse_;  // fuse_: words separated by commas; empty means all
   double least_work_ = 12e6;
   mutable std::once_flag once_;
   mutable Api api_;
   mutable std::atomic<bool> open_{false};
 };
 
-// While it lives, what oneDNN does for the calling thread stays on that thread: the only threads are those of the host's pool. The
-// program's own setting of OpenMP comes back afterwards.
+// While it exists, oneDNN's work for the calling thread stays on that thread, so the host's pool
+// has the only threads. The destructor restores the program's own OpenMP setting.
 class OneThread {
  public:
   explicit OneThread(const Api& api) : api_(api), before_(api.omp_get_max_threads ? api.omp_get_max_threads() : 1) {
@@ -83,7 +88,7 @@ class OneThread {
   int before_;
 };
 
-// The error that says that `what` failed.
+// Returns the error for a failure of `what`.
 tw::Error Failure(dnnl_status_t status, const char* what);
 
 inline void Check(dnnl_status_t status, const char* what) {

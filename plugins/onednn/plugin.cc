@@ -1,4 +1,5 @@
-// What the pack registers. Nothing of oneDNN is touched here; without its library the pack is left out, and says why.
+// The pack's registration. It does not call oneDNN. If the library is missing, the pack is not
+// loaded and says why.
 #include "library.h"
 #include "register.h"
 

@@ -1,5 +1,5 @@
-// One primitive of oneDNN and what it wants its arguments to look like. Errors of the library become tw::Error here.
-// Threads: Run from any, several at once, each with scratch memory of its own.
+// One primitive of oneDNN and the layouts of its arguments. Errors of the library become tw::Error
+// here. Threads: any number of Runs at once, each with scratch memory of its own.
 #ifndef THALWEG_PLUGINS_ONEDNN_PRIMITIVE_H_
 #define THALWEG_PLUGINS_ONEDNN_PRIMITIVE_H_
 
@@ -13,7 +13,7 @@ namespace thalweg::onednn {
 
 using Layout = dnnl_memory_desc_t;
 
-// A tensor whose elements lie `strides` apart; without strides, in whatever layout the primitive likes best.
+// A tensor whose elements are `strides` apart. Without strides, the primitive chooses the layout.
 Layout LayoutOf(const Api& api, dnnl_data_type_t type, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides);
 uint64_t Bytes(const Api& api, const Layout& layout);
 
@@ -23,7 +23,7 @@ struct Argument {
   const void* data;
 };
 
-// Attributes while a primitive is described: scratch memory comes from the caller.
+// The attributes in a primitive's description: the caller provides scratch memory.
 class Attributes {
  public:
   explicit Attributes(const Api& api);
@@ -36,17 +36,18 @@ class Attributes {
   dnnl_primitive_attr_t attr_ = nullptr;
 };
 
-// A description, from which layouts are asked and a primitive is made.
+// A description, which tells layouts and from which a primitive is made.
 class Description {
  public:
-  // op: what a ..._desc_init made. UNIMPLEMENTED if the library has no fast code for it. hint: of the forward pass, for gradients.
+  // op: the output of a ..._desc_init. Throws UNIMPLEMENTED if the library has no fast code for it.
+  // hint: the description of the forward pass, for gradients.
   Description(const Api& api, const void* op, const Attributes& attributes, const Description* hint = nullptr);
-  // Of a copy from one layout into another.
+  // Describes a copy from one layout into another.
   Description(const Api& api, const Layout& from, const Layout& to);
   ~Description() { api_.dnnl_primitive_desc_destroy(desc_); }
   Description(const Description&) = delete;
 
-  const Layout& layout(dnnl_query_t what) const;  // as long as the description
+  const Layout& layout(dnnl_query_t what) const;  // valid as long as the description
   const Api& api() const { return api_; }
   const_dnnl_primitive_desc_t get() const { return desc_; }
 
@@ -62,7 +63,7 @@ class Primitive {
   Primitive(const Primitive&) = delete;
 
   uint64_t scratch() const { return scratch_; }
-  // On the calling thread alone. scratch: scratch() bytes.
+  // Runs on the calling thread only. scratch: scratch() bytes.
   dnnl_status_t Run(std::initializer_list<Argument> arguments, void* scratch) const;
 
  private:

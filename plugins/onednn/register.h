@@ -1,4 +1,4 @@
-// What each file of kernels/ registers. `library` outlives every kernel.
+// The registration function of each file of kernels/. `library` outlives every kernel.
 #ifndef THALWEG_PLUGINS_ONEDNN_REGISTER_H_
 #define THALWEG_PLUGINS_ONEDNN_REGISTER_H_
 
@@ -11,8 +11,8 @@ void register_batch_matmul(tw::Plugin& p, const Library& library);
 void register_conv2d(tw::Plugin& p, const Library& library);
 void register_fuse(tw::Plugin& p, const Library& library);  // the graph compiler
 
-// A kernel class K(node, library), which stands above the kernel of the CPU plugin for the same types. It may ask for scratch, as those
-// may. clauses: more for its spec.
+// Adds a kernel class K(node, library) with a higher priority than the CPU plugin's kernel for the
+// same types. It may request scratch, as those kernels may. clauses: further clauses of its spec.
 template <class K>
 void AddKernel(tw::Plugin& p, const std::string& op, const Library& library, const std::string& clauses = "") {
   const std::string spec = tw::Call<decltype(&K::operator())>::spec(op + " @CPU" + clauses + "; priority 10");
@@ -20,7 +20,7 @@ void AddKernel(tw::Plugin& p, const std::string& op, const Library& library, con
   d.size = sizeof d;
   d.spec = spec.data();
   d.spec_len = spec.size();
-  d.user = const_cast<Library*>(&library);  // only ever read
+  d.user = const_cast<Library*>(&library);  // never written
   d.create = [](const tw_node* n, void** out) {
     return tw::guard(n->host, [&] { *out = new K(tw::Node(n), *static_cast<const Library*>(n->user)); });
   };

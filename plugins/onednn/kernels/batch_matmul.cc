@@ -1,4 +1,5 @@
-// BatchMatMul, BatchMatMulV2 and BatchMatMulV3 of float. What the library would not make faster, the CPU plugin's own kernel computes.
+// BatchMatMul, BatchMatMulV2 and BatchMatMulV3 of float. If the library would not be faster, the
+// CPU plugin's own kernel computes the product.
 #include "kernels/batch_matmul.h"
 
 #include "kernels/product.h"

@@ -8,7 +8,7 @@
 namespace thalweg::onednn {
 namespace {
 
-// The same convolution of some of the channels that are written.
+// Returns the sizes of the same convolution for `width` of the written channels.
 Sizes Part(const Sizes& whole, Pass pass, int64_t width) {
   Sizes part = whole;
   (pass == Pass::kInput ? part.in : part.out) = width;
@@ -21,8 +21,9 @@ Description Turned(const Api& api, Pass pass, const Layout& plain, const Layout&
 
 }  // namespace
 
-// A slice's part of the filter is to stay in a second-level cache of a megabyte, together with some of what it meets. The gradient of a
-// filter is read once only, but each of its slices reads all images, which of bfloat16 the library turns first.
+// A slice's part of the filter should stay in a second-level cache of a megabyte, together with
+// some of the data that it is multiplied with. The gradient of a filter is read only once, but each
+// of its slices reads all images, which the library transposes first for bfloat16.
 int64_t SliceWidth(const Api& api, const Sizes& s, Pass pass, dnnl_data_type_t type) {
   constexpr int64_t kFewPoints = 2048, kPartBytes = 1 << 19, kLeast = 32;
   const int64_t channels = pass == Pass::kInput ? s.in : s.out, others = pass == Pass::kInput ? s.out : s.in;
@@ -82,7 +83,7 @@ void ChannelSlices::ForEach(const tw_frame* f, const char* what, char* scratch, 
   Check(failed, what);
 }
 
-// Of each point, the channels of the slice.
+// Copies the channels of the slice at each point.
 void ChannelSlices::CopyChannels(const Slice& s, const char* from, int64_t from_row, char* to, int64_t to_row) const {
   const int64_t points = pass_ == Pass::kInput ? sizes_.images() : sizes_.results();
   for (int64_t p = 0; p < points; ++p)
@@ -96,7 +97,7 @@ dnnl_status_t ChannelSlices::PackSlice(const Slice& s, const char* filter, char*
   return dnnl_success;
 }
 
-// Of a forward pass, or an input's gradient.
+// Runs a slice of a forward pass or of an input's gradient.
 dnnl_status_t ChannelSlices::RunSlice(const Slice& s, const char* from, const char* packed, const Epilogue& epilogue, char* to,
                                       char* mine) const {
   char* made = Channels(mine);

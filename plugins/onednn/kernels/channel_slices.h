@@ -1,6 +1,7 @@
-// A convolution of few points with a large filter, or one of its gradients, cut by the channels that are written. Each piece brings its
-// part of the filter into the library's layout, or its gradient out of it, while that is in the cache: all of it would go through memory
-// twice more.
+// A convolution of few points with a large filter, or one of its gradients, cut by the channels
+// that are written. Each piece copies its part of the filter into the library's layout, or its
+// gradient out of it, while that part is in the cache. A copy of the whole filter would go through
+// memory twice more.
 #ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_CHANNEL_SLICES_H_
 #define THALWEG_PLUGINS_ONEDNN_KERNELS_CHANNEL_SLICES_H_
 
@@ -14,7 +15,7 @@
 
 namespace thalweg::onednn {
 
-// Channels of a slice; 0: it does not pay.
+// Returns the channels of a slice, or 0 if slicing does not pay.
 int64_t SliceWidth(const Api& api, const Sizes& sizes, Pass pass, dnnl_data_type_t type);
 
 class ChannelSlices final : public Convolution {
@@ -30,23 +31,24 @@ class ChannelSlices final : public Convolution {
                  char* scratch) const override;
 
  private:
-  // What slices of one width have in common.
+  // The parts that slices of one width share.
   struct Kind {
     Kind(const Api& api, const Sizes& part, const Sizes& whole, Pass pass, dnnl_data_type_t type);
     ConvolutionCall call;
     Layout plain;
     Primitive turn;
-    FilterPack pack;  // in place of `turn` where they know the layout
+    FilterPack pack;  // replaces `turn` if it knows the layout
     FilterUnpack unpack;
   };
   struct Slice {
     const Kind* kind;
     int64_t first, width;  // channels
-    uint64_t filter_at;    // bytes
+    uint64_t filter_at;    // offset in bytes
   };
 
   Slice At(int64_t i) const;
-  // part(slice, number, its memory) of each; answers as the library does. It must not throw. f: or NULL, for the calling thread alone.
+  // Calls part(slice, number, its memory) for each slice and returns the library's status.
+  // REQUIRES: part does not throw. If f is NULL, runs on the calling thread only.
   template <class F>
   void ForEach(const tw_frame* f, const char* what, char* scratch, F&& part) const;
   dnnl_status_t PackSlice(const Slice& s, const char* filter, char* packed, char* scratch) const;
@@ -59,11 +61,12 @@ class ChannelSlices final : public Convolution {
   const Sizes sizes_;
   const Pass pass_;
   const int64_t width_, channels_, slices_;
-  const uint64_t size_;  // bytes of an element
+  const uint64_t size_;  // the size of an element
   Kind full_;
-  std::unique_ptr<Kind> last_;  // narrower; NULL: there is none
+  std::unique_ptr<Kind> last_;  // the last slice, if it is narrower; else NULL
   const int slots_ = cpu::WorkerSlots();
-  // Of a worker: a part of the filter, channels that lie side by side, and the library's.
+  // Sizes of a worker's memory: its part of the filter, adjacent channels, and in all, with the
+  // library's scratch.
   uint64_t filter_bytes_ = 0, channel_bytes_ = 0, room_ = 0;
 };
 

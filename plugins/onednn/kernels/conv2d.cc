@@ -1,5 +1,5 @@
-// Conv2D and its gradients, channels last, of float and, where the processor multiplies it, bfloat16. What the library would not make
-// faster, the CPU plugin's own kernels compute.
+// Conv2D and its gradients, channels last, of float and, if the processor has instructions for it,
+// bfloat16. If the library would not be faster, the CPU plugin's own kernels compute them.
 #include "kernels/conv2d.h"
 
 #include "kernels/conv2d_backprop.h"
@@ -15,14 +15,15 @@ using cpu::ShapeOf;
 
 Sizes SizesOf(const ConvGeometry& g) { return {g.batch, g.in_channels, g.out_channels, g.groups, false, {g.h, g.w}}; }
 
-// Own: the CPU plugin's kernel, whose inputs x and y, of which `sizes` may stand between, are those of the pass.
+// Own: the CPU plugin's kernel. Its inputs x and y are those of the pass; `sizes` may be between
+// them.
 template <class T, class Own, Pass kPass>
 class Kernel : public Own {
  public:
   Kernel(const tw::Node& n, const Library& library) : Own(n), plans_(library, kPass, kType<T>) {}
 
  protected:
-  // Whether the library has computed it.
+  // Returns true if the library has computed the result.
   bool Run(const tw::Frame& frame, const ConvGeometry& g, const void* first, const void* second, void* to) const {
     if (g.format.channels_first) return false;
     const std::shared_ptr<const Convolution> plan = plans_.Of(SizesOf(g));
@@ -88,7 +89,7 @@ class Conv2DBackpropFilter : public Kernel<T, cpu::Conv2DBackpropFilter<T>, Pass
   }
 };
 
-// What it does not compute in another order of axes.
+// The kernels do not compute other orders of axes.
 constexpr char kOrder[] = "; ?prefers NHWC";
 
 }  // namespace

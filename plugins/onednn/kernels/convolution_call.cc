@@ -7,7 +7,7 @@ using cpu::WindowAxis;
 
 int64_t After(const WindowAxis& a) { return (a.out - 1) * a.stride + (a.window - 1) * a.dilation + 1 - a.in - a.before; }
 
-// n, channels, then the axes; dense with channels last.
+// Returns the layout with the axes n, channels, then the spatial axes; dense with channels last.
 Layout Images(const Api& api, dnnl_data_type_t type, const Sizes& s, int64_t channels, int64_t WindowAxis::* of) {
   std::vector<int64_t> dims{s.batch, channels}, strides{channels * s.Points(of), 1};
   int64_t step = strides[0];
@@ -43,7 +43,7 @@ ConvolutionCall::ConvolutionCall(const Api& api, const Sizes& sizes, Pass pass, 
       results_(Images(api, type, sizes, sizes.out, &WindowAxis::out)) {
   const Layout plain = PlainFilter(api, type, sizes, sizes);
   const std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
-  // The forward pass has the filter's type; the gradient sums in float.
+  // The forward pass uses the filter's type; the gradient sums in float.
   const Layout any = LayoutOf(api, type, dims, {}), sum = LayoutOf(api, dnnl_f32, dims, {});
   dnnl_dims_t stride{}, dilate{}, before{}, after{};
   for (size_t i = 0; i < sizes.axes.size(); ++i) {

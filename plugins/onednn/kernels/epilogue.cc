@@ -7,7 +7,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Loops with other parameters, as onednn::Function.
+// Wraps a loop with other parameters as an onednn::Function.
 template <const Elementwise& (*kTable)(), UnaryKernel UnaryKernels::* kWhich>
 void Loop(const float* x, float* y, int64_t n) {
   (kTable().unary_float.*kWhich).loop(x, y, n);

@@ -22,7 +22,7 @@ void Store(char* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// Elements of 2 bytes of a and b in turns.
+// Interleaves 2-byte elements of a and b.
 void InTurns(const char* a, const char* b, char* to, int64_t n) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8, a += 16, b += 16, to += 32) {
@@ -36,7 +36,7 @@ void InTurns(const char* a, const char* b, char* to, int64_t n) {
   }
 }
 
-// Four rows of four units of 4 bytes change places with their columns.
+// Transposes four rows of four 4-byte units.
 void TurnFour(const char* from, int64_t from_row, char* to, int64_t to_row) {
   Vector<uint32_t> row[4];
   for (int i = 0; i < 4; ++i) row[i] = Load<uint32_t>(from + i * from_row);
@@ -48,13 +48,13 @@ void TurnFour(const char* from, int64_t from_row, char* to, int64_t to_row) {
   }
 }
 
-// Rows of a part of a filter lie too far apart for the processor to see them coming.
+// The rows of a part of a filter are too far apart for the processor's prefetcher.
 constexpr int64_t kAhead = 16;
 void PrefetchRun(const char* p, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at);
 }
 
-constexpr int64_t kUnit = 4, kSide = 16;  // bytes of a number, or of two; inputs side by side
+constexpr int64_t kUnit = 4, kSide = 16;  // bytes of one float or of two bfloat16; inputs side by side
 constexpr int64_t kGroup = 128;           // outputs at a time
 
 }  // namespace
@@ -96,7 +96,7 @@ FilterPack::Kind FilterPack::KindOf(dnnl_data_type_t type) const {
   return turned && in_ % kSide == 0 && out_ % kSide == 0 ? Kind::kTurned : Kind::kUnknown;
 }
 
-// Outputs [o, end) of an input of a tap, or of two. filter: the tap.
+// Copies outputs [o, end) of one input of a tap, or of two. filter: the tap.
 void FilterPack::CopyRow(int64_t row, int64_t at, int64_t o, int64_t end, const char* filter, char* packed) const {
   const dnnl_blocking_desc_t& to = to_.format_desc.blocking;
   const int64_t together = kind_ == Kind::kPairs ? 2 : 1, block = to.inner_blks[0];
@@ -112,7 +112,7 @@ void FilterPack::CopyRow(int64_t row, int64_t at, int64_t o, int64_t end, const 
   }
 }
 
-// Of sixteen inputs.
+// Transposes the outputs of sixteen inputs.
 void FilterPack::TurnRows(int64_t row, int64_t at, int64_t o, int64_t end, const char* filter, char* packed) const {
   const int64_t from_row = row_ * int64_t(size_), units = kSide * int64_t(size_) / kUnit;
   for (; o < end; o += kSide) {
@@ -124,7 +124,8 @@ void FilterPack::TurnRows(int64_t row, int64_t at, int64_t o, int64_t end, const
   }
 }
 
-// Some outputs of a tap at a time, for all inputs: what is written then lies in few places, each a run.
+// Takes some outputs of a tap at a time, for all inputs, so the writes go to few places, each a
+// run.
 void FilterPack::Run(const tw_frame* f, const char* filter, char* packed) const {
   const bool turned = kind_ == Kind::kTurned;
   const dnnl_blocking_desc_t& to = to_.format_desc.blocking;

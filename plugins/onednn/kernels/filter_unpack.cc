@@ -9,9 +9,9 @@
 namespace thalweg::onednn {
 namespace {
 
-constexpr int64_t kSide = 16;  // of a block
+constexpr int64_t kSide = 16;  // the side of a block
 
-constexpr int64_t kLine = 256;  // outputs at a time
+constexpr int64_t kLine = 256;  // the outputs at a time
 
 }  // namespace
 
@@ -30,7 +30,7 @@ FilterUnpack::FilterUnpack(const Api& api, const Sizes& part, const Sizes& whole
            out_ % kSide == 0;
 }
 
-// All outputs of an input.
+// Unpacks all outputs of an input.
 void FilterUnpack::Row(const float* packed, int64_t parts, int64_t step, char* filter) const {
   const int64_t block = from_.format_desc.blocking.strides[0];
   alignas(64) float line[kLine];

@@ -1,7 +1,8 @@
-// The graph compiler of the pack. It takes a MatMul or a Conv2D of float, of known sizes and large enough for the library, together with
-// the BiasAdd and the activation that follow it where nobody else reads what is between, and computes those on each piece of the result
-// while it is in the cache; and a Conv2D alone if its filter never changes, which is packed once then. Bits are those of the single
-// kernels.
+// The graph compiler of the pack. It takes a MatMul or a Conv2D of float, of known sizes and large
+// enough for the library, together with the BiasAdd and the activation that follow, if no other
+// node reads the values between. It computes these on each piece of the result while the piece is
+// in the cache. It also takes a Conv2D alone if its filter is constant, and packs that filter once.
+// The bits are those of the single kernels.
 #include <algorithm>
 #include <optional>
 
@@ -23,7 +24,8 @@ bool Known(const tw_shape& s) {
   return s.rank >= 0 && std::all_of(s.dims, s.dims + s.rank, [](int64_t d) { return d >= 0; });
 }
 
-// The sizes of the first node of a set; if neither is there, `why` says why it is left.
+// The sizes of the first node of a set. If it has neither, `why` is the reason why the node is not
+// taken.
 struct Root {
   std::optional<MatrixProduct<float>> product;
   std::optional<Sizes> convolution;
@@ -61,7 +63,7 @@ Root RootOf(const tw_part_node& n, const Library& library) {
   return root;
 }
 
-// Who reads what of a part.
+// The readers of the values of a part.
 class Readers {
  public:
   explicit Readers(const tw_part& part) : part_(part), reads_(part.n_nodes, 0), reader_(part.n_nodes, kNone) {
@@ -72,7 +74,8 @@ class Readers {
     }
     for (uint32_t o = 0; o < part.n_out; ++o) Note(part.out[o].node, kNone);
   }
-  // The one node that reads what node i makes, as its first input, and waits for nothing else; kNone if there is no such.
+  // Returns the only node that reads the output of node i, if it reads it as its first input and
+  // waits for nothing else; else kNone.
   uint32_t Only(uint32_t i) const {
     const uint32_t reader = reads_[i] == 1 ? reader_[i] : kNone;
     if (reader == kNone) return kNone;
@@ -90,7 +93,7 @@ class Readers {
   std::vector<uint32_t> reads_, reader_;
 };
 
-// A BiasAdd that adds to the last axis, of a known size.
+// Returns true for a BiasAdd that adds to the last axis, of a known size.
 bool AddsToColumns(const tw_part_node& n, int64_t columns) {
   const tw::Attrs attrs{n.attrs, n.n_attrs};
   const tw_shape& bias = n.shapes[1];
@@ -127,19 +130,19 @@ tw_status* Claim(const tw_host* h, void* user, void*, const tw_part* part, tw_cl
   });
 }
 
-// Memory that a cache line begins at.
+// Deleter of memory that is aligned to a cache line.
 struct Free {
   void operator()(char* p) const { ::operator delete(p, std::align_val_t{64}); }
 };
 
-// A set, ready to run. Its inputs by their place in the frame.
+// A set, ready to run. Inputs are indices into the frame.
 struct Fused {
   const Api* api;
   std::optional<MatrixProduct<float>> product;
   std::shared_ptr<const Convolution> convolution;
   Function function = nullptr;
   uint32_t first, second, bias = kNone;
-  std::unique_ptr<char, Free> packed;  // the filter, if it never changes
+  std::unique_ptr<char, Free> packed;  // the filter, if it is constant
 };
 
 std::unique_ptr<Fused> Compiled(const tw_compile_call& c) {
@@ -177,7 +180,7 @@ tw_status* Compile(const tw_compile_call* c, void** out_state) {
 
 void Destroy(const tw_host*, void* state) { delete static_cast<Fused*>(state); }
 
-// Other sizes: compiled anew.
+// If the sizes have changed, the set is compiled again.
 tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
     const Fused& f = *static_cast<const Fused*>(state);
@@ -220,7 +223,7 @@ void register_fuse(tw::Plugin& p, const Library& library) {
   d.name_len = 6;
   d.kind = "CPU";
   d.kind_len = 3;
-  d.user = const_cast<Library*>(&library);  // only ever read
+  d.user = const_cast<Library*>(&library);  // never written
   d.claim = Claim;
   d.compile = Compile;
   d.execute = Execute;

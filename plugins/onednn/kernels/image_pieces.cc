@@ -11,7 +11,8 @@ namespace {
 
 using cpu::WindowAxis;
 
-// Rows [first, first + rows) of the result as a convolution of their own, over the rows of the image that they read, from *skipped on.
+// Returns rows [first, first + rows) of the result as a convolution of their own, over the image
+// rows that they read, which start at *skipped.
 WindowAxis Band(const WindowAxis& a, int64_t first, int64_t rows, int64_t* skipped) {
   const int64_t begin = first * a.stride - a.before, end = begin + (rows - 1) * a.stride + (a.window - 1) * a.dilation + 1;
   *skipped = std::clamp<int64_t>(begin, 0, a.in - 1);
@@ -37,15 +38,16 @@ void ImagePieces::Add(int64_t batch, int64_t first_image, int64_t first_row, int
       {call, first_image * in + skipped * (in / sizes_.axes[0].in), first_image * out + first_row * (out / sizes_.axes[0].out)});
 }
 
-// A piece is some 50 us of work at least. More pieces than 16 are of no use on the processors that this is for.
+// A piece is at least some 50 us of work. The processors that this targets gain nothing from more
+// than 16 pieces.
 void ImagePieces::Cut() {
   constexpr double kPieceWork = 6e6;
   constexpr int64_t kMostPieces = 16;
   const int64_t points = sizes_.Points(&WindowAxis::out);
   const double image = double(points) * double(sizes_.taps()) * double(sizes_.in / sizes_.groups) * double(sizes_.out);
   int64_t wanted = std::clamp<int64_t>(int64_t(std::min(double(kMostPieces), image * double(sizes_.batch) / kPieceWork)), 1, kMostPieces);
-  // Each piece reads the whole filter; one of a filter's gradient writes as much, to be read once more. Two threads share three pieces
-  // badly.
+  // Each piece reads the whole filter. A piece of a filter's gradient writes as much, and that is
+  // read once more. Two threads cannot share three pieces evenly.
   wanted = std::clamp<int64_t>(sizes_.batch * points / (pass_ == Pass::kFilter ? 512 : 256), 1, wanted);
   if (pass_ != Pass::kFilter) wanted = int64_t(std::bit_ceil(uint64_t(wanted)));
   const int64_t groups = std::min(wanted, sizes_.batch);

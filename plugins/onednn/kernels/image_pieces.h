@@ -1,4 +1,5 @@
-// A convolution cut by images and, where there are few of them, by bands of rows. The gradient of a filter sums its pieces in order.
+// A convolution cut by images and, if there are few of them, by bands of rows. The gradient of a
+// filter adds its pieces in order.
 #ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_IMAGE_PIECES_H_
 #define THALWEG_PLUGINS_ONEDNN_KERNELS_IMAGE_PIECES_H_
 
@@ -40,11 +41,11 @@ class ImagePieces final : public Convolution {
   Sizes sizes_;
   Pass pass_;
   dnnl_data_type_t type_;
-  std::vector<std::unique_ptr<ConvolutionCall>> calls_;  // of pieces of one size
+  std::vector<std::unique_ptr<ConvolutionCall>> calls_;  // one for all pieces of one size
   std::vector<Piece> pieces_;
-  std::unique_ptr<Primitive> turn_;  // the filter into the library's layout, or its gradient out of it
+  std::unique_ptr<Primitive> turn_;  // copies the filter into the library's layout, or its gradient out of it
   Layout plain_filter_, filter_;
-  FilterPack pack_;  // in place of turn_ where they know the layout
+  FilterPack pack_;  // replaces turn_ if it knows the layout
   FilterUnpack unpack_;
   const int slots_ = cpu::WorkerSlots();
   uint64_t filter_bytes_ = 0;

@@ -1,5 +1,5 @@
-// What one node has made for the sizes that it has met: while its shapes are planned, or at the first step with others. Feeds of ever
-// other sizes push the oldest out.
+// The plans that one node has made for the sizes that it has seen, while its shapes were planned or
+// at the first step with new sizes. If there are too many sizes, the oldest plan is evicted.
 // Threads: any.
 #ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_LATEST_H_
 #define THALWEG_PLUGINS_ONEDNN_KERNELS_LATEST_H_
@@ -15,8 +15,8 @@ namespace thalweg::onednn {
 template <class Sizes, class Plan>
 class Latest {
  public:
-  // What is kept for these sizes, or what make() answers, a pointer to a new one. NULL if make() threw because the library does not take
-  // them, which is kept, too.
+  // Returns the plan for these sizes, or the new plan that make() returns. If make() threw because
+  // the library does not support the sizes, returns NULL and remembers that.
   template <class F>
   std::shared_ptr<const Plan> Of(const Sizes& sizes, F&& make) const {
     std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class Latest {
     std::shared_ptr<const Plan> plan;
   };
   mutable std::mutex mutex_;
-  mutable std::vector<Met> met_;  // the latest last
+  mutable std::vector<Met> met_;  // the newest last
 };
 
 }  // namespace thalweg::onednn

@@ -1,5 +1,5 @@
-// MatMul of float and, where the processor multiplies it, bfloat16. What the library would not make faster, the CPU plugin's own kernel
-// computes.
+// MatMul of float and, if the processor has instructions for it, bfloat16. If the library would not
+// be faster, the CPU plugin's own kernel computes the product.
 #include "kernels/matmul.h"
 
 #include "kernels/latest.h"
@@ -10,13 +10,13 @@
 namespace thalweg::onednn {
 namespace {
 
-// Those that one node has met.
+// The primitives for the sizes that one node has seen.
 template <class T>
 class Primitives {
  public:
   explicit Primitives(const Library& library) : library_(library) {}
 
-  // NULL where none is faster.
+  // Returns NULL if no primitive is faster.
   std::shared_ptr<const PrimitiveProduct> Of(const MatrixProduct<T>& p) const {
     const Api* api = Wants(p) && Pays(p.m, p.n, p.k, library_) ? library_.Open() : nullptr;
     if (!api) return nullptr;

@@ -1,5 +1,6 @@
-// A product of matrices of float or bfloat16, of known sizes, by oneDNN's primitive, which sums in float; cut as those of sgemm are.
-// Threads: Run from any, several at once, each with scratch memory of its own.
+// A product of matrices of float or bfloat16, of known sizes, by oneDNN's primitive, which sums in
+// float. It is cut into cells like products by sgemm. Threads: any number of Runs at once, each
+// with scratch memory of its own.
 #ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_PRIMITIVE_PRODUCT_H_
 #define THALWEG_PLUGINS_ONEDNN_KERNELS_PRIMITIVE_PRODUCT_H_
 
@@ -20,11 +21,11 @@ class PrimitiveProduct {
     bool operator==(const Sizes&) const = default;
   };
 
-  // Throws UNIMPLEMENTED where the library has no fast code.
+  // Throws UNIMPLEMENTED if the library has no fast code.
   PrimitiveProduct(const Api& api, const Sizes& sizes);
 
   uint64_t scratch() const;  // bytes
-  // Dense matrices as the sizes say.
+  // The matrices are dense, with the sizes given to the constructor.
   void Run(const tw_frame* f, const void* a, const void* b, void* c, char* scratch) const;
 
  private:
@@ -41,7 +42,7 @@ class PrimitiveProduct {
   Cells cells_;
   std::vector<Kind> kinds_;
   const int slots_ = cpu::WorkerSlots();
-  uint64_t room_ = 0;  // scratch of one worker
+  uint64_t room_ = 0;  // the scratch of one worker
 };
 
 }  // namespace thalweg::onednn

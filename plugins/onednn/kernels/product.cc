@@ -5,9 +5,10 @@
 namespace thalweg::onednn {
 namespace {
 
-// While it lives, the calling thread handles no signal that can wait. Where a is deeper than some 80 columns, code that oneDNN's sgemm
-// generates (2.6 to 3.x: jit_avx512_common_gemm_f32, jit_avx_gemm_f32) has the stack pointer at the start of a buffer of the heap, and a
-// handler would write below it, over what others have there.
+// While it exists, the calling thread blocks all signals that can be deferred. If a is deeper than
+// some 80 columns, code that oneDNN's sgemm generates (2.6 to 3.x: jit_avx512_common_gemm_f32,
+// jit_avx_gemm_f32) sets the stack pointer to the start of a heap buffer. A signal handler would
+// then write below that buffer, over other data.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -25,20 +26,23 @@ class SignalsBlocked {
 
 double Work(int64_t m, int64_t n, int64_t k) { return double(m) * double(n) * double(k); }
 
-// Where piece i of `pieces` begins: at multiples of a vector, so that no piece but the last has a part of one.
+// Returns where piece i of `pieces` begins: at a multiple of a vector, so only the last piece has a
+// partial vector.
 int64_t Begin(int64_t size, int64_t i, int64_t pieces) { return i == pieces ? size : size * i / pieces / 16 * 16; }
 
 }  // namespace
 
-// Small products are as fast on the own tiles, which take no memory from the heap; those with a vector are bound by memory either way.
+// Small products are as fast on the own tiles, which take no heap memory. Products with a vector
+// are bound by memory in both cases.
 bool Pays(int64_t m, int64_t n, int64_t k, const Library& library) {
   return m > 1 && n > 1 && Work(m, n, k) >= std::max(1.0, library.least_work());
 }
 
-// A cell packs its rows of a and its columns of b, so it is to be large and square; and there are to be two for every processor of the
-// machine, whether the process may use it or not; but no more than one where cells would become so small that packing weighs.
+// A cell packs its rows of a and its columns of b, so cells should be large and square. There
+// should be two cells for every processor of the machine, whether the process may use it or not.
+// But if cells would become so small that packing dominates, there is only one.
 Cells CellsOf(const Api& api, int64_t m, int64_t n, int64_t k) {
-  constexpr double kCellWork = 6e6;  // some 50 us
+  constexpr double kCellWork = 6e6;  // about 50 us
   constexpr int64_t kLeastSide = 32, kLeastArea = 256 * 256;
   const double most = double(std::clamp<int64_t>(2 * api.processors, 4, 128));
   const auto wanted = int64_t(std::min(most, Work(m, n, k) / kCellWork));

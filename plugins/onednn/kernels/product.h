@@ -1,5 +1,6 @@
-// Products of float matrices by oneDNN's sgemm, shared out over the host's pool.
-// The library may round differently where a product is cut differently, so sizes and the machine decide on cells, never threads.
+// Products of float matrices by oneDNN's sgemm, divided over the host's pool. The library may round
+// differently if a product is cut differently, so the cells depend on sizes and the machine, never
+// on threads.
 #ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_PRODUCT_H_
 #define THALWEG_PLUGINS_ONEDNN_KERNELS_PRODUCT_H_
 
@@ -15,17 +16,18 @@ namespace thalweg::onednn {
 
 using cpu::MatrixProduct;
 
-// Whether the library is faster than the CPU plugin's own product, as measured: it is where a product is large, or low and wide.
+// Returns true if the library is faster than the CPU plugin's own product, as measured: for large
+// products, and for low and wide ones.
 bool Pays(int64_t m, int64_t n, int64_t k, const Library& library);
 
-// Cells down and across that a product is cut into.
+// The number of cells, down and across, of a product.
 struct Cells {
   int64_t rows, columns;
   int64_t count() const { return rows * columns; }
 };
 Cells CellsOf(const Api& api, int64_t m, int64_t n, int64_t k);
 
-// The rows and columns of c that a cell has.
+// The rows and columns of c in a cell.
 struct Cell {
   int64_t i, j, m, n;
 };
@@ -34,7 +36,8 @@ Cell CellAt(const Cells& cells, int64_t cell, int64_t m, int64_t n);
 // Computes one cell of c on the calling thread.
 dnnl_status_t MultiplyCell(const Api& api, const MatrixProduct<float>& p, const Epilogue& e, const Cells& cells, int64_t cell);
 
-// product(i) for i < count, all of the sizes of `shape`. A failure is thrown, once all threads are done.
+// Computes product(i) for i < count, all with the sizes of `shape`. A failure is thrown after all
+// threads are done.
 template <class F>
 void MultiplyMany(const Api& api, const tw_frame* f, const MatrixProduct<float>& shape, int64_t count, F&& product,
                   const Epilogue& epilogue = {}) {
