@@ -51,7 +51,7 @@ Command Device::Copy(const tw_copy& copy, Device& to) {
   CheckLost();
   if (Faults::Hits(faults_.copies, settings_.fail_copy, settings_.fail_times))
     throw tw::Error{TW_INTERNAL, uid_ + ": this copy was to fail (fail_copy)"};
-  const tw_copy c = copy;  // the record ends with the call
+  const tw_copy c = copy;  // copied, because the record ends with the call
   auto from_cells = [this, c] {
     return c.from_host ? static_cast<const char*>(c.from) + c.from_offset : memory_.Cells(c.from, c.from_offset, c.bytes);
   };
@@ -112,7 +112,8 @@ void Device::Run(const Command& command) {
   spans_->add(spans_, &span);
 }
 
-// Takes as long as a device of this speed would, and counts it. rate: nanoseconds for a thousand.
+// Waits until as much time has passed as a device of this speed would need, and counts it. rate:
+// nanoseconds per thousand units of the command's size.
 void Device::Simulate(const Command& command, uint64_t rate, int64_t begin) {
   const bool kernel = command.kind == Command::kKernel;
   const int64_t ns = int64_t(command.size * rate / 1000 * 100 / (kernel ? speed_ : 100));

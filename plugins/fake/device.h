@@ -1,5 +1,6 @@
-// One device: its memory, what it counts, what is to go wrong on it. Work reaches it as commands, which run on the thread of a stream or,
-// where there is none, on the caller's. Threads: any; errors are thrown.
+// One device: its memory, its counters and its injected faults. Work reaches it as commands. A
+// command runs on the device's thread if it has a stream, else on the caller's. Threads: any;
+// errors are thrown.
 #ifndef THALWEG_PLUGINS_FAKE_DEVICE_H_
 #define THALWEG_PLUGINS_FAKE_DEVICE_H_
 
@@ -17,17 +18,17 @@
 
 namespace thalweg::fake {
 
-// Counts the calls that may be made to fail, over all devices of a runtime.
+// Counts the calls that can be made to fail, over all devices of a runtime.
 struct Faults {
   std::atomic<uint64_t> allocates{0}, enqueues{0}, copies{0}, transfers{0}, kernels{0}, commands{0}, records{0};
-  // Whether this call is the one, or one of the `times` from it on.
+  // Returns true if this call is call number `which` or one of the `times` calls from it on.
   static bool Hits(std::atomic<uint64_t>& calls, uint64_t which, uint64_t times = 1) {
     const uint64_t n = calls.fetch_add(1) + 1;
     return which && n >= which && n - which < times;
   }
 };
 
-// What a device counts; the names of its statistics.
+// The counters of a device, which are the names of its statistics.
 struct Counters {
   std::atomic<int64_t> kernels{0}, copies_in{0}, copies_out{0}, copies_inside{0}, copies_peer{0}, bytes_in{0}, bytes_out{0}, waits{0},
       streams{0}, pinned{0}, simulated_ns{0}, records{0}, replays{0};
@@ -38,10 +39,10 @@ struct Command {
   Kind kind;
   std::string what;  // for messages
   std::function<void()> run;
-  std::shared_ptr<Gate> gate;    // of kWait
-  const void* stream = nullptr;  // that it was enqueued in, and the latest value that this was to signal then
+  std::shared_ptr<Gate> gate;    // only for kWait
+  const void* stream = nullptr;  // the stream that holds the command, and the latest value that it was to signal then
   uint64_t after = 0;
-  uint64_t size = 0;  // of a kernel: elements of its largest array; of a copy: bytes
+  uint64_t size = 0;  // of a kernel: the elements of its largest array; of a copy: bytes
 };
 
 class Device {
@@ -61,18 +62,20 @@ class Device {
 
   void* Allocate(uint64_t bytes);
   void Release(void* memory) { memory_.Release(memory); }
-  // Memory of this device that somebody else uses too, and what they have under way with it; NULL: nothing.
+  // Takes memory of this device that another library uses too. `work` is that library's pending
+  // work on it; NULL: none.
   void Take(const void* memory, uint64_t offset, uint64_t bytes, const uint32_t* work);
-  // to: the device that c.to belongs to, unless it is the host's. What is wrong with the addresses is said now, not when it runs.
+  // to: the device that owns c.to; this device if c.to is host memory. Wrong addresses are an error
+  // now, not when the command runs.
   Command Copy(const tw_copy& c, Device& to);
-  // Before a kernel is enqueued.
+  // Called before a kernel is enqueued.
   void Enter(const std::string& what);
-  // Before a queue is recorded.
+  // Called before a queue is recorded.
   void EnterRecording();
   void Run(const Command& command);
-  uint64_t Delay();  // of the next command, in microseconds
+  uint64_t Delay();  // the delay before the next command, in microseconds
 
-  void Profile(tw_span_list* to);  // NULL: no more
+  void Profile(tw_span_list* to);  // NULL ends profiling
 
  private:
   void CheckLost() const;
@@ -96,7 +99,7 @@ class Device {
   tw_span_list* spans_ = nullptr;
 };
 
-// The sets that a device has beside streams; see stream.h.
+// The optional sets of a device apart from streams; see stream.h.
 extern const tw_pinned_set kPinned;
 extern const tw_peer_set kPeer;
 extern const tw_statistics_set kStatistics;

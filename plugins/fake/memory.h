@@ -1,6 +1,6 @@
-// An address space of its own: addresses that the host must not touch, because nothing is mapped there, and the cells behind them, which
-// lie elsewhere and which only the device's commands see. Fresh memory holds NaN, so that a value read before it was written shows.
-// Threads: any.
+// A separate address space. The host must not touch its addresses, because nothing is mapped there.
+// Only the device's commands see the cells behind the addresses, which are elsewhere in memory.
+// Fresh memory holds NaN, so a read before the first write shows. Threads: any.
 #ifndef THALWEG_PLUGINS_FAKE_MEMORY_H_
 #define THALWEG_PLUGINS_FAKE_MEMORY_H_
 
@@ -15,7 +15,7 @@ namespace thalweg::fake {
 
 class Memory {
  public:
-  // name: of the device, for messages.
+  // name: the name of the device, for messages.
   Memory(std::string name, uint64_t bytes);
   ~Memory();
   Memory(const Memory&) = delete;
@@ -24,8 +24,8 @@ class Memory {
   // Throws RESOURCE_EXHAUSTED.
   void* Allocate(uint64_t bytes);
   void Release(void* address);
-  // The cells of [address + offset, + bytes). Throws INTERNAL for whatever is not inside one allocation: a host address, another device's,
-  // memory that was released.
+  // Returns the cells of [address + offset, + bytes). Throws INTERNAL for a range that is not
+  // inside one allocation: a host address, another device's address, or released memory.
   char* Cells(const void* address, uint64_t offset, uint64_t bytes) const;
 
   struct Use {

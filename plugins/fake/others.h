@@ -1,5 +1,5 @@
-// What other libraries have under way with memory that this device reads: a word each, which is 0 until that work is over, and outlives the
-// device. Threads: any.
+// The work of other libraries on memory that this device reads. Each work is one word, which is 0
+// until the work is complete and outlives the device. Threads: any.
 #ifndef THALWEG_PLUGINS_FAKE_OTHERS_H_
 #define THALWEG_PLUGINS_FAKE_OTHERS_H_
 
@@ -19,7 +19,7 @@ class Others {
     works_.push_back(work);
     count_.store(works_.size(), std::memory_order_release);
   }
-  // What has come since this was last called with the same *seen.
+  // Returns the works added since the last call with the same *seen.
   std::vector<const uint32_t*> Since(size_t* seen) const {
     if (count_.load(std::memory_order_acquire) == *seen) return {};
     std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// What the plugin registers: the device kind FAKE with its sets, and its kernels.
+// The plugin's registration: the device kind FAKE with its sets, and its kernels.
 #include <memory>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace thalweg::fake {
 namespace {
 
-// One per runtime.
+// The plugin's state; one per runtime.
 struct Instance {
   Settings settings;
   Faults faults;

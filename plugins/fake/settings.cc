@@ -8,7 +8,7 @@
 namespace thalweg::fake {
 namespace {
 
-// Empty where it is not set.
+// Returns the value of a setting, or an empty text if it is not set.
 std::string Text(const tw_host* host, std::string_view key) {
   std::string value;
   tw_sink sink = SinkInto(&value);
@@ -20,7 +20,7 @@ std::string Text(const tw_host* host, std::string_view key) {
   return {};
 }
 
-// A number, with K, M or G behind it for as many bytes.
+// Reads a number of bytes; a suffix K, M or G multiplies it.
 void Read(const tw_host* host, std::string_view key, uint64_t* to) {
   const std::string text = Text(host, key);
   if (text.empty()) return;
@@ -34,7 +34,7 @@ void Read(const tw_host* host, std::string_view key, uint64_t* to) {
   *to = n << shift;
 }
 
-// Numbers, separated by ','.
+// Reads numbers separated by ','.
 void Read(const tw_host* host, std::string_view key, std::vector<uint64_t>* to) {
   const std::string text = Text(host, key);
   for (size_t at = 0; at < text.size();) {

@@ -133,7 +133,7 @@ tw_status* CopyToPeer(const tw_host* h, void* self, void* other, const tw_copy* 
   });
 }
 
-// An event is a gate that several may hold.
+// An event is a gate that several owners may share.
 using Event = std::shared_ptr<Gate>;
 tw_status* WaitForEvent(const tw_host* h, void* stream, void* event) {
   return tw::guard(h, [&] { static_cast<Stream*>(stream)->WaitFor(*static_cast<Event*>(event), "a wait for an event"); });

@@ -1,6 +1,7 @@
-// Queues: the commands of each run in order, late, on the one thread of the device, which takes them from any queue that may go on. After
-// the first that fails nothing of a queue runs any more, and every value is signalled all the same. Threads: the host serialises the calls
-// about one stream.
+// Queues. The commands of each queue run in order, later, on the device's only thread, which takes
+// them from any queue that is ready. After the first failed command of a queue, none of its later
+// commands runs, but every value is still signalled. With the setting queue_threads each queue has a
+// thread of its own. Threads: the host serialises the calls about one stream.
 #ifndef THALWEG_PLUGINS_FAKE_STREAM_H_
 #define THALWEG_PLUGINS_FAKE_STREAM_H_
 
@@ -42,14 +43,14 @@ class Stream {
   const tw_host* const host_;
   tw_timeline* const line_;
   const std::shared_ptr<Worker> worker_;
-  bool failed_ = false;  // the thread's
-  uint64_t last_ = 0;    // that it was told to signal
+  bool failed_ = false;  // only the thread uses it
+  uint64_t last_ = 0;    // the latest value that it was told to signal
   size_t others_seen_ = 0;
   std::optional<Recording> recording_;
   Queue queue_;
 };
 
-// Into the stream, or here and now where there is none.
+// Enqueues the command in the stream, or runs it at once if there is no stream.
 void Submit(Device& device, void* stream, Command command);
 
 extern const tw_stream_set kStreams, kStreamsWithoutWait;

@@ -1,4 +1,4 @@
-// Text that the host hands over by way of a sink.
+// Collects text that the host passes through a sink.
 #ifndef THALWEG_PLUGINS_FAKE_TEXT_H_
 #define THALWEG_PLUGINS_FAKE_TEXT_H_
 

@@ -1,5 +1,5 @@
-// The thread of a device: takes what is next in one queue or another, in an order that nobody may rely on.
-// Threads: any.
+// The thread of a device. It takes the next item of any queue; callers must not rely on the order
+// between queues. Threads: any.
 #ifndef THALWEG_PLUGINS_FAKE_WORKER_H_
 #define THALWEG_PLUGINS_FAKE_WORKER_H_
 
@@ -18,13 +18,14 @@ namespace thalweg::fake {
 
 class Worker;
 
-// Something that is reached once: by a queue, by a timeline. Whoever waits for it has joined it before.
+// A condition that is reached once, by a queue or by a timeline. A worker must join it before it
+// waits for it.
 class Gate {
  public:
   void Join(std::shared_ptr<Worker> worker);
   void Open(std::string failure = {}, uint32_t code = 0);
   bool open() const { return open_.load(std::memory_order_acquire); }
-  void Pass() const;  // throws the failure. REQUIRES: open
+  void Pass() const;  // throws the failure, if any. REQUIRES: open
 
  private:
   std::mutex mutex_;
@@ -34,11 +35,11 @@ class Gate {
   std::string failure_;
 };
 
-// Items in order. Guarded by the worker's lock.
+// Items in order. The worker's lock guards the queue.
 struct Queue {
   struct Item {
     std::function<void()> run;
-    std::shared_ptr<Gate> gate;  // it waits for this; NULL: for nothing
+    std::shared_ptr<Gate> gate;  // the item waits for this gate; NULL: it does not wait
   };
   std::deque<Item> items;
   bool running = false;
@@ -47,10 +48,10 @@ struct Queue {
 
 class Worker {
  public:
-  void Start();  // the thread, if it is not there
-  void Stop();   // when all queues are gone
+  void Start();  // starts the thread, unless it runs
+  void Stop();   // after all queues were removed
   void Add(Queue* queue);
-  void Remove(Queue* queue);  // when all of it has run
+  void Remove(Queue* queue);  // returns after all its items have run
   void Put(Queue* queue, Queue::Item item);
   void Wake();
 

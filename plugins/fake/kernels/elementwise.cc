@@ -1,11 +1,11 @@
-// Element by element: one input, or two that broadcast.
+// Element-wise kernels of one input, or of two that broadcast.
 #include "kernels/kernel.h"
 #include "kernels/register.h"
 
 namespace thalweg::fake {
 namespace {
 
-// How far apart neighbours along each axis of y are in x, whose rank may be smaller; 0 where x repeats.
+// Returns the stride of x along each axis of y, or 0 if x repeats. The rank of x may be smaller.
 Dims Steps(const Dims& x, const Dims& y) {
   Dims steps(y.size(), 0);
   int64_t step = 1;
@@ -16,7 +16,7 @@ Dims Steps(const Dims& x, const Dims& y) {
   return steps;
 }
 
-// Elements of two inputs for each element of y, in its order.
+// Calls f with the elements of two inputs for each element of y, in order.
 template <class F>
 void Walk(const Array& a, const Array& b, const Array& y, F&& f) {
   const Dims a_steps = Steps(a.dims, y.dims), b_steps = Steps(b.dims, y.dims);
@@ -57,7 +57,7 @@ class Unary : Kernel {
   }
 };
 
-// Whole numbers wrap round.
+// Integers wrap around.
 struct Add {
   template <class T>
   T operator()(T x, T y) const {
@@ -97,7 +97,7 @@ struct Neg {
     if constexpr (std::is_integral_v<T>)
       return Sub()(T(0), x);
     else
-      return -x;  // -0 of 0
+      return -x;  // -0 for 0
   }
 };
 struct Square {

@@ -1,5 +1,6 @@
-// What the kernels of this plugin share: a body that runs later, on the queue, on arrays whose cells are looked up only then. The frame and
-// its views are gone by that time, so everything that a body needs is copied.
+// The base of this plugin's kernels: a body that runs later, on the queue, on arrays whose cells
+// are looked up only then. The frame and its views have been destroyed by that time, so a body's
+// data is copied.
 #ifndef THALWEG_PLUGINS_FAKE_KERNELS_KERNEL_H_
 #define THALWEG_PLUGINS_FAKE_KERNELS_KERNEL_H_
 
@@ -14,13 +15,13 @@ namespace thalweg::fake {
 
 using Dims = std::vector<int64_t>;
 
-// A view that outlives its frame.
+// A copy of a view that outlives the view's frame.
 struct Array {
   explicit Array(const tw_view* v) : data(v->data), offset(v->offset), bytes(v->bytes), count(v->count), dims(v->dims, v->dims + v->rank) {}
   const void* data;
   uint64_t offset, bytes, count;
   Dims dims;
-  char* cells = nullptr;  // while the body runs
+  char* cells = nullptr;  // valid only while the body runs
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(cells);
@@ -35,7 +36,8 @@ class Kernel {
 
   Device& device() const { return device_; }
 
-  // body(arrays): an array for each view. Throws for a view that is not the device's.
+  // Enqueues body(arrays), with an array for each view. Throws for a view that is not in the
+  // device's memory.
   template <class Body>
   void Launch(const tw_frame* f, std::initializer_list<const tw_view*> views, Body body) const {
     device_.Enter(title_);

@@ -1,4 +1,4 @@
-// Sum over axes that are known to the host when the kernel is started.
+// Sum over axes that the host knows when the kernel starts.
 #include "kernels/kernel.h"
 #include "kernels/register.h"
 

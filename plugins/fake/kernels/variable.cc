@@ -1,4 +1,4 @@
-// Variables that live on the device: making handles, reading, assigning, gradient descent.
+// Variables on the device: create handles, read, assign, gradient descent.
 #include "common/variable.h"
 
 #include "kernels/kernel.h"

@@ -1,4 +1,4 @@
-// Ops whose result is their input under other dims at most.
+// Ops whose result is their input, at most with other dims.
 #include "kernels/kernel.h"
 #include "kernels/register.h"
 
@@ -6,7 +6,7 @@ namespace thalweg::fake {
 namespace {
 
 void Forward(const tw_frame* f, const tw_view* to) {
-  const int64_t none = 0;  // NULL would leave the input's own dims, and a scalar's dims are NULL
+  const int64_t none = 0;  // NULL would keep the input's own dims, and a scalar's dims are NULL
   tw::check(f->host->tensor->forward(f, 0, 0, to->rank > 0 ? to->dims : &none, uint32_t(to->rank)));
 }
 
