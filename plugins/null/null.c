@@ -1,5 +1,6 @@
-/* A device that takes every op and computes nothing: what a step on it costs is the runtime's own time. Its memory is the host's, so that
- * nothing is copied either; what is in it is whatever was there before. Nothing runs on it unless it is named. */
+/* A device that takes every op and computes nothing, so the time of a step on it is the runtime's
+ * own time. Its memory is host memory, so it copies nothing either. The contents of its memory are
+ * undefined. Ops run on it only if a program names it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   return NULL;
 }
 
-/* A node: handles have to lead somewhere, to a variable of its name, which never gets a value; and outputs of unknown sizes have none
- * there, but as many axes, and sizes along the others, as was known. */
+/* The state of a node. A handle must refer to a resource: here to a variable with the node's name,
+ * which never gets a value. An output of unknown size gets size 0 along its unknown axes, and the
+ * known rank and sizes otherwise. */
 typedef struct node_state {
   tw_resource_key key;
   uint32_t most; /* axes of an output */
@@ -72,7 +74,7 @@ static tw_status* create(const tw_node* n, void** out_state) {
   return NULL;
 }
 
-/* Outputs that nobody else gives memory become empty. */
+/* Allocates outputs that have no memory yet, as empty tensors. */
 static tw_status* nothing(const tw_frame* f) {
   const node_state* s = f->state;
   for (uint32_t o = 0; o < f->n_out; ++o) {
