@@ -1,32 +1,33 @@
-/* A device that works on its own: kernels and copies only enqueue, each stream has a thread that does the work in order, and a timeline
- * says when it is over.
+/* An asynchronous device. Kernels and copies only enqueue work. Each stream has a thread that does the
+ * work in order, and a timeline that tells when the work is complete.
  *
  *     cc -std=c11 -shared -fPIC -I<prefix>/include async_device.c -o libasync_device.so -lpthread
  *
- * In place of the threads stands whatever queue a real device has. */
+ * A real device would use its hardware queue instead of the threads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "thalweg/plugin/plugin.h"
 
-/* Something to do: work on up to three places in memory, a wait for another line, or a value to signal. */
+/* A work item: work on up to three places in memory, a wait for another timeline, or a value to
+ * signal. */
 typedef struct item {
   struct item* next;
   struct stream* stream;
   void (*work)(const struct item* i); /* NULL: see is_wait */
   char *a, *b, *y;
   int64_t m, n, k, how;
-  uint64_t value; /* to signal */
+  uint64_t value; /* the value to signal */
   int is_wait, reached;
-  uint32_t failure; /* of the line that was waited for */
+  uint32_t failure; /* of the timeline that it waited for */
 } item;
 
 typedef struct stream {
   const tw_host* h;
   tw_timeline* line;
   pthread_t thread;
-  pthread_mutex_t mutex; /* of what follows */
+  pthread_mutex_t mutex; /* guards the next fields */
   pthread_cond_t changed;
   item *first, **last;
   int closing;
@@ -50,7 +51,8 @@ static uint32_t wait_for(stream* s, item* i) {
   pthread_mutex_unlock(&s->mutex);
   return i->failure;
 }
-/* After a failure nothing runs, but every value is signalled: memory is used again on that. */
+/* After a failure no work runs, but every value is signalled, because the host reuses memory after
+ * that signal. */
 static void* run(void* arg) {
   stream* s = arg;
   uint32_t failed = 0;
@@ -125,7 +127,7 @@ static tw_status* stream_wait(const tw_host* h, void* s, tw_timeline* other, uin
   h->timeline->when(other, value, reached, i);
   return NULL;
 }
-/* Into the stream, or here and now where there is none. */
+/* Enqueues the item in the stream, or runs it at once if there is no stream. */
 static tw_status* submit(const tw_host* h, void* queue, const item* what) {
   if (!queue) return what->work(what), NULL;
   item* i = malloc(sizeof *i);
@@ -159,7 +161,7 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
                 &(item){.work = copy_work, .y = (char*)c->to + c->to_offset, .a = (char*)c->from + c->from_offset, .n = (int64_t)c->bytes});
 }
 
-/* ---- Kernels: the frame is gone when the work is done, so what that needs is copied ---- */
+/* ---- Kernels. The frame ends before the work is done, so the work's data is copied. ---- */
 
 static char* at(const tw_view* v) { return (char*)v->data + v->offset; }
 static tw_status* unary(const tw_frame* f, void (*work)(const item* i)) {

@@ -1,10 +1,12 @@
-// A resource of a plugin's own, in C++: a Bloom filter (Bloom, 1970), which says of keys whether they may have been inserted. Never wrong
-// about one that was; about others rarely, the more bits the rarer. Only the public headers are needed:
+// A plugin's own resource in C++: a Bloom filter (Bloom, 1970), which tells whether a key may have
+// been inserted. It is never wrong about an inserted key. It is rarely wrong about others, and more
+// rarely the more bits it has. Needs only the public headers:
 //
 //     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map bloom.cc -o libbloom.so
 //
-// BloomFilter makes the filter and a handle to it, BloomInsert and BloomContains work on it under the host's locks. Save and Restore below
-// are all that savers need to carry it in checkpoints, beside a program's variables.
+// BloomFilter makes the filter and a handle to it. BloomInsert and BloomContains use it under the
+// host's locks. With Save and Restore below, savers store it in checkpoints beside a program's
+// variables.
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {
@@ -16,7 +18,8 @@ struct Filter {
   uint64_t hashes;
   std::vector<uint64_t> words;
 
-  // The k-th place of a key with hash h: two halves of one hash make any number of them (Kirsch and Mitzenmacher, 2006).
+  // Returns the k-th place of a key with hash h. Two halves of one hash make any number of places
+  // (Kirsch and Mitzenmacher, 2006).
   uint64_t Place(uint64_t h, uint64_t k) const { return ((h >> 32) + k * (h | 1)) % (words.size() * 64); }
   void Insert(uint64_t h) {
     for (uint64_t k = 0; k < hashes; ++k) words[Place(h, k) / 64] |= uint64_t{1} << Place(h, k) % 64;
@@ -29,7 +32,7 @@ struct Filter {
   }
 };
 
-// The finalizer of SplitMix64: every bit of the answer depends on every bit of x.
+// The finalizer of SplitMix64: every bit of the result depends on every bit of x.
 uint64_t Mixed(uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 27) * 0x94d049bb133111eb;
@@ -59,7 +62,7 @@ std::string ToBytes(const Filter& f) {
   for (uint64_t word : f.words) AddNumber(&bytes, word);
   return bytes;
 }
-// What a file says is not believed: any bytes may come.
+// Checks the contents of a file, which may be any bytes.
 std::unique_ptr<Filter> FromBytes(std::string_view bytes) {
   const uint64_t hashes = bytes.size() < 16 || bytes.size() % 8 ? 0 : NumberAt(bytes, 0);
   if (hashes < 1 || hashes > 64) throw tw::Error{TW_DATA_LOSS, "these " + std::to_string(bytes.size()) + " bytes are no Bloom filter"};
@@ -111,8 +114,9 @@ struct Make {
   }
 };
 
-// `update` and `read` in the specs below: the host holds the lock, and the slot shows the object. Handles of anything but the type that the
-// schemas say with `resource` it refuses by itself.
+// With `update` and `read` in the specs below, the host holds the lock, and the slot gives the
+// object. The host itself refuses handles of a type other than the one that the schemas name with
+// `resource`.
 Filter& Opened(tw::Var<tw::Any> filter) { return *static_cast<Filter*>(filter.handle()); }
 
 template <class T>

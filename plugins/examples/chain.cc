@@ -1,10 +1,11 @@
-// A graph compiler in C++: it takes chains of elementwise float operations on the CPU and runs each as one program over tiles that stay in
-// the cache, where separate kernels would read and write whole tensors. Only the public headers are needed:
+// A graph compiler in C++. It takes chains of element-wise float operations on the CPU and runs
+// each chain as one program over tiles that stay in the cache; separate kernels would read and
+// write whole tensors. Needs only the public headers:
 //
 //     c++ -std=c++17 -O2 -fno-trapping-math -shared -fPIC -I<prefix>/include chain.cc -o libchain.so
 //
-// The third option lets choices become vectors. Results are those of the single operations, bit for bit; of Exp and Tanh, within 3 units in
-// the last place of the exact value.
+// The third option allows choices to be vectorised. Results are those of the single operations, bit
+// for bit, except for Exp and Tanh, which are within 3 units in the last place of the exact value.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,10 +15,11 @@
 namespace {
 
 constexpr uint32_t kTile = 1024;
-constexpr uint64_t kTilesAtOnce = 16;  // for a thread: some 100 us of work
+constexpr uint64_t kTilesAtOnce = 16;  // for a thread: about 100 us of work
 constexpr uint32_t kMostNodes = 4096, kNone = UINT32_MAX;
 
-// ---- What an operation does to a tile. Always a whole one: a count that is known makes the compiler use vectors. ----
+// ---- The loops of an operation over a tile. A tile is always full: with a constant count the
+// compiler uses vectors. ----
 
 float Bits(uint32_t bits) {
   float f;
@@ -30,7 +32,8 @@ uint32_t Bits(float f) {
   return bits;
 }
 
-// 2^n e^r with n = round(x / ln 2); the polynomial is the minimax one of Cephes' expf. 2^n in two factors reaches what is subnormal.
+// 2^n e^r with n = round(x / ln 2). The polynomial is the minimax one of Cephes' expf. With 2^n in
+// two factors, results can be subnormal.
 inline float Exp(float x) {
   x = x < -105.0f ? -105.0f : x;
   x = x > 89.0f ? 89.0f : x;
@@ -61,7 +64,7 @@ inline float Tanh(float x) {
 
 using Loop = void (*)(const float* __restrict a, const float* __restrict b, float* __restrict y);
 
-// Each loop is compiled for what processors may have, the least first.
+// Each loop is compiled for several processor levels, the lowest first.
 #define LOOP_FOR(NAME, VALUE)                                                            \
   void NAME(const float* __restrict a, const float* __restrict b, float* __restrict y) { \
     (void)b;                                                                             \
@@ -91,7 +94,7 @@ LOOP(Tanh, Tanh(a[i]))
 
 constexpr struct Operation {
   std::string_view name;
-  const Loop* loops;  // by level
+  const Loop* loops;  // by processor level
 } kOperations[] = {{"Add", kAdd}, {"AddV2", kAdd},     {"Sub", kSub},   {"Mul", kMul}, {"RealDiv", kRealDiv},
                    {"Neg", kNeg}, {"Square", kSquare}, {"Relu", kRelu}, {"Exp", kExp}, {"Tanh", kTanh}};
 
@@ -103,7 +106,7 @@ uint32_t Find(std::string_view op) {
 }
 std::string_view OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
 
-// ---- Shapes: all tensors alike, or one number for all elements ----
+// ---- Shapes: all tensors have one shape, or hold one number for all elements ----
 
 bool Known(const tw_shape& s) {
   return s.rank >= 0 && std::all_of(s.dims, s.dims + s.rank, [](int64_t d) { return d >= 0; });
@@ -111,7 +114,7 @@ bool Known(const tw_shape& s) {
 bool Same(const tw_shape& a, const tw_shape& b) { return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims); }
 bool Fits(const tw_shape& in, const tw_shape& out) { return in.rank == 0 || (Known(in) && Same(in, out)); }
 
-// Why a node cannot be in a chain; "": it can.
+// Returns why a node cannot be in a chain, or an empty text if it can.
 std::string Unfit(const tw_part_node& n) {
   if (Find(OpOf(n)) == kNone) return "not one of the operations that it knows";
   for (uint32_t i = 0; i <= n.n_in; ++i) {
@@ -125,7 +128,8 @@ std::string Unfit(const tw_part_node& n) {
   return "";
 }
 
-// ---- Claiming: trees of nodes whose inner values nobody else reads, so that nothing can leave a tree and come back ----
+// ---- Claims: trees of nodes whose inner values no other node reads, so no path can leave a tree
+// and come back ----
 
 tw_status* Claim(const tw_host* h, void*, void*, const tw_part* part, tw_claims* to) {
   return tw::guard(h, [&] {
@@ -136,7 +140,7 @@ tw_status* Claim(const tw_host* h, void*, void*, const tw_part* part, tw_claims*
         const bool again = k > 0 && n.in[k].node == n.in[k - 1].node;
         if (n.in[k].node >= 0 && !again) ++readers[size_t(n.in[k].node)];
       }
-      for (uint32_t k = 0; k < n.n_after; ++k) readers[size_t(n.after[k])] += 2;  // an order to be kept: not inside
+      for (uint32_t k = 0; k < n.n_after; ++k) readers[size_t(n.after[k])] += 2;  // a control edge: the node is not inside a tree
     }
     for (uint32_t o = 0; o < part->n_out; ++o) readers[size_t(part->out[o].node)] += 2;
     std::vector<std::vector<uint32_t>> trees;
@@ -168,14 +172,15 @@ tw_status* Claim(const tw_host* h, void*, void*, const tw_part* part, tw_claims*
   });
 }
 
-// ---- The program: values are numbered, the inputs first, then buffers of a tile, which are used again ----
+// ---- The program: values are numbered, the inputs first, then buffers of a tile, which are reused
+// ----
 
 struct Step {
   uint32_t operation, a, b, y;
 };
 struct Program {
   std::vector<uint32_t> scalar;  // per input: one number for all elements
-  std::vector<Step> steps;       // the last makes the output
+  std::vector<Step> steps;       // the last step makes the output
   uint32_t n_buffers = 0;
 
   uint32_t n_in() const { return uint32_t(scalar.size()); }
@@ -252,7 +257,7 @@ tw_status* Compile(const tw_compile_call* c, void** out_state) {
 }
 void Destroy(const tw_host*, void* state) { delete static_cast<Program*>(state); }
 
-// Any size will do, as long as the same inputs are single numbers.
+// Any sizes are accepted if the same inputs are single numbers.
 tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
     const Program& p = *static_cast<const Program*>(state);
@@ -267,7 +272,7 @@ tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch)
   });
 }
 
-// ---- Keeping programs: three counts, then what they count ----
+// ---- Serialised programs: three counts, then the items that they count ----
 
 tw_status* Serialize(const tw_host* h, const void* state, tw_sink* to) {
   return tw::guard(h, [&] {

@@ -1,12 +1,15 @@
-/* Membership in a shared folder, whole: `file` addresses are folders. It needs the public headers, nothing else:
+/* A complete membership service in a shared folder; `file` addresses are folders. Needs only the public headers:
  *
  *     cc -shared -fPIC -I<prefix>/include folder_membership.c -o libfolder_membership.so
  *
- * A cluster is one file there, a log of changes: who changes the store locks it, reads what is new and appends. A revision is the place in
- * the file where a record ends, so it grows with every change; what a record says stands until a later one of the same key. A watch
- * reads the log from its beginning and leaves out what does not stand any more. Nothing shortens the log: a cluster lives as long as a job.
+ * A cluster is one file in the folder, a log of changes. To change the store, a member locks the log,
+ * reads the new records and appends its own. A revision is the position in the file where a record
+ * ends, so it grows with every change. A record is valid until a later record of the same key. A
+ * watch reads the log from its beginning and skips records that are no longer valid. The log is never
+ * shortened: a cluster lives as long as a job.
  *
- * A member's lease is a file that it touches. Whoever finds one that is too old, by the clock of the folder, ends that member's keys. */
+ * A member's lease is a file that the member touches. A member that finds a lease that is too old by
+ * the folder's clock removes the keys of the lease's owner. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -29,9 +32,9 @@
 enum { kMost = 1 << 26 /* bytes of a key or value */, kEvery = 10000000 /* nanoseconds between looks */ };
 
 typedef struct record {
-  uint64_t owner, removed, key_len, bytes; /* owner: the member that the key goes with; 0: none; then key and value */
+  uint64_t owner, removed, key_len, bytes; /* owner: the member whose end removes the key; 0: none; then key and value */
 } record;
-typedef struct entry { /* of a key that there is */
+typedef struct entry { /* of an existing key */
   struct entry* next;
   uint64_t revision, owner, bytes, key_len;
   char key[]; /* then the value */
@@ -39,7 +42,7 @@ typedef struct entry { /* of a key that there is */
 typedef struct watch {
   struct watch* next;
   struct member* m;
-  uint64_t at, from; /* how far it has read; up to where it leaves out what does not stand */
+  uint64_t at, from; /* at: how far it has read; from: before this, it skips invalid records */
   bool busy, over;
   void (*change)(void* arg, const tw_change* c);
   void* arg;
@@ -76,7 +79,7 @@ static void drop_entry(entry** at) {
   if (old) *at = old->next;
   free(old);
 }
-/* The record at `at`: where it ends, or 0 if there is no whole one. */
+/* Reads the record at `at`. Returns where it ends, or 0 if there is no complete record. */
 static uint64_t read_record(const member* m, uint64_t at, record* r, char** out) {
   struct stat st;
   *out = NULL;
@@ -87,7 +90,7 @@ static uint64_t read_record(const member* m, uint64_t at, record* r, char** out)
   free(*out);
   return *out = NULL, 0;
 }
-/* Reads what is new. */
+/* Reads the new records of the log. */
 static void catch_up(member* m) {
   record r;
   char* bytes;
@@ -105,7 +108,7 @@ static void leave_log(member* m) {
   flock(m->log, LOCK_UN);
   pthread_mutex_unlock(&m->mu);
 }
-/* The log is ours until leave_log. What a writer that died left half done is cut off. */
+/* Locks the log until leave_log. Cuts off a record that a writer left incomplete when it died. */
 static tw_status* enter_log(member* m, int64_t deadline) {
   pthread_mutex_lock(&m->mu);
   while (flock(m->log, LOCK_EX | LOCK_NB)) {
@@ -139,7 +142,7 @@ static tw_status* change(member* m, record r, const void* key, const void* value
   leave_log(m);
   return why;
 }
-/* Removes the keys of a member that left or was not heard of. */
+/* Removes the keys of a member that left or whose lease ran out. */
 static void end_member(member* m, uint64_t id, const char* lease) {
   tw_status* why = enter_log(m, m->h->run->now(m->h) + 5000000000);
   if (why) return m->h->status->release(why);
@@ -159,7 +162,7 @@ static void end_member(member* m, uint64_t id, const char* lease) {
 static int64_t age(const struct stat* now, const struct stat* then) {
   return (now->st_mtim.tv_sec - then->st_mtim.tv_sec) * 1000000000 + now->st_mtim.tv_nsec - then->st_mtim.tv_nsec;
 }
-/* Renews our lease, and looks at those of the others. */
+/* Renews our lease, and checks the leases of the other members. */
 static void renew(member* m) {
   const int64_t now = m->h->run->now(m->h);
   struct stat mine, other;
@@ -183,7 +186,7 @@ static void renew(member* m) {
   }
   if (d) closedir(d);
 }
-/* Tells one watch what is new. mu is held, but not while it is told. */
+/* Calls back one watch with the new records. mu is held, except during a callback. */
 static void tell(member* m, watch* w) {
   record r;
   char* bytes;
@@ -229,7 +232,7 @@ static tw_status* start(member* m, int64_t deadline) {
   if ((m->log = open(m->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
     return failure(h, TW_UNAVAILABLE, m->path, strerror(errno));
   TW_TRY(enter_log(m, deadline));
-  tw_status* why = append(m, (record){.removed = 1}, NULL, NULL); /* nothing; but its end is a number that nobody else has */
+  tw_status* why = append(m, (record){.removed = 1}, NULL, NULL); /* an empty record, whose end is a unique number */
   leave_log(m);
   if (why) return why;
   m->id = m->end, m->renewed = h->run->now(h);

@@ -1,4 +1,4 @@
-// An optimizer of a plugin's own, in C++: LAMB (You et al., 2019). Only the public headers are needed:
+// A plugin's own optimizer in C++: LAMB (You et al., 2019). Needs only the public headers:
 //
 //     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map lamb.cc -o liblamb.so
 //

@@ -1,9 +1,10 @@
-// A file system in C++: `mem://` paths lead to files in memory, those of one runtime, gone with it. Only the public headers are needed:
+// A file system in C++: `mem://` paths name files in memory, which belong to one runtime and end
+// with it. Needs only the public headers:
 //
 //     c++ -std=c++17 -shared -fPIC -I<prefix>/include mem.cc -o libmem.so
 //
-// The runtime option plugin.org.example.mem.capacity=BYTES says when it is full. Folders are whatever names have before a slash; they need
-// not be made.
+// The runtime option plugin.org.example.mem.capacity=BYTES limits the size of all files. A folder
+// is the part of a name before a slash; folders need not be created.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -27,13 +28,14 @@ struct Files {
   }
 };
 
-// An open file: it stays when its name goes. A reader sees as many bytes as there were.
+// An open file. It remains after its name is removed. A reader sees the bytes that were there when
+// it opened the file.
 struct Open {
   Files* files;
   Bytes bytes;
 };
 
-// Runs body under the lock; what it throws is the answer.
+// Runs body under the lock and returns what it throws as a status.
 template <class F>
 tw_status* With(const tw_host* h, Files* files, F&& body) {
   return tw::guard(h, [&] {

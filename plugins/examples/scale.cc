@@ -1,11 +1,11 @@
-// An op with an attribute, in C++: y = factor * x. Only the public headers are needed:
+// An op with an attribute, in C++: y = factor * x. Needs only the public headers:
 //
 //     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map scale.cc -o libscale.so
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {
 
-// The constructor runs once per node, where attributes are read; the call, once per step.
+// The constructor runs once per node and reads attributes; the call operator runs once per step.
 template <class T>
 struct Scale {
   T factor;

@@ -1,16 +1,19 @@
-/* A transport over Unix-domain sockets, whole: between processes of one user on one machine. It needs the public headers, nothing else:
+/* A complete transport over Unix-domain sockets, between processes of one user on one machine. Needs only the public headers:
  *
  *     cc -shared -fPIC -I<prefix>/include socket_transport.c -o libsocket_transport.so
  *
- * Addresses are names of 1 to 106 bytes outside of the file system (unix(7), "abstract"), so whoever dies leaves nothing behind; listen
- * with an empty one makes one. Both ends ask the kernel whose process is at the other.
+ * An address is a name of 1 to 106 bytes outside the file system (unix(7), "abstract"), so a process
+ * that dies leaves nothing behind. An empty address makes listen choose one. Both ends ask the kernel
+ * which user's process is at the other end.
  *
- * An endpoint has one thread, which alone reads, writes, frees and calls back, and one lock, which it lets go meanwhile. Entries take the
- * lock, note in a call or connection what they want of it, and wake the thread. So what the thread looks at stays where it is, and
- * callbacks may use the entries.
+ * An endpoint has one thread and one lock. Only the thread reads, writes, frees and calls back; it
+ * releases the lock meanwhile. An entry takes the lock, records its request in a call or connection,
+ * and wakes the thread. So the objects that the thread uses stay in place, and callbacks may use the
+ * entries.
  *
- * Packets keep their bounds (SOCK_SEQPACKET). A message is one with its head, then its body in pieces; messages take turns with theirs.
- * Nothing is ever half written, so a call that is over needs no clearing up: what still comes for it is dropped. */
+ * Packets keep their bounds (SOCK_SEQPACKET). A message is one packet with its head, then its body in
+ * pieces; the pieces of several messages alternate. No packet is ever written in part, so a call that
+ * has ended needs no cleanup: packets that still arrive for it are dropped. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -29,30 +32,30 @@
 #include "thalweg/plugin/plugin.h"
 
 enum { REQUEST, ANSWER, PIECE, CANCEL };
-enum { kConnections = 500, kCalls = 1 << 14, kPiece = 65536, kName = 106 }; /* kCalls: under way to one peer */
+enum { kConnections = 500, kCalls = 1 << 14, kPiece = 65536, kName = 106 }; /* kCalls: pending calls to one peer */
 
 typedef struct frame {
-  uint64_t kind, id, head, bytes; /* head: bytes of it that follow; bytes: how many come in pieces */
+  uint64_t kind, id, head, bytes; /* head: bytes of head that follow; bytes: bytes of body in pieces */
 } frame;
-typedef struct call { /* at either end */
+typedef struct call { /* at both ends */
   struct call* next;
   struct connection* c;
-  frame f;                   /* what goes out, with m and head */
-  tw_message m;              /* the request; at the other end the answer */
-  tw_incoming in;            /* the other way round */
-  char* to;                  /* where the next piece goes; NULL: nowhere */
-  uint64_t rest, sent, turn; /* rest: bytes still to come there; sent: those that went out; turn: the lowest is written next */
-  bool out, began;           /* out: to be written; began: the frame is */
+  frame f;                   /* the outgoing frame, with m and head */
+  tw_message m;              /* the request; at the serving end, the answer */
+  tw_incoming in;            /* the incoming message */
+  char* to;                  /* the destination of the next piece; NULL: none */
+  uint64_t rest, sent, turn; /* rest: bytes still to arrive; sent: bytes written; turn: the lowest is written next */
+  bool out, began;           /* out: has data to write; began: the frame is written */
   bool cancelled, placed, served, answered;
   char head[TW_MESSAGE_HEAD];
 } call;
 typedef struct connection {
   struct connection* next;
   struct endpoint* e;
-  struct pollfd* p;     /* NULL: too new */
+  struct pollfd* p;     /* NULL: not polled yet */
   int fd;               /* -1: lost */
-  bool mine, closing;   /* mine: made by connect, for calls of ours; others are for the peer's */
-  char name[kName + 2]; /* the address; or who it is */
+  bool mine, closing;   /* mine: made by connect, for our calls; else for the peer's calls */
+  char name[kName + 2]; /* the address; or the peer's identity */
   call* calls;
   uint64_t n_calls;
 } connection;
@@ -63,9 +66,9 @@ typedef struct endpoint {
   int listener, wake;
   pthread_t thread;
   pthread_mutex_t mu;
-  uint64_t count, n_connections; /* count: for numbers that grow */
+  uint64_t count, n_connections; /* count: the source of growing numbers */
   connection* all;
-  char buffer[kPiece]; /* the thread's */
+  char buffer[kPiece]; /* used only by the thread */
 } endpoint;
 
 #define EACH(type, x, first) for (type* x = first, *x##_next; x && (x##_next = x->next, true); x = x##_next)
@@ -102,7 +105,8 @@ static call* new_call(connection* c, frame f, const tw_message* m, const void* h
   i->next = c->calls, c->calls = i, ++c->n_calls;
   return i;
 }
-/* Nobody here waits for it any more. A peer that may still work at it is told so, with what is left of the call. why: taken. */
+/* Ends the wait for the call. A peer that may still work on it is told so by a CANCEL, which reuses
+ * the call. why: taken over. */
 static void end(call* i, tw_status* why) {
   const bool tell = i->m.done && i->c->mine && i->began && i->c->fd >= 0 && (why || (i->in.bytes && !i->in.body));
   call** at = &i->c->calls;
@@ -115,14 +119,14 @@ static void end(call* i, tw_status* why) {
   free(i);
 }
 
-/* So much more of its body is here. */
+/* n more bytes of the body have arrived. */
 static void advance(call* i, uint64_t n) {
   i->rest -= n, i->served = i->rest == 0;
   i->to = i->served ? NULL : i->to + n;
   if (i->served && !i->c->mine) UNLOCKED(i->c->e, i->c->e->config.serve(i->c->e->config.arg, &i->in));
   if (i->served && i->c->mine) end(i, NULL);
 }
-/* Its head is here. */
+/* The head has arrived. */
 static bool begin(const connection* c, call* i, const frame* f, const void* head) {
   void *data = NULL, *region = NULL;
   const uint64_t id = c->mine ? f->id : ++c->e->count;
@@ -132,10 +136,10 @@ static bool begin(const connection* c, call* i, const frame* f, const void* head
   if (!i->rest) advance(i, 0);
   return true;
 }
-/* Something else than a piece is here, in the buffer; false: it makes no sense. */
+/* Takes a packet from the buffer that is not a piece. Returns false if the packet is invalid. */
 static bool take(connection* c, call* i, const frame* f) {
   const tw_message request = {.arg = c->e->config.arg, .place = c->e->config.place};
-  if (c->mine && i && i->m.done) i->out = false; /* an answer, also to half a request */
+  if (c->mine && i && i->m.done) i->out = false; /* an answer, even to an incomplete request */
   if (c->mine) return f->kind == ANSWER && (!i || !i->m.done || (!i->placed && begin(c, i, f, c->e->buffer)));
   if (f->kind == CANCEL) return !i || (i->cancelled = true);
   if (f->kind != REQUEST || i || c->n_calls >= 2 * kCalls) return false;
@@ -143,7 +147,7 @@ static bool take(connection* c, call* i, const frame* f) {
   return i && begin(c, i, f, i->head);
 }
 static bool lose(connection* c) { return close(c->fd), c->fd = -1, false; }
-/* Reads a packet; false: there is none, or the connection is lost. */
+/* Reads a packet. Returns false if there is none, or if the connection is lost. */
 static bool read_one(connection* c) {
   frame f = {0};
   const ssize_t n = recv(c->fd, &f, sizeof f, MSG_PEEK | MSG_TRUNC);
@@ -157,7 +161,7 @@ static bool read_one(connection* c) {
   if (wanted) advance(i, more);
   return piece || take(c, i, &f) || lose(c);
 }
-/* Writes a packet; false: not now, or the connection is lost. */
+/* Writes a packet. Returns false if that is not possible now, or if the connection is lost. */
 static bool write_one(connection* c, call* i) {
   frame piece = {.kind = PIECE, .id = i->f.id};
   const uint64_t rest = i->m.bytes - i->sent, n = !i->began ? 0 : rest < kPiece ? rest : kPiece;
@@ -202,7 +206,7 @@ static void* progress(void* arg) {
   struct pollfd p[kConnections + 2];
   sigset_t signals;
   sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, NULL); /* they are not for this thread */
+  pthread_sigmask(SIG_SETMASK, &signals, NULL); /* this thread takes no signals */
   enter(e);
   for (nfds_t n = 2;; n = 2) {
     EACH(connection, c, e->all) tend(c);
@@ -218,7 +222,7 @@ static void* progress(void* arg) {
   }
 }
 
-/* Bound to that name, or connected to it; -1: errno says why not. */
+/* Returns a socket that is bound or connected to the name, or -1 with errno set. */
 static int open_socket(struct sockaddr_un* at, const char* name, uint64_t n, bool binds) {
   const int fd = n <= kName ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
   const socklen_t size = (socklen_t)(sizeof at->sun_family + (n ? n + 1 : 0));

@@ -1,8 +1,8 @@
-/* A whole device in four functions, and a kernel: the smallest that passes the conformance kit. Its memory lies in the host's.
+/* A whole device in four functions, with one kernel: the smallest that passes the conformance kit. Its memory is host memory.
  *
  *     cc -std=c11 -shared -fPIC -I<prefix>/include toy_device.c -o libtoy_device.so
  *
- * Ops that have no kernel here run on the CPU, with copies: train_device.c trains a net that way. */
+ * Ops without a kernel here run on the CPU, with copies; train_device.c trains a net that way. */
 #include <stdlib.h>
 #include <string.h>
 

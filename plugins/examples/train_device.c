@@ -1,5 +1,5 @@
-/* A device with just the kernels where a net of two layers spends its time, MatMul and Relu; all else of a training step runs on the CPU,
- * with copies.
+/* A device with only the kernels in which a net of two layers spends its time, MatMul and Relu. The
+ * other ops of a training step run on the CPU, with copies.
  *
  *     cc -std=c11 -shared -fPIC -I<prefix>/include train_device.c -o libtrain_device.so */
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
 }
 static float* at(const tw_view* v) { return (float*)(void*)((char*)v->data + v->offset); }
 
-/* Which of its inputs are transposed is all that a MatMul has to remember. */
+/* The state of a MatMul only says which inputs are transposed. */
 static tw_status* matmul_create(const tw_node* n, void** out_state) {
   const uint8_t* a = tw_find_attr(n->attrs, n->n_attrs, TW_S("transpose_a"))->data;
   const uint8_t* b = tw_find_attr(n->attrs, n->n_attrs, TW_S("transpose_b"))->data;

@@ -1,11 +1,12 @@
-/* A whole op in one file: Twice, its shape rule, its gradient and its CPU kernels. It needs the public headers and nothing else:
+/* A whole op in one file: Twice, with its shape rule, gradient and CPU kernels. Needs only the public headers:
  *
  *     cc -shared -fPIC -I<prefix>/include twice.c -o libtwice.so
  *
- * Put the folder of libtwice.so into THALWEG_PLUGIN_PATH, and every graph may hold a Twice. The same op in C++: scale.cc. */
+ * With the folder of libtwice.so in THALWEG_PLUGIN_PATH, every graph may use Twice. scale.cc is an op like it in C++. */
 #include "thalweg/plugin/plugin.h"
 
-/* Memory is there already: the shape rule said how much. An error would be returned as tw_fail(f->host, code, TW_S("why")). */
+/* The output has memory already: the shape rule said how much. An error would be returned as
+ * tw_fail(f->host, code, TW_S("why")). */
 #define KERNEL(T)                                                   \
   static tw_status* twice_##T(const tw_frame* f) {                  \
     const T* x = f->in[0]->data;                                    \
@@ -17,7 +18,8 @@
 KERNEL(float)
 KERNEL(double)
 
-/* The graph that leads dy, the gradient of y, back to x: one more Twice, so that it has a gradient of its own. */
+/* Builds the graph that leads dy, the gradient of y, back to x: one more Twice, so that it has a
+ * gradient of its own. */
 static tw_status* twice_gradient(const tw_grad_call* c) {
   const tw_graph_api* g = c->host->graph;
   tw_edge dy = g->dy(c->b, 0);
