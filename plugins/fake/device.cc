@@ -112,8 +112,8 @@ void Device::Run(const Command& command) {
   spans_->add(spans_, &span);
 }
 
-// Waits until as much time has passed as a device of this speed would need, and counts it. rate:
-// nanoseconds per thousand units of the command's size.
+// Sleeps until as much time has passed as a device of this speed would need, and counts the time of
+// kernels. rate: nanoseconds per thousand units of the command's size.
 void Device::Simulate(const Command& command, uint64_t rate, int64_t begin) {
   const bool kernel = command.kind == Command::kKernel;
   const int64_t ns = int64_t(command.size * rate / 1000 * 100 / (kernel ? speed_ : 100));

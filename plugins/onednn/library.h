@@ -48,8 +48,8 @@ class Library {
   ~Library();
   Library(const Library&) = delete;
 
-  // Products and convolutions with fewer multiply-adds are left to the CPU plugin's own code. Up to
-  // 1, nothing is left that can be avoided.
+  // Products and convolutions with fewer multiply-adds are left to the CPU plugin's own code. A value
+  // up to 1 leaves only the work that the library cannot take.
   double least_work() const { return least_work_; }
 
   // Returns true if the setting `fuse` allows the graph compiler this kind of fusion: "bias",

@@ -15,10 +15,10 @@
 
 namespace thalweg::cpu {
 
-// The layout of the inputs that a called kernel accepts. kAlike: all inputs are full. kChoice: each
-// input is full or one number. kClip: the first input is full, the others full or one number.
-// kBias: the first input is full, the others are rows. kRows: the input is full, and a tile must
-// hold whole rows.
+// The layout of the inputs that a called kernel accepts. kAlike: all inputs are full. kChoice: the
+// first input is full, each other one is full or one number. kClip: the same, but the one number
+// must be a scalar. kBias: the first input is full, the others are rows. kRows: the input is full,
+// and a tile must hold whole rows.
 enum class Pattern : uint8_t { kAlike, kChoice, kClip, kBias, kRows };
 
 // The chain link of an op. `swapped` is the link when the op's two inputs change places.

@@ -14,7 +14,7 @@ bool MultipliesBfloat16() {
 
 // With few result channels the library's code leaves most lanes idle. Two kinds of float gradients
 // are as fast without the library: gradients that are plain products, and gradients of filters over
-// few points that are not cut by channels. Neither needs a transposed filter.
+// few points that are not cut by channels. The library would have to transpose the filter.
 bool Pays(const Sizes& s, Pass pass, dnnl_data_type_t type, const Library& library) {
   double points = double(s.batch), taps = 1;
   for (const cpu::WindowAxis& a : s.axes) {
