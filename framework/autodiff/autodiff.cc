@@ -23,6 +23,13 @@ bool HasGradients(uint32_t dtype) {
 
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
                     std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping) {
+  std::vector<Gradient> arriving;
+  for (const Edge& dy : dys) arriving.push_back({dy, {}});
+  return AddGradientsGiven(graph, ys, arriving, xs, out, stop, keeping);
+}
+
+Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
+                         std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping) {
   out->clear();
   if (!dys.empty() && dys.size() != ys.size()) return InvalidArgument(ys.size(), " values but ", dys.size(), " gradients for them");
   for (const auto& list : {ys, xs}) {

@@ -39,6 +39,11 @@ struct Keeping {
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
                     std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
 
+// As AddGradients, for incoming gradients that may be sparse. dys: one for each y; without values it
+// stands for ones.
+Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
+                         std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
+
 // Converts a sparse gradient to a dense one.
 StatusOr<Edge> Densify(Graph* graph, const Gradient& g, Edge like, const std::string& scope);
 

@@ -14,26 +14,37 @@
 
 namespace thalweg {
 
-Status Differentiator::Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
+// Whether what was given to arrive at y can be its gradient.
+static Status CheckArriving(const Edge& y, const Gradient& dy) {
+  const uint32_t type = BaseType(y.node->out_type(y.port));
+  const Edge& values = dy.values;
+  if (const uint32_t given = BaseType(values.node->out_type(values.port)); given != type) {
+    return InvalidArgument("the gradient given for '", Shown(y.text()), "' is ", DTypeName(given), ", not ", DTypeName(type));
+  }
+  if (!dy.sparse() && !values.node->shape(values.port).Admits(y.node->shape(y.port))) {
+    return InvalidArgument("the gradient given for '", Shown(y.text()), "' has shape ", values.node->shape(values.port).text(), ", not ",
+                           y.node->shape(y.port).text());
+  }
+  return Status();
+}
+
+Status Differentiator::Run(const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
                            const std::vector<Edge>& stop, std::vector<Gradient>* out) {
   for (const Edge& e : stop) stop_.insert(e);
   MarkBetween(ys, xs);
   for (size_t i = 0; i < ys.size(); ++i) {
-    Edge dy;
-    if (!dys.empty() && dys[i]) {
+    Gradient dy;
+    if (!dys.empty() && dys[i].values) {
       dy = dys[i];
-      const uint32_t type = BaseType(ys[i].node->out_type(ys[i].port));
-      if (const uint32_t given = BaseType(dy.node->out_type(dy.port)); given != type) {
-        return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' is ", DTypeName(given), ", not ", DTypeName(type));
-      }
-      if (!dy.node->shape(dy.port).Admits(ys[i].node->shape(ys[i].port))) {
-        return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' has shape ", dy.node->shape(dy.port).text(), ", not ",
-                               ys[i].node->shape(ys[i].port).text());
-      }
+      RETURN_IF_ERROR(CheckArriving(ys[i], dy));
     } else {
-      ASSIGN_OR_RETURN(dy, AddRole(graph_, "ones_like", {ys[i]}, {}, scope_));
+      ASSIGN_OR_RETURN(dy.values, AddRole(graph_, "ones_like", {ys[i]}, {}, scope_));
     }
-    arriving_[ys[i]].dense.push_back(dy);
+    if (dy.sparse()) {
+      arriving_[ys[i]].sparse.push_back(dy);
+    } else {
+      arriving_[ys[i]].dense.push_back(dy.values);
+    }
   }
   // Every reader is visited before its producer.
   for (size_t i = order_.size(); i-- > 0;) {

@@ -21,7 +21,7 @@ class Differentiator {
   Differentiator(Graph* g, std::string scope, const Keeping& keeping) : graph_(g), scope_(std::move(scope)), keeping_(keeping) {}
 
   // REQUIRES: ys, xs and stop were mapped by FormOf.
-  Status Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
+  Status Run(const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
              std::vector<Gradient>* out);
   Graph* graph() { return graph_; }
   // Returns true if a gradient flows back through e; false if e is in `stop`.

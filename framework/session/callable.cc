@@ -42,7 +42,7 @@ Callable::Callable(Session* session, const Function& f, std::string device, std:
   signature_.feed_devices = std::move(feed_devices);
 }
 
-Callable::Callable(Session* session, CallableSpec spec) : Callable(session, std::move(spec), "") {}
+Callable::Callable(Session* session, CallableSpec spec) : Callable(session, spec, spec.near) {}
 
 Callable::Callable(Session* session, CallableSpec spec, std::string device)
     : session_(session),
@@ -54,6 +54,7 @@ Callable::Callable(Session* session, CallableSpec spec, std::string device)
   signature_.over = spec_.over;
   signature_.feed_devices = spec_.feed_devices;
   signature_.fetch_devices = spec_.fetch_devices;
+  signature_.stays = spec_.stays;
   if (session->options().placement == "learned" && spec_.over.empty() && !session->placements_->Find(SignatureText())) {
     trial_ = std::make_unique<PlacementTrial>(session->placements_.get(), &session->runtime(), session->options().placement_steps,
                                               SignatureText());

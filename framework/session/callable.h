@@ -25,6 +25,8 @@ struct CallableSpec {
   std::vector<const Node*> targets;
   std::vector<const Node*> over;                     // nodes that earlier parts of a partial run have run: see Signature
   std::vector<Device*> feed_devices, fetch_devices;  // see Signature
+  bool stays = false;                                // see Signature
+  std::string near;  // where nodes run that do not say it themselves, if they can; "": as the session has it
 };
 
 struct RunOptions {

@@ -35,6 +35,16 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_tensor_from_dlpack(NULL, NULL));
   REFUSED(tw_tensor_from_dlpack_versioned(NULL, NULL));
   REFUSED(tw_tensor_from_dlpack_on(NULL, NULL, 0, NULL, NULL));
+  REFUSED(tw_eager_create(NULL, NULL, 0, NULL));
+  REFUSED(tw_eager_create(NULL, NULL, 1, NULL));
+  REFUSED(tw_eager_run(NULL, NULL, NULL));
+  REFUSED(tw_eager_report(NULL, NULL));
+  tw_eager_destroy(NULL);
+  REFUSED(tw_tape_create(NULL, NULL));
+  REFUSED(tw_tape_watch(NULL, NULL));
+  tw_tape_stop(NULL);
+  REFUSED(tw_tape_gradient(NULL, NULL, NULL, 0, NULL, 0, NULL));
+  tw_tape_destroy(NULL);
   REFUSED(tw_graph_create(NULL, NULL));
   REFUSED(tw_graph_find(NULL, "x", NULL));
   REFUSED(tw_graph_find(graph, NULL, NULL));

@@ -43,6 +43,8 @@ ENDS(tw_step_stats_destroy, tw_step_stats)
 ENDS(tw_restore_report_destroy, tw_restore_report)
 ENDS(tw_spread_destroy, tw_spread)
 ENDS(tw_sync_destroy, tw_sync)
+ENDS(tw_tape_destroy, tw_tape)
+ENDS(tw_eager_destroy, tw_eager)
 
 #define RETAINS(function, type) \
   SPECIAL(function) {           \
@@ -525,6 +527,59 @@ SPECIAL(tw_sharded_sampled_softmax) {
   const tw_sharded weights = DrawTable(p), biases = DrawTable(p);
   const tw_output labels = p.Draw<tw_output>(), inputs = p.Draw<tw_output>();
   p.Keep(tw_sharded_sampled_softmax(scope, &weights, &biases, labels, inputs, nullptr));
+}
+
+// ---- Eager calls ----
+
+// What a call may take is bounded.
+SPECIAL(tw_eager_create) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* options[] = {"memory_limit=16M", p.Text()};
+  tw_eager* made = nullptr;
+  p.Note(tw_eager_create(runtime, options, options[1] ? 2 : 1, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+// The op, its inputs, how many of them; then a bool, an int and a type, each with its name.
+SPECIAL(tw_eager_run) {
+  tw_eager* eager = p.Handle<tw_eager>();
+  tw_eager_call call = {};
+  call.size = uint32_t(sizeof call);
+  call.op = p.Text();
+  call.inputs = p.Draw<tw_tensor* const*>();
+  call.n_inputs = std::min<uint32_t>(p.Draw<uint32_t>(), Program::kList);
+  const char* names[] = {p.Text(), nullptr, nullptr};
+  const uint8_t truth = p.Number() & 1;
+  names[1] = p.Text();
+  const auto number = p.Draw<int64_t>();
+  names[2] = p.Text();
+  const auto type = p.Draw<uint32_t>();
+  tw_eager_attr attrs[] = {
+      {names[0], &truth, TW_ATTR_BOOL, 0, 1, 0}, {names[1], &number, TW_ATTR_INT, 0, 1, 0}, {names[2], &type, TW_ATTR_TYPE, 0, 1, 0}};
+  std::sort(std::begin(attrs), std::end(attrs), [](const auto& a, const auto& b) { return a.name && !b.name; });
+  call.attrs = attrs;
+  call.n_attrs = uint32_t(std::count_if(std::begin(attrs), std::end(attrs), [](const auto& a) { return a.name != nullptr; }));
+  call.n_outputs = Program::kList;
+  tw_tensor* outputs[Program::kList] = {};
+  p.Note(tw_eager_run(eager, &call, p.Null() ? nullptr : outputs));
+  for (tw_tensor* t : outputs) {
+    if (t && p.failed()) Broken("an eager call that failed made something");
+    p.Keep(t);
+  }
+}
+SPECIAL(tw_tape_gradient) {
+  tw_tape* tape = p.Handle<tw_tape>();
+  auto* const* targets = p.Draw<tw_tensor* const*>();
+  auto* const* dys = p.Draw<tw_tensor* const*>();
+  const auto n_targets = p.Draw<uint32_t>();
+  auto* const* sources = p.Draw<tw_tensor* const*>();
+  const auto n_sources = p.Draw<uint32_t>();
+  tw_tape_result results[Program::kList] = {};
+  p.Note(tw_tape_gradient(tape, targets, dys, n_targets, sources, n_sources, p.Null() ? nullptr : results));
+  for (const tw_tape_result& r : results) {
+    if ((r.values || r.rows) && p.failed()) Broken("gradients that failed made something");
+    p.Keep(r.values);
+    p.Keep(r.rows);
+  }
 }
 std::map<const tw_callable*, uint32_t> fetches_of;
 SPECIAL(tw_callable_create) {

@@ -50,7 +50,9 @@ namespace thalweg::fuzz {
   X(tw_step_stats, tw_step_stats_destroy, false)         \
   X(tw_restore_report, tw_restore_report_destroy, false) \
   X(tw_spread, tw_spread_destroy, false)                 \
-  X(tw_sync, tw_sync_destroy, false)
+  X(tw_sync, tw_sync_destroy, false)                     \
+  X(tw_tape, tw_tape_destroy, false)                     \
+  X(tw_eager, tw_eager_destroy, false)
 
 inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)); }
 #define X(type, end, owned) \

@@ -1,0 +1,124 @@
+#include "framework/eager/eager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/eager/tape.h"
+#include "framework/runtime/container.h"
+
+namespace thalweg {
+
+StatusOr<std::shared_ptr<Eager>> Eager::Create(std::shared_ptr<Runtime> runtime, const EagerOptions& options) {
+  RETURN_IF_ERROR(runtime->host_device().status());
+  std::shared_ptr<Eager> eager(new Eager(std::move(runtime)));
+  SessionOptions& session = eager->session_options_;
+  if (options.container.empty()) eager->own_container_ = NewGraphContainer();
+  session.container = options.container.empty() ? eager->own_container_ : options.container;
+  session.device = options.device;
+  session.fallback = options.fallback;
+  session.threads = options.threads;
+  eager->max_entries_ = options.max_entries;
+  if (options.memory_limit > 0) eager->account_ = MemoryBudget::Create(options.memory_limit, "the eager context");
+  return eager;
+}
+
+Eager::~Eager() {
+  entries_.clear();
+  if (!own_container_.empty()) runtime_->resources().EndContainer(own_container_);
+  if (account_) account_->Release();
+}
+
+std::shared_ptr<EagerEntry> Eager::Known(std::string_view key, uint64_t hash) {
+  std::lock_guard lock(mu_);
+  auto [first, last] = entries_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (it->second.key != key) continue;
+    ++hits_;
+    it->second.entry->used = ++clock_;
+    return it->second.entry;
+  }
+  return nullptr;
+}
+
+// Of two threads that made the same, the entry of the first stays.
+std::shared_ptr<EagerEntry> Eager::Keep(std::string_view key, uint64_t hash, std::shared_ptr<EagerEntry> made) {
+  std::shared_ptr<EagerEntry> evicted;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  ++misses_;
+  auto [first, last] = entries_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (it->second.key == key) return it->second.entry;
+  }
+  if (entries_.size() >= max_entries_) {
+    auto oldest =
+        std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) { return a.second.entry->used < b.second.entry->used; });
+    evicted = std::move(oldest->second.entry);
+    entries_.erase(oldest);
+    ++evictions_;
+  }
+  made->used = ++clock_;
+  entries_.emplace(hash, Kept{std::string(key), made});
+  return made;
+}
+
+StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const EagerCall& call) {
+  std::string key;
+  key.reserve(256);
+  RETURN_IF_ERROR(AppendKey(call, &key));
+  return Find(key, [&call](Graph* graph, Prepared::Parts* parts) { return BuildCall(call, graph, parts); });
+}
+
+StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const EagerEntry::Build& build) {
+  const uint64_t hash = KeyedHash(key);
+  if (auto known = Known(key, hash)) return known;
+  ASSIGN_OR_RETURN(auto made, EagerEntry::Make(runtime_, session_options_, account_, build));
+  return Keep(key, hash, std::move(made));
+}
+
+Status Eager::Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out) {
+  RETURN_IF_ERROR(op->Run(in, out));
+  if (n_tapes_.load(std::memory_order_relaxed) == 0) return Status();
+  Status s = Note(entry, op, in, out);
+  for (size_t o = 0; !s.ok() && o < op->n_out(); ++o) out[o].reset();
+  return s;
+}
+
+// Tapes go by tensors. One that somebody else holds too (what an op hands on, what a variable holds) has more than one meaning, so that the
+// output gets a tensor of its own.
+static Status TellApart(const Prepared& op, Tensor* out) {
+  for (size_t o = 0; o < op.n_out(); ++o) {
+    if (out[o].dtype() == TW_RESOURCE || out[o].get()->refs.load(std::memory_order_relaxed) == 1) continue;
+    ASSIGN_OR_RETURN(out[o], out[o].Reshape(out[o].view().dims, out[o].rank()));
+  }
+  return Status();
+}
+
+Status Eager::Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out) {
+  std::lock_guard lock(tapes_mu_);
+  bool apart = false;
+  for (Tape* tape : tapes_) {
+    if (!tape->Hears()) continue;
+    if (!std::exchange(apart, true)) RETURN_IF_ERROR(TellApart(*op, out));
+    tape->Note(entry, op, in, out);
+  }
+  return Status();
+}
+
+EagerReport Eager::Report() {
+  std::lock_guard lock(mu_);
+  return {entries_.size(), hits_, misses_, evictions_};
+}
+
+void Eager::Add(Tape* tape) {
+  std::lock_guard lock(tapes_mu_);
+  tapes_.push_back(tape);
+  n_tapes_.store(int32_t(tapes_.size()), std::memory_order_relaxed);
+}
+
+void Eager::Remove(Tape* tape) {
+  std::lock_guard lock(tapes_mu_);
+  std::erase(tapes_, tape);
+  n_tapes_.store(int32_t(tapes_.size()), std::memory_order_relaxed);
+}
+
+}  // namespace thalweg

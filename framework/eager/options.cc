@@ -1,0 +1,57 @@
+#include "framework/eager/options.h"
+
+#include "framework/runtime/container.h"
+#include "framework/runtime/device.h"
+
+namespace thalweg {
+namespace {
+
+using O = EagerOptions;
+
+constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
+
+bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view value) {
+  if (!ParseDeviceSpec(value).ok()) return false;
+  options->device = value;
+  return true;
+}
+
+bool SetContainer(O* options, const tw_option&, std::string_view, std::string_view value) {
+  if (!CheckContainerName(value).ok()) return false;
+  options->container = value;
+  return true;
+}
+
+}  // namespace
+
+std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
+  static const OptionRow<O> rows[] = {
+      {IntOption(
+           "max_entries", "1024", 1, UINT32_MAX,
+           "prepared ops that are kept, one for each op with its attributes, element types and device; of more, the one that was used "
+           "longest ago goes"),
+       SetMember<&O::max_entries>},
+      {TextOption("container", "",
+                  "name of the container of variables and other state; sessions and contexts with the same name share it; empty: the "
+                  "context's own"),
+       SetContainer},
+      {TextOption("device", "",
+                  "where ops run that name no device and whose inputs lie on none, such as CPU:0; empty: wherever there is a kernel"),
+       SetDevice},
+      {ChoiceOption("fallback", "fail", kFallbacks, "an op whose device has no kernel for it: see the session option of that name"),
+       SetMember<&O::fallback>},
+      {IntOption("threads", "0", 0, UINT32_MAX,
+                 "threads that compute for an op at once, the caller's included; 0: all that the runtime has"),
+       SetMember<&O::threads>},
+      {BytesOption("memory_limit", "0",
+                   "bytes that prepared ops and the values that they made may hold together; an op that needs more fails; 0: no limit"),
+       SetMember<&O::memory_limit>},
+  };
+  return rows;
+}
+
+Status SetEagerOption(EagerOptions* options, std::string_view key, std::string_view value) {
+  return SetOption<O>("eager", EagerOptionRows(), options, key, value);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,26 @@
+// What an eager context can be told.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "framework/base/option.h"
+#include "framework/base/status.h"
+
+namespace thalweg {
+
+// Names, defaults and meanings stand in the rows.
+struct EagerOptions {
+  uint32_t max_entries = 1024;
+  std::string container;  // empty: the context's own
+  std::string device;
+  std::string fallback = "fail";
+  uint32_t threads = 0;
+  uint64_t memory_limit = 0;
+};
+std::span<const OptionRow<EagerOptions>> EagerOptionRows();
+// INVALID_ARGUMENT naming the option, the value and what it takes.
+Status SetEagerOption(EagerOptions* options, std::string_view key, std::string_view value);
+
+}  // namespace thalweg
