@@ -310,3 +310,22 @@ def test_a_step_that_waits_inside_goes_on_or_ends(what, threads):
         waiting = s.run_async(y)
     with pytest.raises(tw.CancelledError):
         waiting.result(timeout=20)
+
+
+def test_a_loop_goes_on_until_values_are_equal(run):
+    i, n = tw.while_loop(lambda i, n: i != n, lambda i, n: [i + 1, n], [0, tw.placeholder("int32", [], name="n")])
+    assert run([i, tw.cond(i == 5, lambda: i * 2, lambda: i)], {"n": 5}) == [5, 10]
+
+
+@pytest.mark.parametrize("truth", [True, False, np.bool_(True)], ids=str)
+def test_what_was_decided_while_the_graph_was_built_decides_no_step(run, truth):
+    x = tw.constant(1)
+    told = "a truth value of Python, which no step can change.*thalweg.constant"
+    with pytest.raises(TypeError, match="cond: pred is " + repr(truth).replace("(", r"\(").replace(")", r"\)") + ", " + told):
+        tw.cond(truth, lambda: x, lambda: -x)
+    for options in ({}, {"maximum_iterations": 3}):
+        for answer in (truth, [truth]):
+            with pytest.raises(TypeError, match="while_loop: what `cond` gives is .*" + told):
+                tw.while_loop(lambda i: answer, lambda i: [i + 1], [x], **options)
+    assert run(tw.cond(tw.constant(bool(truth)), lambda: x, lambda: -x)) == (1 if truth else -1)
+    assert run(tw.while_loop(lambda i: tw.constant(True), lambda i: [i + 1], [x], maximum_iterations=3)) == [4]

@@ -45,7 +45,7 @@ def test_values_add_to_their_own_graph_wherever_they_are():
 def test_operations_are_found_by_name(graph):
     x = tw.placeholder("float32", [2], name="x")
     step = tw.group(x, name="all")
-    assert graph["x"] == x and graph["x:0"] == x and graph.operation("all") == step and step.control_inputs == [x.operation]
+    assert graph["x"] is x and graph["x:0"] is x and graph.operation("all") == step and step.control_inputs == [x.operation]
     assert [o.name for o in graph.operations()] == ["x", "all"]
     with pytest.raises(tw.NotFoundError, match="nope"):
         graph.operation("nope")

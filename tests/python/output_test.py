@@ -11,7 +11,7 @@ B = np.array([2, -3, 4], np.float32)
 
 
 @pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt,
-                                operator.le, operator.gt, operator.ge])
+                                operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
 def test_operators_are_numpys_on_either_side(run, op):
     a, b = tw.placeholder("float32", [None, 3]), tw.placeholder("float32", [3])
     fetches, wanted = [op(a, b), op(a, 2), op(3, b), op(a, B), op(A, b), op(np.float32(2), b)], [
@@ -110,7 +110,7 @@ def test_methods(run):
 
 def test_values_are_keys_and_neither_true_nor_lists(graph):
     x, y = tw.placeholder("float32"), tw.placeholder("float32")
-    assert x == x and x != y and {x: 1, y: 2}[graph.output("Placeholder")] == 1
+    assert graph.output("Placeholder") is x and {x: 1, y: 2}[graph.output("Placeholder")] == 1
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(x)
     with pytest.raises(TypeError, match="not iterable"):
@@ -125,5 +125,72 @@ def test_what_a_value_tells(graph):
     y = (x + 1).named("y")
     assert (y.name, y.index, y.dtype, y.shape, y.operation.type) == ("y:0", 0, tw.float32, (None, 3), "Identity")
     assert repr(x) == "<Output 'x:0' float32 [?, 3]>" and tw.placeholder("int32").shape is None
-    assert y.operation.inputs[0].operation.inputs[0] == x and y.operation.outputs == [y]
+    assert y.operation.inputs[0].operation.inputs[0] is x and y.operation.outputs[0] is y
     assert repr(y.operation) == "<Operation 'y' Identity>"
+
+
+def test_equality_is_of_elements_and_makes_masks_that_compute(run):
+    y, loss = tw.placeholder("float32", [3]), np.ones(3, np.float32)
+    feeds = {y: [0, 2, 3]}
+    assert run(((y != 0).astype("float32") * loss).sum(), feeds) == 2
+    for got, want in zip(run([y == 2, y != [0, 2, 4], np.float32(2) == y, np.array([0, 2, 4]) != y, y == y], feeds),
+                         [[0, 1, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 1, 1]]):
+        assert got.dtype == bool and got.tolist() == [bool(w) for w in want]
+    v = tw.Variable([1.0, 2.0])
+    run(run.session.graph.initializer())
+    assert run(v == 2).tolist() == [False, True] and run(v != v).tolist() == [False, False]
+    assert run(tw.constant(["a", "b"]) == "b").tolist() == [False, True]
+
+
+def test_what_a_formula_cannot_answer_is_an_error_that_says_what_to_write(graph):
+    x, y, v = tw.placeholder("float32"), tw.placeholder("float32"), tw.Variable(1.0)
+    for wrong in (lambda: x in [y], lambda: [y, x].index(x), lambda: 0 < x < 1, lambda: not x, lambda: x if x == y else y, lambda: [x] == [y],
+                  lambda: v in [tw.Variable(1.0)], lambda: max(x, y)):
+        with pytest.raises(TypeError, match="neither true nor false .*thalweg.cond.*any\\(x is y for y in values\\)"):
+            wrong()
+    for wrong in (lambda: x == None, lambda: None != x):  # noqa: E711
+        with pytest.raises(TypeError, match="`is None`"):
+            wrong()
+    with pytest.raises(TypeError, match="is an operation, not a value"):
+        x == tw.ops.no_op()
+
+
+def test_a_value_is_one_object_and_so_is_a_variable(graph):
+    x, v = tw.placeholder("float32", name="x"), tw.Variable(1.0, name="v")
+    y = x + v
+    assert graph["x"] is x and y.operation.inputs[0] is x and tw.Output(graph, x.number) is x and x.operation.outputs[0] is x
+    assert graph.variables()[0] is v and v.handle is graph["v"] and {v: 1}[graph.variables()[0]] == 1
+    assert len({x, y, v, graph["x"], *graph.variables()}) == 3 and x in [x, y]
+    keys = {value: i for i, value in enumerate([x + i for i in range(1000)])}
+    assert len(keys) == 1000 and [keys[value] for value in list(keys)] == list(range(1000))
+    other = tw.Graph()
+    assert tw.Output(other, x.number) is not x and tw.Output(other, x.number) not in {x: 1}
+
+
+@pytest.mark.parametrize("truth", [True, np.bool_(False)], ids=str)
+def test_a_truth_value_of_python_is_no_number_of_a_formula(run, truth):
+    x, n, b = tw.constant([1.5, 2.0]), tw.constant([1, 2]), tw.constant([True, False])
+    for wrong in (lambda: truth * x, lambda: x + truth, lambda: n * truth, lambda: x == truth, lambda: tw.ops.maximum(n, truth)):
+        with pytest.raises(TypeError, match=f"is {truth!r}, a truth value of Python, where .* is wanted; .*write 1 or 0".replace("(", r"\(")):
+            wrong()
+    got = run([b & truth, b == truth, x * np.array([True, False])])
+    assert [g.tolist() for g in got] == [[bool(truth), False], [bool(truth), not truth], [1.5, 0]]
+
+
+def test_means_of_whole_numbers_and_counts_of_truth_are_numpys(run):
+    n, b = tw.placeholder("int32", [None, 2]), tw.placeholder("bool")
+    whole, truth = np.array([[1, 2], [4, 4]], np.int32), np.array([True, False, True])
+    got = run([n.mean(), n.mean(0), n.mean(1, keepdims=True), b.mean(), b.sum(), (n == 4).mean(), (n != 4).sum(0)], {n: whole, b: truth})
+    want = [whole.mean(), whole.mean(0), whole.mean(1, keepdims=True), truth.mean(), truth.sum(), 0.5, [1, 1]]
+    for g, w in zip(got, want):
+        np.testing.assert_array_equal(g, w)
+    assert [g.dtype for g in got] == [np.float64] * 4 + [np.int64, np.float64, np.int64]
+    with pytest.raises(TypeError, match="axis is a whole number, several, or None for all, not 0.5"):
+        n.sum(0.5)
+
+
+def test_positions_without_an_axis_are_among_all_elements(run):
+    known, unknown, array = tw.placeholder("float32", [2, 3]), tw.placeholder("float32"), np.array([[1, 9, 2], [9, 0, 3]], np.float32)
+    for x in (known, unknown):
+        got = run([x.argmax(), x.argmin(), x.argmax(dtype="int32"), x.argmax(-1), x.max()], {x: array})
+        assert [g.tolist() for g in got] == [1, 4, 1, [1, 0], 9] and got[0] == array.argmax() and got[1] == array.argmin()

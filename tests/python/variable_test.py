@@ -36,7 +36,7 @@ def test_names_types_and_shapes(graph):
 
 def test_the_graph_lists_its_variables(graph):
     a, b = tw.Variable(1.0, name="a"), tw.Variable([2], name="b", trainable=False)
-    assert graph.variables() == [a, b] and [v.trainable for v in graph.variables()] == [True, False]
+    assert all(x is y for x, y in zip(graph.variables(), [a, b], strict=True)) and [v.trainable for v in graph.variables()] == [True, False]
     assert {a: 1}[graph.variables()[0]] == 1
     again = tw.Graph.from_bytes(graph.to_bytes())
     assert [(v.name, v.dtype, v.shape) for v in again.variables()] == [("a", tw.float32, ()), ("b", tw.int32, (1,))]

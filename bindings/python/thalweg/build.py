@@ -132,6 +132,10 @@ def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
         return as_dtype(default) if mine.is_integer and default and as_dtype(default).is_integer else mine
     for choice in ("float32", "float64", "int64", "complex64"):
         if as_dtype(choice) in allowed and np.can_cast(mine.numpy, choice, "same_kind"):
+    if isinstance(value, (bool, np.bool_)) and wanted is not None and wanted.name != "bool":
+        raise TypeError(f"{schema['name']}: input '{argument['name']}' is {value!r}, a truth value of Python, where {wanted} is wanted; a "
+                        "comparison was decided while the graph was built (by `is`, `in` or on Python's own numbers); write 1 or 0, or "
+                        f"constant({value!r}).astype(\"{wanted}\"), if that is meant")
             return as_dtype(choice)
     return mine
 

@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Optional, Union, overload
 
+import numpy as np
+
 from . import _low, build, scopes
 from ._handle import c_text
 from .dtypes import DType, DTypeLike, as_dtype
@@ -139,10 +141,31 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name:
 
     pred: a value; of a scalar, whether it is not zero, of others, whether they have elements.   then, otherwise: functions without arguments
     that give a value, a list of values, an operation or None, both as many and of the same dtypes. Answers the same.
-    Raises TypeError where they differ, naming the result."""
+    Raises TypeError where they differ, naming the result, and for a pred that is a truth value of Python."""
+    _want_value("cond: pred", pred)
     graph = graph_for([pred])
     branches = [Traced(graph, f, [], what) for f, what in ((then, "`then`"), (otherwise, "`otherwise`"))]
     return _choose(graph, "If", pred, branches, name)
+
+
+def _want_value(what: str, pred: Any) -> None:
+    """What is to choose while a session runs must not have been decided while the graph is built."""
+    if isinstance(pred, (bool, np.bool_)):
+        raise TypeError(f"{what} is {pred!r}, a truth value of Python, which no step can change: it was decided while the graph was built "
+                        f"(by `is`, `in` or on Python's own numbers); compare values of the graph, or write thalweg.constant({pred!r})")
+
+
+def _undecided(cond: Callable[..., Any]) -> Callable[..., Any]:
+    """The condition of a loop, which is refused where it answers a truth value of Python."""
+    if not callable(cond):
+        return cond  # what writes it down says so
+
+    def asked(*variables: Output) -> Any:
+        answer = cond(*variables)
+        _want_value("while_loop: what `cond` gives", answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer)
+        return answer
+
+    return asked
 
 
 _either = cond  # for while_loop, which has a parameter of that name
@@ -191,8 +214,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
                name: Optional[str] = None) -> Any:
     """The loop variables after body was run on them as long as cond holds.
 
-    cond: given the loop variables, gives one value; see `cond`.   body: given the loop variables, gives their next values: as many, of the
-    same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
+    cond: given the loop variables, gives one value, which is no truth value of Python; see `cond`.   body: given the loop variables, gives
+    their next values: as many, of the same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
     None for sizes that change; None: of any rank.   maximum_iterations: an int32 scalar, after which it ends in any case.
     Answers a list. Raises TypeError and ValueError naming the variable."""
     if isinstance(loop_vars, Formula) or not isinstance(loop_vars, Iterable):
@@ -207,6 +230,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         shapes = [None if s is None else tuple(s) for s in shape_invariants]
         for i, (v, s) in enumerate(zip(first, shapes)):
             _want_fit(_variable(i, v), v.shape, s, "at first")
+    cond = _undecided(cond)
     limited = maximum_iterations is not None
     if limited:
         first, shapes = [graph.constant(0, "int32"), *first], [(), *shapes]

@@ -61,6 +61,9 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
 
 
 def _numbers(values: Sequence[Any]) -> Any:
+    for value in [*ys, *xs, *until, *(d for d in dys or () if d is not None)]:
+        if value.graph is not graph:
+            raise ValueError(f"{value!r} is of another graph than {ys[0]!r}")
     """Values by their numbers, variables by those of their handles, None by 0."""
     return (ctypes.c_uint64 * len(values))(*(0 if v is None else v.number if isinstance(v, Output) else v.handle.number for v in values))
 

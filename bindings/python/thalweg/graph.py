@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -40,7 +41,9 @@ class Graph(Handle):
         self._layer_updates: list[Any] = []  # of nn.updates: a layer's result, and the operation that moves its averages
         self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
         self._function_names: set[str] = set()
-        self._mutex = threading.Lock()
+        self._outputs: weakref.WeakValueDictionary[int, Output] = weakref.WeakValueDictionary()  # by number: one object for each value
+        self._variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()  # by the numbers of their handles
+        self._mutex = threading.RLock()  # which a handler of a signal may take once more
 
     def _new_handle(self) -> int:
         return made(_low.tw_graph_create, self.runtime._handle)

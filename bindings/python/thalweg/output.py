@@ -20,7 +20,8 @@ class Formula:
     """What values and variables have in common: operators, and methods for what has no operator. Each adds operations to the graph.
     The other operand may be a value, a variable, a number or an array; numbers take the type of the value, broadcasting is NumPy's.
 
-    `==` and `!=` compare identities, so that values may be keys; `equal` and `not_equal` compare elements."""
+    `==` and `!=` compare elements, as in NumPy; `is` compares identities. One value is one object as long as something refers to it, so
+    values are keys of dicts and elements of sets. A formula has no truth value, so `x in [a, b]` is an error where `==` would decide it."""
     __slots__ = ()
     __array_ufunc__ = None  # array + value comes to __radd__
     __iter__ = None         # not element by element through __getitem__
@@ -36,7 +37,9 @@ class Formula:
         return self._value()
 
     def __bool__(self) -> bool:
-        raise TypeError("a value of a graph is neither true nor false before a session runs it")
+        raise TypeError(f"{self!r} is neither true nor false before a session runs it; in place of `if` and `while` use thalweg.cond, "
+                        "ops.select_v2 and thalweg.while_loop; of `and`, `or`, `not` and chained comparisons `&`, `|` and `~`; to look "
+                        "for a value in a list, `any(x is y for y in values)`, or a set or dict")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a value of a graph has no elements before a session runs it: fetch it, or use the functions of thalweg.ops")
@@ -87,6 +90,8 @@ class Formula:
     def __rpow__(self, other: Any) -> "Output": return self._binary("Pow", other, True)
     def __matmul__(self, other: Any) -> "Output": return self._matmul(other)
     def __rmatmul__(self, other: Any) -> "Output": return self._matmul(other, True)
+    def __eq__(self, other: Any) -> "Output": return self._equal("Equal", other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> "Output": return self._equal("NotEqual", other)  # type: ignore[override]
     def __lt__(self, other: Any) -> "Output": return self._binary("Less", other)
     def __le__(self, other: Any) -> "Output": return self._binary("LessEqual", other)
     def __gt__(self, other: Any) -> "Output": return self._binary("Greater", other)
@@ -102,13 +107,20 @@ class Formula:
     def __pos__(self) -> "Output": return self._value()
     def __abs__(self) -> "Output": return self.graph.op("Abs", self)
 
+    __hash__ = object.__hash__  # of no other value, so that a dict finds a key by identity and never asks `==`
+
     def equal(self, other: Any) -> "Output":
-        """Element by element, of type bool."""
-        return self._binary("Equal", other)
+        """`==`: element by element, of type bool."""
+        return self._equal("Equal", other)
 
     def not_equal(self, other: Any) -> "Output":
-        """Element by element, of type bool."""
-        return self._binary("NotEqual", other)
+        """`!=`: element by element, of type bool."""
+        return self._equal("NotEqual", other)
+
+    def _equal(self, op: str, other: Any) -> "Output":
+        if other is None:
+            raise TypeError(f"{self!r} is compared with None, which no element is; write `is None` or `is not None`")
+        return self._binary(op, other)
 
     def __getitem__(self, key: Any) -> "Output":
         """As NumPy's basic indexing: whole numbers (values too), slices, `...` and None. Raises TypeError for other indices."""
@@ -210,13 +222,22 @@ def _is_index(k: Any) -> bool:
 
 
 class Output(Formula):
-    """One value: an output of an operation. graph: of which it is; number: its tw_output."""
-    __slots__ = ("graph", "number", "_dtype", "_shape")
+    """One value: an output of an operation. graph: of which it is; number: its tw_output. The same two give the same object."""
+    __slots__ = ("graph", "number", "_dtype", "_shape", "__weakref__")
+    _dtype: Optional[DType]
+    _shape: Any
 
-    def __init__(self, graph: "Graph", number: int):
-        self.graph, self.number = graph, number
-        self._dtype: Optional[DType] = None
-        self._shape: Any = ...  # until it is asked for
+    def __new__(cls, graph: "Graph", number: int) -> "Output":
+        with graph._mutex:
+            value = graph._outputs.get(number)
+            if value is None:
+                value = graph._outputs[number] = super().__new__(cls)
+                value.graph, value.number, value._dtype = graph, number, None
+                value._shape = ...  # until it is asked for
+        return value
+
+    def __getnewargs__(self) -> tuple["Graph", int]:
+        return self.graph, self.number
 
     def _value(self) -> "Output":
         return self
@@ -264,12 +285,6 @@ class Output(Formula):
     def named(self, name: str) -> "Output":
         """The value under a name of its own, to feed or fetch it by."""
         return self.graph.op("Identity", self, name=name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Output) and self.number == other.number and self.graph is other.graph
-
-    def __hash__(self) -> int:
-        return hash(self.number)
 
     def __repr__(self) -> str:
         return f"<Output '{self.name}' {self.dtype} {shape_text(self.shape)}>"

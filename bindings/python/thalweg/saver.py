@@ -122,7 +122,7 @@ class Saver(Handle):
                     raise TypeError(f"variables[{i}] is {v!r}, neither a variable nor the handle of a resource")
             handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number if isinstance(v, Variable) else v.number for v in variables))
             rules, names = _texts(self._names), _texts(self._names.values())
-            tables = [t for t in graph._tables if self._variables is None or all(v in variables for v in t.variables)]
+            tables = [t for t in graph._tables if self._variables is None or set(variables).issuperset(t.variables)]
             options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), flags=self._flags, variables=rules,
                                             names=names, n_names=len(self._names), shards=self._shards,
                                             table_names=_texts(t.name for t in tables), n_tables=len(tables),

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class Variable(Formula):
     """A variable of the current graph, or of the graph of its initial value. In formulas it stands for its contents at that moment.
 
-    initial: a value, a number or an array, which gives it dtype and shape.   name: exact, below the current name scope, and free; also its
-    name in checkpoints; None: Variable, Variable_1, ...   trainable: whether optimizers take it of themselves."""
-    __slots__ = ("graph", "handle", "name", "dtype", "shape")
+    initial: a value, a number or an array, which gives it dtype and shape.   name: below the current name scope, with a number behind it
+    where it is taken: `w_1`; also its name in checkpoints; None: Variable, Variable_1, ...
+    trainable: whether optimizers take it of themselves."""
+    __slots__ = ("graph", "handle", "name", "dtype", "shape", "__weakref__")
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
         graph = build.graph_of([initial]) or scopes.current().graph
@@ -42,6 +43,7 @@ class Variable(Formula):
             graph._fixed.add(number)
 
     def _be(self, graph: "Graph", number: int, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
+        graph._variables[number] = self
         self.graph, self.handle, self.name, self.dtype, self.shape = graph, Output(graph, number), name, dtype, shape
 
     def _value(self) -> Output:
@@ -85,12 +87,6 @@ class Variable(Formula):
             return self.graph.op(op, self.handle, value).operation
         return self.graph.op(op + "VariableOp", self.handle, value, dtype=self.dtype)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Variable) and self.handle == other.handle
-
-    def __hash__(self) -> int:
-        return hash(self.handle)
-
     def __repr__(self) -> str:
         return f"<Variable '{self.name}' {self.dtype} {shape_text(self.shape)}>"
 
@@ -105,12 +101,15 @@ def listed(graph: "Graph") -> list[Variable]:
 
 
 def _variable(graph: "Graph", listing: int, i: int) -> Variable:
-    dtype, shape = ctypes.c_uint32(), _low.tw_shape()
-    check(_low.tw_variables_describe(listing, i, dtype, shape))
-    variable = Variable.__new__(Variable)
-    variable._be(graph, _low.tw_variables_handle(listing, i), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value),
-                 shape_from(shape))
-    return variable
+    """The object of that variable: the one that there is, so that it is found as a key."""
+    dtype, shape, number = ctypes.c_uint32(), _low.tw_shape(), _low.tw_variables_handle(listing, i)
+    with graph._mutex:
+        variable = graph._variables.get(number)
+        if variable is None:
+            check(_low.tw_variables_describe(listing, i, dtype, shape))
+            variable = Variable.__new__(Variable)
+            variable._be(graph, number, _low.tw_variables_name(listing, i).decode(), from_number(dtype.value), shape_from(shape))
+        return variable
 
 
 def read_variables(variables: Sequence[Variable]) -> tuple[list[Output], Output]:
