@@ -159,16 +159,23 @@ class Formula:
         elif axis is None:
             axis = self.graph.op("Range", 0, self.graph.op("Rank", value), 1)
         elif not isinstance(axis, Formula):
-            axis = np.atleast_1d(np.asarray(axis)).astype(np.int32)
+            axes = np.atleast_1d(np.asarray(axis))
+            if axes.dtype.kind not in "iu" and axes.size:
+                raise TypeError(f"{op}: axis is a whole number, several, or None for all, not {axis!r}")
+            axis = axes.astype(np.int32)
         return self.graph.op(op, value, axis, keep_dims=keepdims)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """The sum of the elements. axis: along which: one, several, or None for all.   keepdims: these stay, with size 1."""
-        return self._reduce("Sum", axis, keepdims)
+        """The sum of the elements; of truth values, how many are true, in int64. axis: along which: one, several, or None for all.
+        keepdims: these stay, with size 1."""
+        value = self._value()
+        return (value.astype("int64") if value.dtype.name == "bool" else value)._reduce("Sum", axis, keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """Their mean; axis and keepdims as of sum."""
-        return self._reduce("Mean", axis, keepdims)
+        """Their mean; of whole numbers and truth values in float64, as NumPy's. axis and keepdims as of sum."""
+        value = self._value()
+        whole = value.dtype.is_integer or value.dtype.name == "bool"
+        return (value.astype("float64") if whole else value)._reduce("Mean", axis, keepdims)
 
     def prod(self, axis: Any = None, keepdims: bool = False) -> "Output":
         """Their product; axis and keepdims as of sum."""
@@ -182,13 +189,18 @@ class Formula:
         """The smallest; axis and keepdims as of sum."""
         return self._reduce("Min", axis, keepdims)
 
-    def argmax(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
-        """Position of the largest element along an axis, the first of equals."""
-        return self.graph.op("ArgMax", self, axis, output_type=dtype)
+    def argmax(self, axis: Optional[int] = None, dtype: DTypeLike = "int64") -> "Output":
+        """Position of the largest element along an axis, the first of equals. axis: None: among all elements, in their order, as max."""
+        return self._position("ArgMax", axis, dtype)
 
-    def argmin(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
-        """Position of the smallest element along an axis, the first of equals."""
-        return self.graph.op("ArgMin", self, axis, output_type=dtype)
+    def argmin(self, axis: Optional[int] = None, dtype: DTypeLike = "int64") -> "Output":
+        """Position of the smallest element along an axis, the first of equals. axis: as of argmax."""
+        return self._position("ArgMin", axis, dtype)
+
+    def _position(self, op: str, axis: Optional[int], dtype: DTypeLike) -> "Output":
+        if axis is None:
+            return self.graph.op(op, self.reshape(-1), 0, output_type=dtype)
+        return self.graph.op(op, self, axis, output_type=dtype)
 
     def reshape(self, *dims: Any) -> "Output":
         """The same elements under other dims, one of which may be -1: what is left."""
