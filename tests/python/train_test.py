@@ -145,6 +145,53 @@ def test_steps_are_counted_or_not_as_one_says(run, graph):
     assert counts == [1, 2, 2] and not count.trainable
 
 
+@pytest.mark.parametrize("together", [True, False], ids=["one run", "two runs"])
+def test_a_step_of_two_optimizers_counts_once(run, graph, together):
+    rate = tw.schedules.polynomial(1.0, 4, 0.0)
+    v, u = tw.Variable(0.0, name="v"), tw.Variable(0.0, name="u")
+    steps = [tw.train.SGD(rate).minimize(v * 1, [v]), tw.train.SGD(rate).minimize(u * 1, [u])]
+    run(graph.initializer())
+    rates = []
+    for _ in range(4):
+        rates.append(float(run(rate)))
+        for part in [steps] if together else steps:
+            run(part)
+    assert rates == [1, 0.75, 0.5, 0.25] and run([rate, tw.schedules.global_step()]) == [0, 4] and run(v) == -2.5
+
+
+def test_an_optimizer_that_goes_on_with_variables_counts_too(run, graph):
+    rate = tw.schedules.exponential(1.0, 1, 0.5)
+    v, u, w = (tw.Variable(0.0, name=name) for name in "vuw")
+    first = tw.train.Adam(rate, weight_decay=0.1).minimize(v * 1, [v], clip=1.0)
+    again = tw.train.LossScale(tw.train.Momentum(rate)).minimize(v * u, [v, u])
+    other = tw.train.Momentum(rate).minimize(w * 1, [w])    # no variable of the others
+    told = tw.train.Momentum(rate).minimize(w * 1, [w], count_steps=True)
+    run(graph.initializer())
+    counts = []
+    for step in (first, again, other, told):
+        run(step)
+        counts.append(int(run(tw.schedules.global_step())))
+    assert counts == [1, 2, 2, 3]
+
+
+def test_where_the_program_counts_no_optimizer_does(run, graph):
+    v, count = tw.Variable(1.0, name="v"), tw.schedules.global_step()
+    by_hand = count.assign_add(1)
+    step = tw.train.SGD(tw.schedules.exponential(1.0, 1, 0.5)).minimize(v * 1)
+    run(graph.initializer())
+    run([step, by_hand])
+    run(step)
+    assert run(count) == 1
+
+
+def test_a_loss_that_is_no_scalar_is_told_with_its_shape(graph):
+    v, open_shape = tw.Variable([1.0, 2.0], name="v"), tw.placeholder("float32")
+    for optimizer in (tw.train.SGD(0.1), tw.train.LossScale(tw.train.SGD(0.1)), tw.SyncReplicas(tw.train.SGD(0.1), 1, 0)):
+        with pytest.raises(ValueError, match=r"<Output 'Mul:0' float32 \[2\]> is no loss.*its shape is \[2\].*\.mean\(\) or \.sum\(\)"):
+            optimizer.minimize(graph["Mul"] if "Mul" in graph else v * v)
+    tw.train.SGD(0.1).minimize(tw.ops.reshape(v.sum(), open_shape.astype("int32")))  # which only a step knows
+
+
 def test_minimize_clips(run, graph):
     v, u = tw.Variable([3.0, 0.0], name="v"), tw.Variable(4.0, name="u")
     loss = (v * v).sum() / 2 + u * u / 2

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _low
 from .errors import check
-from .output import Formula, Output
+from .output import Formula, Output, shape_text
 
 
 class SparseGradient(NamedTuple):
@@ -38,6 +38,17 @@ def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequ
     return found if many else found[0]
 
 
+def of_loss(loss: Any, variables: Sequence[Any], dys: Optional[Sequence[Any]] = None) -> list[Gradient]:
+    """gradients of what an optimizer makes smaller. Raises ValueError for a loss that is known to be no scalar, whose elements would be
+    summed unasked."""
+    shape = loss._value().shape
+    if shape is None or shape == ():
+        found: list[Gradient] = gradients(loss, list(variables), dys)
+        return found
+    raise ValueError(f"{loss!r} is no loss to minimize: its shape is {shape_text(shape)}, and that of a loss is []; "
+                     "take its .mean() or .sum()")
+
+
 def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
         memory_budget: Optional[int] = None) -> Any:
     """The gradients as an array of tw_gradient."""
@@ -50,6 +61,9 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
         if len(dys) != len(ys):
             raise ValueError(f"there are {len(ys)} ys, but {len(dys)} dys")
         dys = [None if d is None else d._value() if isinstance(d, Formula) else graph.constant(d, y.dtype) for y, d in zip(ys, dys)]
+    for value in [*ys, *xs, *until, *(d for d in dys or () if d is not None)]:
+        if value.graph is not graph:
+            raise ValueError(f"{value!r} is of another graph than {ys[0]!r}")
     out = (_low.tw_gradient * len(xs))()
     y, dy, x, stop = _numbers(ys), None if dys is None else _numbers(dys), _numbers(xs), _numbers(until)
     if memory_budget is not None and not recompute:
@@ -61,9 +75,6 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
 
 
 def _numbers(values: Sequence[Any]) -> Any:
-    for value in [*ys, *xs, *until, *(d for d in dys or () if d is not None)]:
-        if value.graph is not graph:
-            raise ValueError(f"{value!r} is of another graph than {ys[0]!r}")
     """Values by their numbers, variables by those of their handles, None by 0."""
     return (ctypes.c_uint64 * len(values))(*(0 if v is None else v.number if isinstance(v, Output) else v.handle.number for v in values))
 

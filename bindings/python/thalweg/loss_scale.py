@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _low, flow, ops, scopes
 from .errors import made
-from .gradients import Gradient, SparseGradient, gradients as gradients_of
+from .gradients import Gradient, SparseGradient, of_loss
 from .output import Formula, Operation, Output
 from .variable import Variable
 
@@ -50,7 +50,7 @@ class LossScale:
         with scopes.working(loss.graph):
             if variables is None:
                 variables = [v for v in loss.graph.variables() if v.trainable and v.dtype.is_floating]
-            found = gradients_of(loss, list(variables), [self.current().astype(loss.dtype)])
+            found = of_loss(loss, list(variables), [self.current().astype(loss.dtype)])
             return self.apply(found, variables, clip=clip, count_steps=count_steps)
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Any = None,

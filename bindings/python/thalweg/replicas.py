@@ -17,7 +17,7 @@ from typing import Any, Optional
 from . import _low, scopes
 from ._handle import Handle, c_text
 from .errors import made
-from .gradients import Gradient, _python as from_raw, gradients as gradients_of
+from .gradients import Gradient, _python as from_raw, of_loss
 from .output import Operation, Output
 from .train import Clip, Optimizer, _handles, _raw
 from .variable import Variable
@@ -67,7 +67,7 @@ class SyncReplicas:
         """As Optimizer.minimize. clip and the schedule of the learning rate work on the means. Answers itself."""
         if variables is None:
             variables = [v for v in loss.graph.variables() if v.trainable and v.dtype.is_floating]
-        return self.apply(gradients_of(loss, list(variables)), variables, clip=clip, count_steps=count_steps)
+        return self.apply(of_loss(loss, list(variables)), variables, clip=clip, count_steps=count_steps)
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
               count_steps: Optional[bool] = None) -> "SyncReplicas":

@@ -4,7 +4,8 @@ learning rate, as it takes any other scalar value.
     rate = thalweg.schedules.cosine(0.1, steps=10_000)
     step = thalweg.train.Momentum(rate).minimize(loss)
 
-step: the value that counts the training steps; None: the graph's global step, which `minimize` then advances. A step below 0 counts as 0.
+step: the value that counts the training steps; None: the graph's global step, which `minimize` then advances: once a training step, however
+many optimizers one has (is_counted). A step below 0 counts as 0.
 The formulas are TensorFlow's; c_api/include/thalweg/schedule.h says which."""
 import ctypes
 from collections.abc import Callable, Sequence
@@ -12,8 +13,14 @@ from typing import Any, Optional
 
 from . import _low, scopes
 from .graph import Graph
-from .output import Formula, Output
+from .output import Formula, Operation, Output
 from .variable import Variable, listed
+
+__all__ = ["cosine", "cosine_restarts", "exponential", "global_step", "is_counted", "piecewise", "polynomial", "warm_up"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def global_step(graph: Optional[Graph] = None) -> Variable:
@@ -23,6 +30,30 @@ def global_step(graph: Optional[Graph] = None) -> Variable:
         number = _low.tw_global_step(scope)
     graph._fixed.add(number)
     return next(v for v in listed(graph) if v.handle.number == number)
+
+
+def is_counted(graph: Graph, variables: Sequence[Variable]) -> bool:
+    """Whether an update of these variables is a step that the graph's global step counts, if it has one. That counts the updates of the
+    variables that its first optimizer has, so a training step of several optimizers, each with variables of its own, counts once; another
+    optimizer that goes on with one of those variables counts, too. Where the program advances the global step itself, none does."""
+    if not graph.has("global_step"):
+        return False
+    step = graph.operation("global_step").outputs[0]
+    advances = [o for o in graph.operations() if o.type == "AssignAddVariableOp" and o.inputs[0] is step]
+    return not advances or not _updated_before(advances).isdisjoint(v.handle.number for v in variables)
+
+
+def _updated_before(operations: Sequence[Operation]) -> set[int]:
+    """The handles that the operations before these, by control edges, are given."""
+    handles: set[int] = set()
+    todo, seen = list(operations), set(operations)
+    while todo:
+        for before in todo.pop().control_inputs:
+            if before not in seen:
+                seen.add(before)
+                todo.append(before)
+                handles.update(value.number for value in before.inputs if value.dtype.name == "resource")
+    return handles
 
 
 def _add(step: Any, build: Callable[[int, int], int]) -> Output:

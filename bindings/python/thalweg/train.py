@@ -13,16 +13,21 @@ import numpy as np
 
 from . import _low
 from ._handle import c_text
-from .gradients import Gradient, SparseGradient, _python as from_raw, gradients as gradients_of
+from .gradients import Gradient, SparseGradient, _python as from_raw, of_loss
 from .graph import Graph, group
 from .layers import updates
 from .lbfgs import LBFGS, Report
 from .loss_scale import LossScale
 from .output import Formula, Operation, Output
+from .schedules import is_counted
 from .variable import Variable, listed
 
 __all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "LossScale", "Momentum", "Optimizer", "RMSProp", "Report",
            "SGD", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 Clip = Union[float, Callable[[list[Gradient]], list[Gradient]]]
@@ -40,12 +45,14 @@ class Optimizer:
     def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
                  count_steps: Optional[bool] = None) -> Operation:
         """An operation to run once per training step, which makes a scalar loss smaller. variables: None: all trainable ones of real
-        numbers. Averages of nn.BatchNorm that the loss depends on move with it. clip and count_steps: as in apply. Make the initializer after this, so that it covers what the optimizer remembers.
-        Raises ValueError if the loss depends on none of them."""
+        numbers. Averages of nn.BatchNorm that the loss depends on move with it. clip and count_steps: as in apply.
+        Make the initializer after this, so that it covers what the optimizer remembers.
+        What is fetched together with the step is read before the step's updates.
+        Raises ValueError if the loss depends on none of them, or is no scalar."""
         graph = loss.graph
         if variables is None:
             variables = [v for v in graph.variables() if v.trainable and v.dtype.is_floating]
-        found = gradients_of(loss, list(variables))
+        found = of_loss(loss, list(variables))
         if all(g is None for g in found):
             raise ValueError(f"{loss!r} depends on none of the variables: {', '.join(v.name for v in variables) or 'there are none'}")
         step = self.apply(found, variables, clip=clip, count_steps=count_steps)
@@ -56,7 +63,8 @@ class Optimizer:
               count_steps: Optional[bool] = None) -> Operation:
         """The same for gradients that were computed before; variables without one are left alone.
         clip: a number: the largest norm of all gradients together; or a function that is given their list and answers another.
-        count_steps: whether the step adds 1 to the graph's global step; None: if it has one, as schedules make it."""
+        count_steps: whether the step adds 1 to the graph's global step; None: if it has one, as schedules make it, and schedules.is_counted
+        says so: of several optimizers the first one counts, and those that update a variable of its."""
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         if not pairs:
             raise ValueError("there are no gradients to apply")
@@ -74,11 +82,12 @@ class Optimizer:
         rate, n = self.learning_rate, len(variables)
         number = rate._value().number if isinstance(rate, Formula) else graph.constant(float(rate), "float64").number
         handles, before = _handles(variables), {v.handle.number for v in listed(graph)}
+        counts = is_counted(graph, variables) if count_steps is None else count_steps
         with graph.building() as scope:
             if self.weight_decay:
                 _low.tw_decay_weights(scope, handles, gradients, n, number, self.weight_decay)
             made = self._add(scope, handles, gradients, n, number)
-            if count_steps or (count_steps is None and graph.has("global_step")):
+            if counts:
                 made = _low.tw_global_step_advance(scope, made)
         graph._fixed.update({v.handle.number for v in listed(graph)} - before)  # what an optimizer remembers is not trained
         return Operation(graph, made)
