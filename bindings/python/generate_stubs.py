@@ -50,8 +50,11 @@ class Stubs:
         return f"_Sequence[{kind}]" if attr["list"] else kind
 
     def parameters(self, schema):
-        found = [f"{self.text.python_name(a['name'])}: {'_Sequence[_Value]' if self.text.is_list(a) else '_Value'}"
-                 f"{' = ...' if self.text.may_be_left_out(schema, a) else ''}" for a in schema["inputs"]]
+        found = []
+        for a in schema["inputs"]:
+            kind = "_Sequence[_Value]" if self.text.is_list(a) else "_Value"
+            kind = f"_Optional[{kind}]" if self.text.default_of(schema, a) else kind
+            found.append(f"{self.text.python_name(a['name'])}: {kind}{' = ...' if self.text.may_be_left_out(schema, a) else ''}")
         found.append("*")
         for attr, needed in self.text.attributes(schema):
             kind = self.attr_type(attr)

@@ -8,6 +8,7 @@ import pytest
 
 import thalweg as tw
 from thalweg.op_functions import snake_case
+from thalweg.op_text import DEFAULTS
 
 
 @pytest.mark.parametrize("name, snake", [("MatMul", "mat_mul"), ("Conv2D", "conv2d"), ("Conv2DBackpropInput", "conv2d_backprop_input"),
@@ -125,8 +126,10 @@ def test_ops_of_a_plugin_are_gone_once_it_is_unloaded():
     (lambda x: tw.ops.add_n(x), TypeError, "'inputs' is a list of values"),
     (lambda x: tw.ops.identity(tw.ops.no_op()), TypeError, "is an operation, not a value"),
     (lambda x: tw.ops.split(0, x), tw.InvalidArgumentError, "'num_split' is missing"),
+    (lambda x: tw.ops.concat([x, x], 0), TypeError, "Concat: input 'values' is a list of values; did you mean thalweg.ops.concat_v2"),
+    (lambda x: tw.ops.concat([x, x], axis=0), TypeError, "Concat lacks its input 'values'; did you mean thalweg.ops.concat_v2"),
     (lambda x: tw.ops.nope, AttributeError, "no op is called 'nope'"),
-    (lambda x: tw.ops.matmul(x, x), AttributeError, "no op is called 'matmul'; did you mean 'mat_mul'"),
+    (lambda x: tw.ops.matmul(x, x), AttributeError, "no op is called 'matmul'; did you mean thalweg.ops.mat_mul"),
     (lambda x: x.graph.op("Sotfmax", x), AttributeError, "did you mean 'Softmax'"),
     (lambda x: tw.ops.mat_mul(x, np.ones((3, 3), np.float32)), tw.InvalidArgumentError, "inner dimensions differ"),
     (lambda x: tw.ops.mat_mul(x, np.ones((2, 3), complex)), TypeError, "MatMul: input 'b': .* is no float32"),
@@ -144,3 +147,40 @@ def test_values_of_two_graphs_do_not_mix(graph):
         other = tw.placeholder("float32")
     with pytest.raises(ValueError, match="<Output .* is a value of another graph"):
         tw.placeholder("float32") + other
+
+
+def test_axes_steps_on_and_off_have_the_defaults_of_others(run):
+    array, labels = np.arange(6, dtype=np.float32).reshape(2, 3) + 1, [2, 0]
+    known, unknown = tw.placeholder("float32", [2, 3]), tw.placeholder("float32")
+    feeds = {known: array, unknown: array}
+    for x in (known, unknown, array):
+        got = run([tw.ops.sum(x), tw.ops.mean(x, None), tw.ops.prod(input=x), tw.ops.max(x), tw.ops.min(x), tw.ops.euclidean_norm(x),
+                   tw.ops.sum(x, keep_dims=True), tw.ops.all(x == array), tw.ops.transpose(x), tw.ops.sum(x, 0)], feeds)
+        want = [21, 3.5, 720, 6, 1, np.linalg.norm(array), [[21]], True, array.T, array.sum(0)]
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(g, w, rtol=1e-6)
+    np.testing.assert_array_equal(run(tw.ops.sum([known[0], known[1]]), feeds), 21)
+    hot = [tw.ops.one_hot(labels, 3), tw.ops.one_hot(labels, 3, 5), tw.ops.one_hot(labels, depth=3, off_value=-1),
+           tw.ops.one_hot(labels, 3, T="int64"), tw.ops.one_hot(labels, 3, off_value=0.5), tw.ops.one_hot(labels, 3, tw.constant(2, "int8"))]
+    eye = np.eye(3)[labels]
+    for g, w, dtype in zip(run(hot), [eye, 5 * eye, 2 * eye - 1, eye, 0.5 + eye / 2, 2 * eye], "fiilfb"):
+        np.testing.assert_array_equal(g, w)
+        assert g.dtype.char == dtype
+    got = run([tw.ops.concat_v2([known, array]), tw.ops.gather_v2(known, [1]), tw.ops.range(2, 5),
+               tw.ops.concat_v2([known, known], axis=1)], feeds)
+    for g, w in zip(got, [np.concatenate([array, array]), array[[1]], [2, 3, 4], np.concatenate([array, array], 1)]):
+        np.testing.assert_array_equal(g, w)
+
+
+def test_defaults_stand_in_signatures_and_text():
+    parameters = inspect.signature(tw.ops.one_hot).parameters
+    assert [parameters[p].default for p in ("on_value", "off_value")] == [1, 0] and parameters["depth"].default is inspect.Parameter.empty
+    assert inspect.signature(tw.ops.sum).parameters["reduction_indices"].default is None
+    assert "reduction_indices: Tidx = all axes" in tw.ops.sum.__doc__ and "axis: Tidx = 0" in tw.ops.concat_v2.__doc__
+    for op, defaults in DEFAULTS.items():
+        assert set(defaults) <= {a["name"] for a in tw.Runtime.default().op(op)["inputs"]}
+    for wrong, told in ((tw.ops.sum, "Sum lacks its input 'input'"), (lambda: tw.ops.one_hot([1]), "OneHot lacks its input 'depth'"),
+                        (lambda: tw.ops.sum([1.0], 0, 1), "Sum takes 2 inputs"),
+                        (lambda: tw.ops.sum([1.0], input=[1.0]), "no attribute 'input'")):
+        with pytest.raises(TypeError, match=told), tw.Graph():
+            wrong()

@@ -8,12 +8,12 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), variable, queues, waiting, gradients, train, schedules,
-averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack),
-saver, server, sharded, replicas, recovery (clusters), runtime, log, errors."""
+function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, train,
+schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, stats, future (steps without waiting), cancel,
+tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters), runtime, log, errors."""
 import typing as _typing
 
-from . import averages, log, losses, nn, ops, recurrent, schedules, train
+from . import averages, log, losses, nn, ops, random, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
@@ -48,8 +48,13 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
            "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
-           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
-           "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+           "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
+           "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+
+
+def __dir__() -> list[str]:  # what completion offers: no modules that only the package uses
+    return [*__all__, "__version__"]
+
 
 if not _typing.TYPE_CHECKING:  # to whom this would say that every name is there
     def __getattr__(name):

@@ -15,6 +15,12 @@ from .output import Formula, Operation
 from .session import Session
 from .variable import Variable, listed
 
+__all__ = ["MovingAverages"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class MovingAverages:
     """A shadow of each variable, named `variable`/ExponentialMovingAverage as TensorFlow's, that follows it:

@@ -2,14 +2,16 @@
 import ctypes
 import difflib
 from collections import namedtuple
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
-from . import _low, attributes, scopes
+from . import _low, attributes, defaults, random, scopes
 from ._handle import c_text
 from .dtypes import DType, as_dtype, from_numpy
+from .elsewhere import NAMES, OLDER, is_name, plain
 from .errors import here, made
 from .op_text import is_list, may_be_left_out, python_name, result_name
 from .output import Formula, Operation, Output
@@ -40,15 +42,35 @@ def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any],
     return _result(operation, graph.runtime.op(op))
 
 
+def _newer(op: str) -> str:
+    return f"; did you mean thalweg.{OLDER[op]}?" if op in OLDER else ""
+
+
+def _like(op: str, known: Iterable[str]) -> str:
+    """Words on what may have been meant, or none."""
+    if found := NAMES.get(plain(op)):
+        return f"; see thalweg.{found}" if is_name(found) else f"; write {found}"
+    same = {plain(name): name for name in known}
+    close = same.get(plain(op)) or next(iter(difflib.get_close_matches(op, same.values(), 1)), None)
+    return f"; did you mean '{close}'?" if close else ""
+
+
 def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
     """The same; answers the operation."""
     schema = graph.runtime.op(op)
     if schema is None:
-        close = difflib.get_close_matches(op, graph.runtime.ops(), 1)
-        raise AttributeError(f"no op is called '{op}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+        raise AttributeError(f"no op is called '{op}'{_like(op, graph.runtime.ops())}")
+    inputs, named = defaults.filled(graph, schema, inputs, named)
     values, given = arrange(schema, inputs, named)
+    if _draws(schema) and not any(given.get(name) for name in ("seed", "seed2", "shared_name")):
+        given |= dict(zip(("seed", "seed2"), random.next_pair(graph) or ()))
     arguments = _convert(graph, schema, values, given)
     return _finish(graph, schema, arguments, given, name)
+
+
+def _draws(schema: dict[str, Any]) -> bool:
+    """Whether it is an op whose random numbers follow from attributes."""
+    return bool(schema["stateful"]) and {"seed", "seed2"} <= {a["name"] for a in schema["attrs"]}
 
 
 # ---- Arguments ----
@@ -63,7 +85,7 @@ def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, An
     for argument in wanted[len(inputs):]:
         key = python_name(argument["name"])
         if key not in rest and not may_be_left_out(schema, argument):
-            raise TypeError(f"{op} lacks its input '{argument['name']}'")
+            raise TypeError(f"{op} lacks its input '{argument['name']}'{_newer(op)}")
         values.append(rest.pop(key, []))
     known = {python_name(a["name"]): a for a in schema["attrs"]}
     for key in rest:
@@ -82,7 +104,7 @@ def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: d
     for argument, value in zip(schema["inputs"], values):
         many = is_list(argument)
         if many and (isinstance(value, Formula) or not isinstance(value, (list, tuple))):
-            raise TypeError(f"{schema['name']}: input '{argument['name']}' is a list of values")
+            raise TypeError(f"{schema['name']}: input '{argument['name']}' is a list of values{_newer(schema['name'])}")
         entries += [(argument, v) for v in value] if many else [(argument, value)]
     resolved: list[Any] = []
     for argument, value in entries:
@@ -110,6 +132,10 @@ def _constant(graph: "Graph", schema: dict[str, Any], argument: dict[str, Any], 
         return graph.op("Pack", list(value))
     attr = argument.get("type_attr")
     wanted = as_dtype(argument["type"]) if "type" in argument else types.get(attr or "")
+    if isinstance(value, (bool, np.bool_)) and wanted is not None and wanted.name != "bool":
+        raise TypeError(f"{schema['name']}: input '{argument['name']}' is {value!r}, a truth value of Python, where {wanted} is wanted; a "
+                        "comparison was decided while the graph was built (by `is`, `in` or on Python's own numbers); write 1 or 0, or "
+                        f"constant({value!r}).astype(\"{wanted}\"), if that is meant")
     try:
         if wanted is None and attr is not None and not isinstance(value, (np.ndarray, np.generic, Tensor)):
             wanted = _natural_type(next(a for a in schema["attrs"] if a["name"] == attr), value)
@@ -130,12 +156,10 @@ def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
     allowed = [as_dtype(name) for name in attr.get("allowed", ())]
     if not allowed or mine in allowed:
         return as_dtype(default) if mine.is_integer and default and as_dtype(default).is_integer else mine
+    if array.size == 0 and as_dtype("int32") in allowed:  # a shape
+        return as_dtype("int32")
     for choice in ("float32", "float64", "int64", "complex64"):
         if as_dtype(choice) in allowed and np.can_cast(mine.numpy, choice, "same_kind"):
-    if isinstance(value, (bool, np.bool_)) and wanted is not None and wanted.name != "bool":
-        raise TypeError(f"{schema['name']}: input '{argument['name']}' is {value!r}, a truth value of Python, where {wanted} is wanted; a "
-                        "comparison was decided while the graph was built (by `is`, `in` or on Python's own numbers); write 1 or 0, or "
-                        f"constant({value!r}).astype(\"{wanted}\"), if that is meant")
             return as_dtype(choice)
     return mine
 

@@ -36,6 +36,8 @@ class Graph(Handle):
         self._handle = self._new_handle()
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: dict[str, int] = {}  # those given out, and the number to try next behind each
+        self._taken: dict[str, int] = {}  # names that were asked for again, and the last number behind each
+        self._draws = 0  # how many operations took their seeds from thalweg.random
         self._tables: list[Any] = []  # ShardedTables, for savers
         self._training: Any = None  # the flag of nn.training
         self._layer_updates: list[Any] = []  # of nn.updates: a layer's result, and the operation that moves its averages

@@ -17,6 +17,12 @@ from ._handle import c_text
 from .errors import check
 from .runtime import Runtime, default_runtime
 
+__all__ = ["set", "write"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 Sink = Union[logging.Logger, Callable[[int, str], None], Literal["stderr"], None]
 Level = Union[int, Literal["debug", "info", "warning", "error"]]
 

@@ -9,8 +9,15 @@ from typing import Any, Optional
 
 from . import _low, build
 from .output import Formula, Output
+from .random import next_seed
 from .scopes import current
 from .variable import Variable
+
+__all__ = ["nce", "sampled_softmax"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _add(function: Callable[..., int], values: list[Any], num_sampled: int, candidates: Optional[Output], seed: int,
@@ -18,7 +25,7 @@ def _add(function: Callable[..., int], values: list[Any], num_sampled: int, cand
     graph = build.graph_of(values) or current().graph
     given = [v.handle if isinstance(v, Variable) else v._value() if isinstance(v, Formula) else graph.constant(v) for v in values]
     options = _low.tw_sampled_loss(size=ctypes.sizeof(_low.tw_sampled_loss), candidates=candidates.number if candidates is not None else 0,
-                                   num_sampled=num_sampled, seed=seed, keep_hits=keep_hits)
+                                   num_sampled=num_sampled, seed=next_seed(graph, seed), keep_hits=keep_hits)
     with graph.building() as scope:
         made = function(scope, *(v.number for v in given), options)
     return Output(graph, made)

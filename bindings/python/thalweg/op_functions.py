@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, Optional
 
 from . import build, graph
-from .op_text import attr_kind, attributes, doc, input_kind, may_be_left_out, python_name, snake_case
+from .elsewhere import NAMES, is_name, plain
+from .op_text import attr_kind, attributes, default_of, doc, input_kind, may_be_left_out, python_name, snake_case
 from .runtime import default_runtime
 
 
@@ -24,10 +25,17 @@ def _function(schema: dict[str, Any]) -> Any:
     return function
 
 
+def _default(schema: dict[str, Any], argument: dict[str, Any]) -> Any:
+    default = default_of(schema, argument)
+    if default:
+        return int(default) if default.isdigit() else None
+    return () if may_be_left_out(schema, argument) else inspect.Parameter.empty
+
+
 def _signature(schema: dict[str, Any]) -> inspect.Signature:
     kinds, empty = inspect.Parameter, inspect.Parameter.empty
     parameters = [kinds(python_name(a["name"]), kinds.POSITIONAL_OR_KEYWORD, annotation=input_kind(a),
-                        default=() if may_be_left_out(schema, a) else empty) for a in schema["inputs"]]
+                        default=_default(schema, a)) for a in schema["inputs"]]
     for attr, needed in attributes(schema):
         default = empty if needed else attr.get("default")
         parameters.append(kinds(python_name(attr["name"]), kinds.KEYWORD_ONLY, default=default, annotation=attr_kind(attr)))
@@ -47,26 +55,26 @@ def names(fresh: bool = False) -> dict[str, str]:
     return {snake_case(op): op for op in sorted(known, reverse=True)} | {op: op for op in known}
 
 
-# Ops that TensorFlow's and PyTorch's functions call otherwise.
-_OTHERWISE = {"batch_norm": "fused_batch_norm_v3", "cat": "concat_v2", "clip": "clip_by_value",
-              "concatenate": "concat_v2", "cross_entropy": "sparse_softmax_cross_entropy_with_logits", "divide": "real_div",
-              "multiply": "mul", "negative": "neg", "normal": "random_standard_normal", "ones": "fill",
-              "permute": "transpose", "randn": "random_standard_normal", "random_normal": "random_standard_normal", "stack": "pack",
-              "subtract": "sub", "unstack": "unpack", "zeros": "fill"}
-
-
 def closest(name: str) -> Optional[str]:
-    """The name of a function that somebody who wrote this may have meant."""
-    known, wanted = names(), name.lower().removeprefix("reduce_")
-    if wanted in _OTHERWISE or wanted in known:
-        return _OTHERWISE.get(wanted, wanted)
-    return next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+    """What somebody who wrote this may have meant: the name of something in thalweg ("ops.mat_mul"), or a formula."""
+    known, wanted = names(), plain(name.lower().removeprefix("reduce_"))
+    if wanted in NAMES:
+        return NAMES[wanted]
+    same = next((n for n in known if plain(n) == wanted), None) or next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+    return same and f"ops.{snake_case(known[same])}"
+
+
+def meant(name: str) -> str:
+    """Words on what `closest` finds, or none."""
+    close = closest(name)
+    return "" if close is None else f"did you mean thalweg.{close}?" if is_name(close) else f"write {close}"
 
 
 def elsewhere(name: str, public: Sequence[str]) -> str:
     """For who looks in the package for what it has in a module, or under another name: words to that effect, or none."""
     for module in ("train", "schedules", "recurrent", "losses", "averages"):
-        if hasattr(importlib.import_module(f"thalweg.{module}"), name):
+        if name in dir(importlib.import_module(f"thalweg.{module}")):
             return f"; it is thalweg.{module}.{name}"
-    close = next(iter(difflib.get_close_matches(name, public, 1, 0.75)), None) or (closest(name) and f"ops.{closest(name)}")
-    return f"; did you mean thalweg.{close}?" if close else ""
+    close = None if plain(name) in NAMES else next(iter(difflib.get_close_matches(name, public, 1, 0.75)), None)
+    told = f"did you mean thalweg.{close}?" if close else meant(name)
+    return f"; {told}" if told else ""

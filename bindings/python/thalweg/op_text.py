@@ -6,6 +6,12 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+# Inputs that may be left out though the schema wants them, and what they are then; see defaults.
+DEFAULTS: dict[str, dict[str, str]] = {
+    **{op: {"reduction_indices": "all axes"} for op in ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")},
+    "ConcatV2": {"axis": "0"}, "GatherV2": {"axis": "0"}, "OneHot": {"on_value": "1", "off_value": "0"}, "Range": {"delta": "1"},
+    "Transpose": {"perm": "reversed"}}
+
 
 def python_name(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) or name == "name" else name
@@ -22,9 +28,16 @@ def is_list(argument: Schema) -> bool:
 
 
 def may_be_left_out(schema: Schema, argument: Schema) -> bool:
-    """Whether it is the last input, a list that may be empty."""
+    """Whether it has a default, or is the last input and a list that may be empty."""
+    if default_of(schema, argument):
+        return True
     count = next((a for a in schema["attrs"] if a["name"] == (argument.get("number_attr") or argument.get("list_attr"))), None)
     return argument is schema["inputs"][-1] and count is not None and count.get("minimum", 1) == 0
+
+
+def default_of(schema: Schema, argument: Schema) -> str:
+    """What the input is where it is left out; "": it has no default."""
+    return DEFAULTS.get(schema["name"], {}).get(argument["name"], "")
 
 
 def result_name(schema: Schema) -> str:
@@ -52,7 +65,9 @@ def attr_kind(attr: Schema) -> str:
 def doc(schema: Schema) -> str:
     about = schema["doc"]
     lines = [f"{schema['name']}: {about}" if about else schema["name"], ""]
-    lines += [f"{python_name(a['name'])}: {input_kind(a)}" for a in schema["inputs"]]
+    for argument in schema["inputs"]:
+        default = default_of(schema, argument)
+        lines.append(f"{python_name(argument['name'])}: {input_kind(argument)}" + (f" = {default}" if default else ""))
     for attr in schema["attrs"]:
         default = f" = {attr['default']}" if "default" in attr else ""
         lines.append(f"{python_name(attr['name'])}: {attr_kind(attr)}{default}")

@@ -18,8 +18,8 @@ def __getattr__(name: str) -> _typing.Any:
         raise AttributeError(name)
     op = _functions.names().get(name) or _functions.names(fresh=True).get(name)
     if op is None:
-        close = _functions.closest(name)
-        raise AttributeError(f"no op is called '{name}'; " + (f"did you mean '{close}'? " if close else "") +
+        told = _functions.meant(name)
+        raise AttributeError(f"no op is called '{name}'; " + (told and f"{told}; ") +
                              "`dir(thalweg.ops)` lists all, `graph.op` adds those of another runtime")
     globals()[name] = _functions.of(op)  # the next time it is found at once
     return globals()[name]

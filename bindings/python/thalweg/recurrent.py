@@ -15,7 +15,14 @@ from ._handle import c_text
 from .dtypes import DTypeLike, as_dtype
 from .graph import Graph
 from .output import Formula, Output
+from .random import next_seed
 from .variable import Variable, listed
+
+__all__ = ["GRUCell", "LSTMCell"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _value(graph: Graph, x: Any) -> Output:
@@ -48,13 +55,14 @@ class _Cell:
 class LSTMCell(_Cell):
     """An LSTM cell with the variables `name`/kernel and `name`/bias in the current graph.
 
-    seed: of the kernel's first values; 0: others in each session.   cell_clip: bounds the state; 0: nothing does."""
+    seed: of the kernel's first values; 0: that of thalweg.random, else others in each session.   cell_clip: bounds the state; 0: nothing
+    does."""
 
     def __init__(self, input_size: int, cell_size: int, name: str = "lstm", dtype: DTypeLike = "float32", forget_bias: float = 1.0,
                  cell_clip: float = 0.0, seed: int = 0):
         cell = _low.tw_lstm_cell()
         self._make(cell, name, ("kernel", "bias"), lambda scope, text: _low.tw_lstm_cell_create(
-            scope, text, as_dtype(dtype).number, input_size, cell_size, seed, cell))
+            scope, text, as_dtype(dtype).number, input_size, cell_size, next_seed(self.graph, seed), cell))
         cell.forget_bias, cell.cell_clip = forget_bias, cell_clip
 
     def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
@@ -92,12 +100,13 @@ class LSTMCell(_Cell):
 class GRUCell(_Cell):
     """A GRU cell of float with the variables `name`/gates/kernel, /gates/bias, /candidate/kernel and /candidate/bias.
 
-    seed: of the kernels' first values; 0: others in each session."""
+    seed: of the kernels' first values; 0: that of thalweg.random, else others in each session."""
 
     def __init__(self, input_size: int, cell_size: int, name: str = "gru", seed: int = 0):
         cell = _low.tw_gru_cell()
         fields = ("gates_kernel", "gates_bias", "candidate_kernel", "candidate_bias")
-        self._make(cell, name, fields, lambda scope, text: _low.tw_gru_cell_create(scope, text, input_size, cell_size, seed, cell))
+        self._make(cell, name, fields, lambda scope, text: _low.tw_gru_cell_create(scope, text, input_size, cell_size,
+                                                                                   next_seed(self.graph, seed), cell))
 
     def step(self, x: Any, state: Any = None) -> Output:
         """The output for x [batch, input], which is the state after it, too. state: the one before; None: zeros."""

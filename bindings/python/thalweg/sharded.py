@@ -11,6 +11,7 @@ from . import _low, build, scopes
 from .dtypes import DTypeLike, as_dtype
 from .output import Formula, Output
 from .variable import Variable
+from .random import next_seed
 
 _PARTITIONS = {"mod": _low.TW_SHARDED_MOD, "div": _low.TW_SHARDED_DIV}
 
@@ -82,7 +83,7 @@ def sharded_sampled_softmax(weights: ShardedTable, biases: ShardedTable, labels:
     graph = build.graph_of([inputs, labels]) or weights.graph
     y, x = _value(graph, labels), _value(graph, inputs)
     options = _low.tw_sampled_loss(size=ctypes.sizeof(_low.tw_sampled_loss), candidates=candidates.number if candidates is not None else 0,
-                                   num_sampled=num_sampled, seed=seed, keep_hits=keep_hits)
+                                   num_sampled=num_sampled, seed=next_seed(graph, seed), keep_hits=keep_hits)
     with graph.building() as scope:
         found = _low.tw_sharded_sampled_softmax(scope, weights._raw(), biases._raw(), y.number, x.number, options)
     return Output(graph, found)

@@ -1,0 +1,63 @@
+"""Names of PyTorch, Keras, NumPy and JAX, and what says the same here, for who asks for one of them. Keys are in lower case without
+underscores; a value is the name of something in thalweg, or a formula."""
+
+NAMES: dict[str, str] = {
+    # Products, sums, elements
+    "bmm": "ops.batch_mat_mul_v3", "clamp": "ops.clip_by_value", "clip": "ops.clip_by_value", "divide": "ops.real_div",
+    "truedivide": "ops.real_div", "dot": "ops.mat_mul", "expit": "ops.sigmoid", "mm": "ops.mat_mul", "multiply": "ops.mul",
+    "negative": "ops.neg", "power": "ops.pow", "remainder": "ops.floor_mod", "subtract": "ops.sub", "tensordot": "ops.einsum",
+    "absolute": "ops.abs", "norm": "ops.euclidean_norm", "tril": "ops.matrix_band_part", "triu": "ops.matrix_band_part",
+    "logsumexp": "m + ops.log(ops.exp(x - m).sum()), with m = x.max()",
+    "outer": "x[:, None] * y",
+    "var": "((x - x.mean()) ** 2).mean()", "variance": "((x - x.mean()) ** 2).mean()", "std": "((x - x.mean()) ** 2).mean() ** 0.5",
+    # Shapes and picking
+    "arange": "ops.range", "cat": "ops.concat_v2", "concatenate": "ops.concat_v2", "embedding": "ops.gather_v2",
+    "embeddinglookup": "ops.gather_v2", "flip": "ops.reverse_v2", "full": "ops.fill", "ones": "ops.fill", "permute": "ops.transpose",
+    "sort": "ops.top_kv2", "stack": "ops.pack", "take": "ops.gather_v2", "topk": "ops.top_kv2", "unbind": "ops.unpack",
+    "unsqueeze": "ops.expand_dims", "unstack": "ops.unpack", "zeros": "ops.fill",
+    "flatten": "x.reshape(-1), or x.reshape(n, -1) to keep the first of its sizes, n",
+    "view": "x.reshape(...)",
+    # Layers
+    "attention": "ops.scaled_dot_product_attention", "dotproductattention": "ops.scaled_dot_product_attention",
+    "multiheadattention": "ops.scaled_dot_product_attention", "avgpool2d": "ops.avg_pool", "averagepooling2d": "ops.avg_pool",
+    "batchnorm": "ops.fused_batch_norm_v3", "batchnormalization": "ops.fused_batch_norm_v3", "conv": "ops.conv2d",
+    "convgeneraldilated": "ops.conv2d", "convtranspose": "ops.conv2d_backprop_input", "conv2dtranspose": "ops.conv2d_backprop_input",
+    "convtranspose2d": "ops.conv2d_backprop_input", "maxpool2d": "ops.max_pool", "maxpooling2d": "ops.max_pool",
+    "gru": "recurrent.GRUCell", "lstm": "recurrent.LSTMCell",
+    "dense": "x @ w + b", "linear": "x @ w + b",
+    "dropout": 'ops.select_v2(ops.random_uniform(ops.shape(x), dtype="float32") < rate, 0.0, x / (1 - rate))',
+    "gelu": "0.5 * x * (1 + ops.erf(x * 0.5 ** 0.5))",
+    "layernorm": "d * ops.rsqrt((d ** 2).mean(-1, keepdims=True) + 1e-5) * w + b, with d = x - x.mean(-1, keepdims=True)",
+    "layernormalization": "d * ops.rsqrt((d ** 2).mean(-1, keepdims=True) + 1e-5) * w + b, with d = x - x.mean(-1, keepdims=True)",
+    "rmsnorm": "x * ops.rsqrt((x ** 2).mean(-1, keepdims=True) + 1e-5) * w",
+    "silu": "x * ops.sigmoid(x)", "swish": "x * ops.sigmoid(x)",
+    # Losses
+    "categoricalcrossentropy": "ops.softmax_cross_entropy_with_logits", "crossentropy": "ops.sparse_softmax_cross_entropy_with_logits",
+    "crossentropyloss": "ops.sparse_softmax_cross_entropy_with_logits", "softmaxcrossentropy": "ops.softmax_cross_entropy_with_logits",
+    "sparsecategoricalcrossentropy": "ops.sparse_softmax_cross_entropy_with_logits",
+    "binarycrossentropywithlogits": "(ops.relu(x) - x * y + ops.softplus(-abs(x))).mean()",
+    "sigmoidcrossentropywithlogits": "ops.relu(x) - x * y + ops.softplus(-abs(x))",
+    "l1loss": "abs(x - y).mean()", "meanabsoluteerror": "abs(x - y).mean()",
+    "mseloss": "((x - y) ** 2).mean()", "meansquarederror": "((x - y) ** 2).mean()",
+    # Random numbers
+    "categorical": "ops.multinomial", "normal": "ops.random_standard_normal", "randn": "ops.random_standard_normal",
+    "randomnormal": "ops.random_standard_normal", "rand": "ops.random_uniform", "uniform": "ops.random_uniform",
+    "randint": "ops.random_uniform_int", "randperm": "ops.random_shuffle", "shuffle": "ops.random_shuffle",
+    "manualseed": "random.seed", "prngkey": "random.seed", "setrandomseed": "random.seed", "setseed": "random.seed",
+    # What is no op
+    "array": "constant", "asarray": "constant", "converttotensor": "constant", "detach": "ops.stop_gradient", "foriloop": "while_loop",
+    "grad": "gradients", "gradient": "gradients", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
+}
+
+# Ops under a name that others give to another op, whose inputs come in their order.
+OLDER = {"Concat": "ops.concat_v2"}
+
+
+def plain(name: str) -> str:
+    """As the keys are: "LayerNorm" and "layer_norm" as "layernorm"."""
+    return name.lower().replace("_", "")
+
+
+def is_name(found: str) -> bool:
+    """Whether it is the name of something in thalweg, not a formula."""
+    return found.replace(".", "").replace("_", "").isalnum()
