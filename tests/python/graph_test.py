@@ -53,10 +53,12 @@ def test_operations_are_found_by_name(graph):
         graph["x:1"]
 
 
-def test_names_are_exact(graph):
-    tw.placeholder("float32", name="x")
-    with pytest.raises(tw.AlreadyExistsError, match="x"):
-        tw.placeholder("float32", name="x")
+def test_names_that_are_taken_get_a_number(graph):
+    named = [tw.placeholder("float32", name="x").name for _ in range(3)]
+    with tw.name_scope("s"):
+        named += [tw.constant(1, name="x").name, tw.constant(1, name="x").name, tw.group(name="x").name]
+    named += [tw.constant(1, name="x_3").name, tw.constant(1, name="x").name, graph.initializer("x").name]
+    assert named == ["x:0", "x_1:0", "x_2:0", "s/x:0", "s/x_1:0", "s/x_2", "x_3:0", "x_4:0", "x_5"]
     with pytest.raises(tw.InvalidArgumentError):
         tw.placeholder("float32", name="no spaces")
 

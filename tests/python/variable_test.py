@@ -29,9 +29,9 @@ def test_names_types_and_shapes(graph):
     assert (named.name, first.name, second.name) == ("s/w", "s/Variable", "s/Variable_1")
     assert (named.dtype, named.shape, second.dtype, second.shape) == (tw.float32, (), tw.float64, (2,))
     assert repr(named) == "<Variable 's/w' float32 []>" and named.handle.dtype == "resource"
-    with pytest.raises(tw.AlreadyExistsError):
-        with tw.name_scope("s/"):
-            tw.Variable(1.5, name="w")
+    with tw.name_scope("s/"):
+        again = tw.Variable(1.5, name="w")
+    assert again.name == "s/w_1" and again.handle.operation.attributes["shared_name"] == "s/w_1"
 
 
 def test_the_graph_lists_its_variables(graph):

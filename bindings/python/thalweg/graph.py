@@ -70,7 +70,8 @@ class Graph(Handle):
 
     def op(self, op: str, *inputs: Any, name: Optional[str] = None, **named: Any) -> Any:
         """Adds an operation of any op of the runtime: inputs in the order of its schema or by name, attributes by name.
-        name: exact, below the current name scope, and free; None: made from the op. Answers what functions of thalweg.ops answer.
+        name: below the current name scope, with a number behind it where an operation has it: `x_1`; None: made from the op.
+        Answers what functions of thalweg.ops answer.
         Raises AttributeError for an unknown op, TypeError for wrong arguments, Error for what the runtime refuses."""
         return build.add(self, op, inputs, named, name)
 
@@ -102,7 +103,7 @@ class Graph(Handle):
     def initializer(self, name: Optional[str] = None) -> Operation:
         """An operation that gives every variable of the graph so far its initial value."""
         with self.building() as scope:
-            operation = _low.tw_variable_initializer(scope, None if name is None else c_text(name))
+            operation = _low.tw_variable_initializer(scope, None if name is None else c_text(self._free(scopes.current(self).prefix, name)))
         return Operation(self, operation)
 
     def close_loop(self, merge: Output, next_iteration: Output, input: int = 1) -> None:
@@ -231,6 +232,18 @@ class Graph(Handle):
             self._prefixes.setdefault(name, 0)
         return name + "/"
 
+    def _free(self, prefix: str, name: str) -> str:
+        """The name, with a number behind it where an operation below that prefix has it."""
+        c_text(name)
+        with self._mutex:
+            full, found, n = prefix + name, name, self._taken.get(prefix + name, 0)
+            while self.has(prefix + found):
+                n += 1
+                found = f"{name}_{n}"
+            if n:
+                self._taken[full] = n
+        return found
+
     def _operation_of(self, x: Union[Operation, Formula]) -> Operation:
         operation = x._value().operation if isinstance(x, Formula) else x
         if not isinstance(operation, Operation):
@@ -259,9 +272,10 @@ class Graph(Handle):
 
     @contextlib.contextmanager
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
-        """Gives a function that starts the description of an operation under that name, or one that is made below the scope."""
+        """Gives a function that starts the description of an operation under that name, with a number where it is taken, or under one that
+        is made below the scope."""
         if name is not None or not scope.prefix:
-            full = None if name is None else c_text(scope.prefix) + c_text(name)
+            full = None if name is None else c_text(scope.prefix + self._free(scope.prefix, name))
             yield lambda op: _low.tw_op_create(self._handle, op, full)
             return
         handle = _low.tw_scope_create(self._handle, c_text(scope.prefix.rstrip("/")))

@@ -4,14 +4,15 @@
     vectors = words.lookup(ids)             # each row is looked up beside its shard; so go the gradients
     loss = tw.sharded_softmax(weights, biases, labels, hidden)"""
 import ctypes
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from . import _low, build, scopes
 from .dtypes import DTypeLike, as_dtype
 from .output import Formula, Output
-from .variable import Variable
 from .random import next_seed
+from .variable import Variable
 
 _PARTITIONS = {"mod": _low.TW_SHARDED_MOD, "div": _low.TW_SHARDED_DIV}
 
@@ -20,8 +21,8 @@ class ShardedTable:
     """A table of rows in shards.
 
     width: sizes of a row: a number, or () for a vector of numbers.   shards: how many.   name: shard k is the variable `name`/part_k, and a
-    saver finds the table by that name, in however many shards it was saved.   partition: "mod", where row i is in shard i % shards, or
-    "div", where the first rows are in shard 0.   devices: one for each shard; None: where the scope says.
+    saver finds the table by that name, in however many shards it was saved; with a number behind it where a table has it.
+    partition: "mod", where row i is in shard i % shards, or "div", where the first rows are in shard 0.   devices: one for each shard; None: where the scope says.
     initial: of a shape, and of the rows' numbers in the table, the first value of a shard; None: evenly from -0.5 / width to
     0.5 / width."""
 
@@ -33,7 +34,10 @@ class ShardedTable:
             raise ValueError(f"{rows} rows cannot be in {shards} shards; there is a shard or more, and a row or more in each")
         if devices is not None and len(devices) != shards:
             raise ValueError(f"there are {len(devices)} devices for {shards} shards")
-        self.graph, self.name, self.partition, self.rows = scopes.current().graph, name, partition, rows
+        self.graph, self.partition, self.rows = scopes.current().graph, partition, rows
+        prefix = scopes.current().prefix
+        names = (name if i == 0 else f"{name}_{i}" for i in itertools.count())
+        name = self.name = next(n for n in names if f"{prefix}{n}/part_0" not in self.graph)
         self.width: tuple[int, ...] = (width,) if isinstance(width, int) else tuple(width)
         self.variables: list[Variable] = []
         first = 0

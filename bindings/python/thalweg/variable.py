@@ -34,8 +34,7 @@ class Variable(Formula):
         else:
             initial = graph.constant(initial, dtype)
         prefix = scopes.current(graph).prefix
-        if name is None:
-            name = graph._new_prefix(prefix + "Variable")[len(prefix):-1]
+        name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
         with graph.building() as scope:
             number = _low.tw_variable_create(scope, c_text(name), initial.number)
         self._be(graph, number, prefix + name, initial.dtype, initial.shape)
@@ -43,8 +42,8 @@ class Variable(Formula):
             graph._fixed.add(number)
 
     def _be(self, graph: "Graph", number: int, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
-        graph._variables[number] = self
         self.graph, self.handle, self.name, self.dtype, self.shape = graph, Output(graph, number), name, dtype, shape
+        graph._variables[number] = self
 
     def _value(self) -> Output:
         return self.read()
