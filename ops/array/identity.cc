@@ -19,7 +19,7 @@ void PassRule(const tw::Shape& s) {
 
 void PassGradient(const tw::Grad& g) {
   for (uint32_t i = 0; i < g.inputs(); ++i)
-    if (g.has_dy(i)) g.dx(i, g.dy(i));
+    if (g.has_dy(i)) PassBack(g, i, i);
 }
 
 // Fails, because the builder of the graph ruled out differentiation at this node.

@@ -53,6 +53,16 @@ bool IsComplex(uint32_t type) { return type == TW_COMPLEX64 || type == TW_COMPLE
 
 }  // namespace
 
+void PassBack(const tw::Grad& g, uint32_t i, uint32_t o) {
+  tw_edge rows = 0;
+  const tw_edge values = g.g()->dy_sparse(g.c->b, o, &rows);
+  if (values) {
+    g.dx_sparse(i, rows, values);
+  } else {
+    g.dx(i, g.dy(o));
+  }
+}
+
 uint32_t TypeOf(const tw::Grad& g, tw_edge e) {
   uint32_t type = 0;
   tw_shape shape{};

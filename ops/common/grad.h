@@ -15,6 +15,9 @@ namespace thalweg::ops {
 // is an error.)
 inline void ZeroGradient(const tw::Grad&) {}
 
+// Gives input i what arrives at output o, which is the same value: rows as rows.
+void PassBack(const tw::Grad& g, uint32_t i, uint32_t o);
+
 // Static shapes of the forward node.
 inline MaybeDims ShapeIn(const tw::Grad& g, uint32_t i) { return ToDims(g.shape_in(i)); }
 inline MaybeDims ShapeOut(const tw::Grad& g, uint32_t o) { return ToDims(g.shape_out(o)); }

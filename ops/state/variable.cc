@@ -2,6 +2,7 @@
 // A handle carries the variable's type and shape, as far as known.
 #include "ops/common/variable.h"
 
+#include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
 
@@ -15,8 +16,9 @@ void HandleRule(const tw::Shape& s) {
 
 void ReadRule(const tw::Shape& s) { Set(s, 0, Variable(s, 0, s.type("dtype"))); }
 
-// The gradient of a handle is the gradient of the variable's value.
-void ReadGradient(const tw::Grad& g) { g.dx(0, g.dy()); }
+// The gradient of a handle is the gradient of the variable's value. Rows stay rows, so that an optimizer touches only those of the variable
+// that were picked, whether the variable was gathered from or its value.
+void ReadGradient(const tw::Grad& g) { PassBack(g, 0, 0); }
 
 MaybeDims Assigned(const tw::Shape& s) {
   return Merge(s, Variable(s, 0, s.type_in(1)), In(s, 1), "the shapes of the variable and of 'value'");
@@ -73,7 +75,7 @@ void ReadAllRule(const tw::Shape& s) {
   s.out(uint32_t(n), Dims{n});
 }
 void ReadAllGradient(const tw::Grad& g) {
-  for (uint32_t i = 0; i < uint32_t(g.i("N")); ++i) g.dx(i, g.dy(i));
+  for (uint32_t i = 0; i < uint32_t(g.i("N")); ++i) PassBack(g, i, i);
 }
 
 void AssignAllRule(const tw::Shape& s) {

@@ -61,3 +61,37 @@ def test_gradients_are_differentiable(run):
     x = tw.placeholder("float32", [])
     second = tw.gradients(tw.gradients(x ** 3, x), x)
     np.testing.assert_allclose(run(second, {x: 2}), 12)
+
+
+def embedded(how):
+    table = tw.Variable(np.arange(12, dtype=np.float32).reshape(6, 2), name="table")
+    rows = tw.constant([[1, 4], [4, 0]])
+    return table, {"a variable": lambda: tw.ops.gather_v2(table, rows), "its value": lambda: tw.ops.gather_v2(table.read(), rows, -2),
+                   "a named value": lambda: tw.ops.gather(table.read().named("rows"), rows),
+                   "its handle": lambda: tw.ops.resource_gather(table, rows, dtype="float32"),
+                   "one of several": lambda: tw.ops.gather_v2(tw.read_variables([table])[0][0], rows),
+                   "twice": lambda: tw.ops.gather_v2(table, rows) / 2 + tw.ops.gather_v2(table.read(), rows) / 2}[how]()
+
+
+@pytest.mark.parametrize("how", ["a variable", "its value", "a named value", "its handle", "one of several", "twice"])
+def test_rows_that_are_gathered_of_a_variable_have_a_sparse_gradient(run, graph, how):
+    table, found = embedded(how)
+    gradient = tw.gradients((found ** 2).sum(), table)
+    assert isinstance(gradient, tw.SparseGradient) and gradient.values.shape[1] == 2
+    step = tw.train.SGD(0.5).minimize((found ** 2).sum() / 2)
+    run(graph.initializer())
+    before = run(table)
+    got, dense = run([gradient.values, gradient.rows]), np.zeros((6, 2), np.float32)
+    np.add.at(dense, got[1], got[0])
+    counts = np.array([1, 1, 0, 0, 2, 0])[:, None]
+    np.testing.assert_allclose(dense, 2 * before * counts)
+    run(step)
+    np.testing.assert_allclose(run(table), before - 0.5 * before * counts)
+
+
+def test_rows_and_the_whole_of_a_variable_make_a_dense_gradient(run, graph):
+    table, found = embedded("a variable")
+    fifth = tw.cond(found.sum() > 0, lambda: tw.ops.gather_v2(table, [5]).sum(), lambda: 0.0)
+    gradient = tw.gradients(found.sum() + (table * table).sum() + fifth, table)
+    run(graph.initializer())
+    np.testing.assert_allclose(run(gradient), 2 * run(table) + np.array([1, 1, 0, 0, 2, 1])[:, None])
