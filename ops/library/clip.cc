@@ -37,6 +37,15 @@ void ForGradients(tw_scope* scope, const char* function, tw_gradient* gradients,
   }
 }
 
+// Each row is named once then, because bounds are for the sum of what it gets.
+void SumRows(tw_scope* scope, tw_gradient* gradients, uint32_t n) {
+  for (uint32_t i = 0; gradients && i < n && Good(scope); ++i) {
+    if (gradients[i].values == 0) continue;
+    const tw_gradient unique = UniqueRows(scope, gradients[i]);
+    if (Good(scope)) gradients[i] = unique;
+  }
+}
+
 }  // namespace
 
 void tw_clip_by_value(tw_scope* scope, tw_gradient* gradients, uint32_t n, double low, double high) {
@@ -44,6 +53,7 @@ void tw_clip_by_value(tw_scope* scope, tw_gradient* gradients, uint32_t n, doubl
     if (!(low <= high)) {
       Fail(scope, TW_INVALID_ARGUMENT, "tw_clip_by_value: low is " + Text(low) + ", high " + Text(high) + "; low must not be above high");
     }
+    SumRows(scope, gradients, n);
     ForGradients(scope, "tw_clip_by_value", gradients, n, [&](tw_output values) {
       const uint32_t dtype = Describe(scope, values).dtype;
       const tw_output below = Op(scope, "Minimum", values, tw_scope_scalar(scope, dtype, high));
@@ -56,6 +66,7 @@ void tw_clip_by_value(tw_scope* scope, tw_gradient* gradients, uint32_t n, doubl
 void tw_clip_by_norm(tw_scope* scope, tw_gradient* gradients, uint32_t n, double max_norm) {
   Protect(scope, [&] {
     CheckAbove0(scope, "tw_clip_by_norm: max_norm", max_norm);
+    SumRows(scope, gradients, n);
     ForGradients(scope, "tw_clip_by_norm", gradients, n,
                  [&](tw_output values) { return Shorten(scope, values, tw_scope_op1(scope, "Sqrt", SquareSum(scope, values)), max_norm); });
     return 0;
@@ -65,6 +76,7 @@ void tw_clip_by_norm(tw_scope* scope, tw_gradient* gradients, uint32_t n, double
 tw_output tw_clip_by_global_norm(tw_scope* scope, tw_gradient* gradients, uint32_t n, double max_norm) {
   return Protect(scope, [&]() -> tw_output {
     CheckAbove0(scope, "tw_clip_by_global_norm: max_norm", max_norm);
+    SumRows(scope, gradients, n);
     std::vector<tw_output> sums;
     ForGradients(scope, "tw_clip_by_global_norm", gradients, n, [&](tw_output values) {
       sums.push_back(SquareSum(scope, values));

@@ -78,6 +78,31 @@ static void AllAreClippedByTheNormOfAll(void) {
   tw_graph_destroy(g.graph);
 }
 
+/* Row 5 gets [3, 4] and [5, 2], row 1 [6, 0]: together [8, 6] and [6, 0], whose norm is the root of 136. */
+static void RowsThatRepeatCountAsTheirSum(void) {
+  for (int kind = 0; kind < 3; ++kind) {
+    given g = new_given();
+    const int64_t dims[] = {3, 2};
+    const float values[] = {3, 4, 6, 0, 5, 2};
+    const int32_t rows[] = {5, 1, 5};
+    tw_tensor* t = floats(dims, 2, values);
+    tw_gradient sparse = {tw_scope_constant(g.scope, t), tw_scope_ints(g.scope, rows, 3)};
+    tw_tensor_release(t);
+    if (kind == 0) tw_clip_by_value(g.scope, &sparse, 1, -1, 7);
+    if (kind == 1) tw_clip_by_norm(g.scope, &sparse, 1, sqrt(136) / 2);
+    tw_output norm = tw_scope_scalar(g.scope, TW_DOUBLE, sqrt(136));
+    if (kind == 2) norm = tw_clip_by_global_norm(g.scope, &sparse, 1, sqrt(136) / 2);
+    OK(tw_scope_finish(g.scope));
+    const tw_output found[] = {sparse.values, norm};
+    evaluate(g.graph, found, 2);
+    const double wanted[2][4] = {{7, 6, 6, 0}, {4, 3, 3, 0}};
+    for (int i = 0; i < 4; ++i) CHECK(near(element(0, i), wanted[kind > 0][i], 1e-6));
+    CHECK(near(element(1, 0), sqrt(136), 1e-12));
+    forget(2);
+    tw_graph_destroy(g.graph);
+  }
+}
+
 static void ANormThatIsNotFiniteIsNotHidden(void) {
   given g = new_given();
   const tw_output zero = tw_scope_scalar(g.scope, TW_FLOAT, 0), one = tw_scope_scalar(g.scope, TW_FLOAT, 1);
@@ -134,4 +159,5 @@ static void WrongLimitsAreRefused(void) {
 }
 
 MAIN(TEST(ElementsAreClippedIntoARange), TEST(EachGradientIsClippedByItsNorm), TEST(AllAreClippedByTheNormOfAll),
-     TEST(ANormThatIsNotFiniteIsNotHidden), TEST(HalvesAreSummedInFloat), TEST(NothingToClipHasNoNorm), TEST(WrongLimitsAreRefused))
+     TEST(RowsThatRepeatCountAsTheirSum), TEST(ANormThatIsNotFiniteIsNotHidden), TEST(HalvesAreSummedInFloat),
+     TEST(NothingToClipHasNoNorm), TEST(WrongLimitsAreRefused))

@@ -204,6 +204,20 @@ def test_minimize_clips(run, graph):
     np.testing.assert_allclose([*run(v), run(u)], [0.5, 0, 1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("clip, wanted", [
+    (5.0, [[0, 0], [3, 0], [0, 4]]), (lambda gradients: tw.train.clip_by_norm(gradients, 2.5), [[0, 0], [1.5, 0], [0, 2]]),
+    (lambda gradients: tw.train.clip_by_value(gradients, -4, 7), [[0, 0], [6, 0], [0, 7]])], ids=["global norm", "norm", "value"])
+def test_clipping_bounds_the_sum_of_rows_that_repeat(run, graph, clip, wanted):
+    v = tw.Variable(np.zeros((3, 2), np.float32), name="v")
+    values, rows = tw.constant([[3.0, 0], [0, 8], [3, 0]]), tw.constant([1, 2, 1])    # together [6, 0] and [0, 8], whose norm is 10
+    step = tw.train.SGD(1.0).apply([tw.SparseGradient(values, rows)], [v], clip=clip)
+    clipped, norm = tw.train.clip_by_global_norm([tw.SparseGradient(values, rows)], 5.0)
+    run(graph.initializer())
+    assert run(norm) == 10 and run(clipped[0].rows).tolist() == [1, 2]
+    run(step)
+    np.testing.assert_allclose(run(v), -np.float32(wanted), rtol=1e-6)
+
+
 def test_weights_decay_apart_from_the_gradient(run, graph):
     v = tw.Variable([2.0, 4.0], name="v")
     step = tw.train.SGD(0.5, weight_decay=0.5).minimize(v.read().sum())

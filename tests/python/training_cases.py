@@ -64,7 +64,7 @@ def optimizer(name, dtype, sparse):
 
 
 def clipping(dtype, scale):
-    """Two dense gradients and a sparse one, a row of which stands twice."""
+    """Two dense gradients and a sparse one, a row of which stands twice and counts as its sum."""
     gradients = [DENSE[0] * scale, DENSE[1][:2] * scale, SPARSE[0][0] * scale]
     with tw.Graph() as g:
         dense, other, values = (tw.constant(x.astype(dtype)) for x in gradients)
@@ -73,7 +73,7 @@ def clipping(dtype, scale):
         by_global, norm = tw.train.clip_by_global_norm(given, 2.5)
         found = {"global_norm": norm.astype(dtype)}
         for how, changed in (("value", by_value), ("norm", by_norm), ("global", by_global)):
-            assert changed[1] is None and changed[3].rows == given[3].rows
+            assert changed[1] is None and isinstance(changed[3], tw.SparseGradient)
             found |= {f"{how}{i}": changed[k].values if k == 3 else changed[k] for i, k in enumerate((0, 2, 3))}
     with tw.Session(g) as s:
         return s.run(found)

@@ -1,7 +1,7 @@
 /* Clipping shortens gradients before an optimizer uses them. Each function replaces the n entries
  * of `gradients` by values that it computes; entries whose `values` is 0 stay. Sparse gradients
- * stay sparse, and their rows are not merged first: a row that is named twice counts as two rows,
- * as in TensorFlow. Norms are double. The sum of squares of one gradient has the gradient's type
+ * stay sparse. Rows that are named several times are summed first and then named once, so that
+ * bounds hold for what an optimizer applies (TensorFlow does not sum them). Norms are double. The sum of squares of one gradient has the gradient's type
  * (float for the 16-bit types), so float elements beyond 1e19 give a norm that is not finite.
  * All functions work through a scope (scope.h), which keeps the failures. Threads: as the scope.
  * Everything here: since 0.1.
