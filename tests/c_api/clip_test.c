@@ -159,5 +159,5 @@ static void WrongLimitsAreRefused(void) {
 }
 
 MAIN(TEST(ElementsAreClippedIntoARange), TEST(EachGradientIsClippedByItsNorm), TEST(AllAreClippedByTheNormOfAll),
-     TEST(RowsThatRepeatCountAsTheirSum), TEST(ANormThatIsNotFiniteIsNotHidden), TEST(HalvesAreSummedInFloat),
-     TEST(NothingToClipHasNoNorm), TEST(WrongLimitsAreRefused))
+     TEST(RowsThatRepeatCountAsTheirSum), TEST(ANormThatIsNotFiniteIsNotHidden), TEST(HalvesAreSummedInFloat), TEST(NothingToClipHasNoNorm),
+     TEST(WrongLimitsAreRefused))
