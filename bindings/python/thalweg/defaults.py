@@ -53,5 +53,5 @@ def _on_and_off(given: dict[str, Any], typed: bool) -> dict[str, Any]:
     other = next((given[name] for name in ("on_value", "off_value") if name not in lacking), None)
     if typed or isinstance(other, (Formula, int)):
         return lacking
-    kind = np.float32 if other is None or isinstance(other, float) else np.asarray(other).dtype.type
+    kind: Any = np.float32 if other is None or isinstance(other, float) else np.asarray(other).dtype.type
     return {name: kind(number) for name, number in lacking.items()}

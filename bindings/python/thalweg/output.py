@@ -236,6 +236,7 @@ def _is_index(k: Any) -> bool:
 class Output(Formula):
     """One value: an output of an operation. graph: of which it is; number: its tw_output. The same two give the same object."""
     __slots__ = ("graph", "number", "_dtype", "_shape", "__weakref__")
+    number: int
     _dtype: Optional[DType]
     _shape: Any
 
