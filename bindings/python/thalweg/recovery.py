@@ -260,6 +260,8 @@ class AsyncTraining(_Training):
         super().__init__(session, folder, session.graph.variables(), chief=chief, every_steps=every_steps, keep_last=keep_last, wait=wait,
                          timeout=timeout)
         self.step, self.global_step = step, global_step
+        with control_dependencies([step], session.graph):
+            self._after = global_step.read()  # what is fetched beside the step would be from before it
 
     def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
         """Trains until all replicas together have made that many steps. Gives the global step at each of its own and what was fetched.
@@ -270,7 +272,7 @@ class AsyncTraining(_Training):
                 if self.chief and not begun:
                     self._heal()
                     begun = True
-                value, now, _ = self.session.run([fetches, self.global_step, self.step], feeds(number), timeout=self.timeout)
+                value, now, _ = self.session.run([fetches, self._after, self.step], feeds(number), timeout=self.timeout)
             except PASSING as e:
                 patience.failed(e)
                 begun = False

@@ -77,6 +77,8 @@ class Session(Handle):
         """One step. fetches: a value, a variable, an operation (which runs and gives None), a name, or lists, tuples and dicts of these,
         nested too; the answer has the same form.   feeds: arrays by value or name.   timeout: seconds.
         stats: what to write down how long each part took in.
+        Variables are read before the step updates them, except by what depends on an update: with [loss, step], the loss is of the weights
+        before the step.
         Answers arrays, for scalars numbers of NumPy's; with as_tensors, Tensors. Ctrl-C cancels a step of the main thread.
         Raises InvalidArgumentError for wrong feeds and fetches, FailedPreconditionError after close and for variables without contents,
         DeadlineExceededError, CancelledError, and what operations fail with. The session can be used again."""
