@@ -1,4 +1,5 @@
 """Formulas against NumPy's."""
+import copy
 import operator
 
 import numpy as np
@@ -160,6 +161,9 @@ def test_a_value_is_one_object_and_so_is_a_variable(graph):
     y = x + v
     assert graph["x"] is x and y.operation.inputs[0] is x and tw.Output(graph, x.number) is x and x.operation.outputs[0] is x
     assert graph.variables()[0] is v and v.handle is graph["v"] and {v: 1}[graph.variables()[0]] == 1
+    assert copy.copy(x) is x and copy.copy(v) is v and copy.copy([x, v])[1] is v
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        copy.deepcopy(x)
     assert len({x, y, v, graph["x"], *graph.variables()}) == 3 and x in [x, y]
     keys = {value: i for i, value in enumerate([x + i for i in range(1000)])}
     assert len(keys) == 1000 and [keys[value] for value in list(keys)] == list(range(1000))

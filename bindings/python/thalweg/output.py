@@ -4,7 +4,7 @@
 
 Threads: values and operations do not change, so any number of threads may use them."""
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from .errors import Line, check, line_of
 
 if TYPE_CHECKING:
     from .graph import Graph
+
+Self = TypeVar("Self")
 
 
 class Formula:
@@ -40,6 +42,9 @@ class Formula:
         raise TypeError(f"{self!r} is neither true nor false before a session runs it; in place of `if` and `while` use thalweg.cond, "
                         "ops.select_v2 and thalweg.while_loop; of `and`, `or`, `not` and chained comparisons `&`, `|` and `~`; to look "
                         "for a value in a list, `any(x is y for y in values)`, or a set or dict")
+
+    def __copy__(self: Self) -> Self:
+        return self
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a value of a graph has no elements before a session runs it: fetch it, or use the functions of thalweg.ops")
