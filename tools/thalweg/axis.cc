@@ -13,7 +13,8 @@ std::string Digits(double value, int digits) {
   return text;
 }
 
-// 1, 2 or 5 times a power of ten: the smallest such that `range` holds at most `most` of it.
+// Returns the smallest step of the form 1, 2 or 5 times a power of ten that fits at most `most`
+// times into `range`.
 double RoundStep(double range, size_t most) {
   const double least = range / double(std::max<size_t>(most, 1)), power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -22,7 +23,7 @@ double RoundStep(double range, size_t most) {
   return 10 * power;
 }
 
-// As many digits as tell marks apart that lie `step` from each other.
+// Formats `value` with as many digits as distinguish marks that are `step` apart.
 std::string TickLabel(double value, double step) {
   if (std::fabs(value) < step * 1e-6) return "0";
   const double size = std::fabs(value);
@@ -46,7 +47,7 @@ Axis::Axis(double low, double high, bool logarithmic, double margin) : low_(low)
     low_ = std::log10(low);
     high_ = std::log10(high);
   }
-  // One value, or values that no picture could tell apart: some room around them.
+  // Adds a margin if the range is one value, or too narrow for a picture to show differences.
   if (high_ - low_ <= 1e-12 * std::max(std::fabs(low_), std::fabs(high_))) {
     const double room = logarithmic_ ? 0.5 : low_ == 0 ? 1 : std::fabs(low_) * 0.1;
     low_ -= room;
@@ -59,7 +60,7 @@ Axis::Axis(double low, double high, bool logarithmic, double margin) : low_(low)
 
 double Axis::Place(double value) const {
   const double at = logarithmic_ ? std::log10(value) : value;
-  return (at / 2 - low_ / 2) / (high_ / 2 - low_ / 2);  // halves, or the widest ranges would be infinite
+  return (at / 2 - low_ / 2) / (high_ / 2 - low_ / 2);  // halved first: the difference of the widest ranges would overflow to infinity
 }
 
 std::vector<Tick> Axis::Ticks(size_t most) const {
@@ -71,7 +72,7 @@ std::vector<Tick> Axis::Ticks(size_t most) const {
     for (double power = std::ceil(low_ / step - 1e-9) * step; power <= high_ + 1e-9; power += step) {
       ticks.push_back({std::pow(10, power), TickLabel(std::pow(10, power), std::pow(10, power))});
     }
-    // With room between the powers, 2 and 5 times them too.
+    // If there is room between the powers of ten, also adds marks at 2 and 5 times each power.
     if (ticks.size() * 3 <= most + 2 && step == 1) {
       ticks.clear();
       for (double power = std::floor(low_); power <= high_; ++power) {

@@ -1,4 +1,4 @@
-// The scale of one axis of a chart: which range it shows, where its marks are, and how they are written.
+// The scale of one axis of a chart: the range it shows, the places of its marks, and their labels.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,15 +12,16 @@ struct Tick {
 
 class Axis {
  public:
-  // Holds low to high, both finite and, on a logarithmic axis, positive. margin: a part of the range that is left free at either end.
+  // Covers [low, high]; both are finite, and positive on a logarithmic axis. margin: the fraction
+  // of the range that is left free at each end.
   Axis(double low, double high, bool logarithmic, double margin);
-  // 0 at the beginning of the range, 1 at its end.
+  // Maps `value` to its position: 0 at the start of the range, 1 at its end.
   double Place(double value) const;
-  // About `most` marks at round numbers, in order.
+  // Returns about `most` marks at round numbers, in ascending order.
   std::vector<Tick> Ticks(size_t most) const;
 
  private:
-  double low_, high_;  // of the value, or its logarithm
+  double low_, high_;  // of the value, or of its logarithm
   bool logarithmic_;
 };
 

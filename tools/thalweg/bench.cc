@@ -1,4 +1,4 @@
-// thalweg bench: how fast a graph runs.
+// thalweg bench: measures how fast a graph runs.
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -13,7 +13,8 @@
 namespace thalweg::cli {
 namespace {
 
-// One number of threads: a runtime of its own, so that nothing is shared with the others.
+// A session for one number of threads. Each setup has its own runtime and shares nothing with the
+// others.
 struct Setup {
   Setup(const Args& args, int64_t n)
       : threads(n), runtime(MakeRuntime(WithThreads(args, n))), graph(LoadGraph(runtime, args.positional()[0])) {
@@ -33,7 +34,7 @@ struct Setup {
     return Now() - begin;
   }
 
-  int64_t threads;  // 0: as many as there are by default
+  int64_t threads;  // 0: the runtime's default
   tw::Runtime runtime;
   tw::Graph graph;
   Signature signature;
@@ -61,8 +62,9 @@ std::vector<int64_t> ThreadCounts(const Args& args) {
   }
 }
 
-// Rounds of a few steps, each setup in turn, so that a machine that slows down slows all of them. Without --repeat a round of slow steps
-// ends early, for the time given to be kept.
+// Runs rounds of a few steps, one round per setup in turn, so that a slowdown of the machine
+// affects all setups alike. Without --repeat, a round of slow steps ends early, to keep to the
+// given time.
 void Measure(const Args& args, std::vector<std::unique_ptr<Setup>>* setups) {
   constexpr size_t kRound = 10;
   constexpr double kRoundSeconds = 0.05;

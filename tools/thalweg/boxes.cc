@@ -95,7 +95,7 @@ Boxes MakeBoxes(const tw::Graph& graph, size_t depth, size_t most) {
 
 void GroupConstants(Boxes* b) {
   const size_t n = b->boxes.size();
-  std::vector<size_t> readers(n), reader(n), group(n, SIZE_MAX), moved(n);  // group: of each reader, the first of its constants
+  std::vector<size_t> readers(n), reader(n), group(n, SIZE_MAX), moved(n);  // group: per reader, the box of the first of its constants
   std::vector<char> read_into(n);
   for (const Arrow& a : b->arrows) {
     ++readers[a.from];

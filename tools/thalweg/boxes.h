@@ -1,4 +1,5 @@
-// A graph as it is drawn: a box for each operation and for each scope that is not open, an arrow for what goes from one to another.
+// A graph prepared for drawing: a box for each operation and each closed scope, and an arrow for
+// the values that go from one to another.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,29 +12,31 @@ enum class BoxKind { kOperation, kInput, kVariable, kConstant, kScope };
 
 struct Box {
   BoxKind kind = BoxKind::kOperation;
-  std::string name;           // in full; a scope's ends in a slash
+  std::string name;           // full name; a scope's name ends with a slash
   std::string type, outputs;  // of an operation
-  size_t operations = 0;      // how many it stands for
+  size_t operations = 0;      // number of operations that the box stands for
 };
 
 struct Arrow {
-  size_t from = 0, to = 0;  // boxes
-  size_t values = 0;        // how many go that way; 0: only one comes before the other
-  std::string label;        // the type and shape of the one value; "" for several
+  size_t from = 0, to = 0;  // indices of boxes
+  size_t values = 0;        // number of values on the arrow; 0: a control dependency
+  std::string label;        // type and shape of the value if it is the only one, else ""
 };
 
 struct Boxes {
   std::vector<Box> boxes;
   std::vector<Arrow> arrows;
-  size_t depth = 0;   // down to which scopes are open
-  size_t closed = 0;  // boxes that are scopes
+  size_t depth = 0;   // the depth down to which scopes are open
+  size_t closed = 0;  // number of boxes that are scopes
 };
 
-// depth: 1 shows what is in no scope and the outermost scopes as boxes; 0: as deep as `most` boxes allow. A scope of one operation is
-// shown as that.
+// Makes the boxes of `graph`. depth: 1 shows the operations outside any scope, and a box for each
+// outermost scope; 0 chooses the largest depth that makes at most `most` boxes. A scope with a
+// single operation is drawn as that operation.
 Boxes MakeBoxes(const tw::Graph& graph, size_t depth, size_t most);
 
-// Puts constants that only one box reads into one box for each such reader: what is drawn stays readable where there are many.
+// Merges constants that only one box reads into one box per reader, so that a drawing with many
+// constants stays readable.
 void GroupConstants(Boxes* boxes);
 
 }  // namespace thalweg::cli

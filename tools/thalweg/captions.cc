@@ -13,7 +13,8 @@ auto Find(const Signature& signature, const std::string& name) {
   return std::find_if(signature.feeds.begin(), signature.feeds.end(), [&](const Value& f) { return f.name == name; });
 }
 
-// What a fetch or feed says about example i: the number itself or, for a vector, its largest entries.
+// Returns the caption of example i for a fetch or feed: the number itself or, for a vector, its
+// largest entries.
 std::string Caption(const tw::Runtime& runtime, const tw::Tensor& value, int64_t i) {
   const std::vector<int64_t> dims = value.dims();
   if (value.dtype() == TW_STRING) return dims.size() == 1 ? value.string(uint64_t(i)) : "";

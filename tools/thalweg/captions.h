@@ -1,4 +1,5 @@
-// The pictures that a run was fed, drawn in the terminal with what all other feeds and fetches say about each.
+// Draws the pictures that a run was fed in the terminal, and beside each the values of all other
+// feeds and fetches for it.
 #pragma once
 #include <string>
 
@@ -6,7 +7,7 @@
 
 namespace thalweg::cli {
 
-// Throws UsageError if no feed is called so.
+// Throws UsageError if the signature has no feed named `name`.
 void CheckDrawn(const Signature& signature, const std::string& name);
 void DrawFeed(const tw::Runtime& runtime, const Signature& signature, const std::string& name);
 

@@ -15,7 +15,8 @@ constexpr double kMargin = 20, kPanelWidth = 440, kPanelHeight = 280, kLeft = 62
 constexpr double kPlotWidth = kPanelWidth - kLeft - kRight, kPlotHeight = kPanelHeight - kTop - kBottom;
 constexpr double kTick = 10, kTitle = 12;
 
-// Told apart also by those who see fewer colours: after M. Okabe and K. Ito, "Color universal design" (2008), black left out.
+// Colours that colour-blind readers can distinguish too: from M. Okabe and K. Ito, "Color universal
+// design" (2008), without black.
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195"};
 constexpr const char* kDashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2\"", " stroke-dasharray=\"8 2 2 2\""};
 
@@ -25,7 +26,8 @@ std::string LineStyle(size_t run, double opacity, double width) {
   return style + (opacity < 1 ? " stroke-opacity=\"" + SvgNumber(opacity) + "\"" : "");
 }
 
-// An exponential moving average that does not lean on where it starts: divided by the sum of its weights so far.
+// Returns an exponential moving average without bias towards the first value: it is divided by the
+// sum of the weights so far.
 std::vector<double> Smooth(const std::vector<double>& values, double smoothing) {
   std::vector<double> out;
   double sum = 0, weight = 0;
@@ -42,7 +44,7 @@ std::vector<double> Smooth(const std::vector<double>& values, double smoothing) 
 struct Curve {
   size_t run = 0;
   std::string name;
-  std::vector<double> x, raw, smooth;  // a value that cannot be shown is NaN
+  std::vector<double> x, raw, smooth;  // NaN marks a value that cannot be shown
 };
 
 struct Panel {
@@ -120,7 +122,8 @@ class PanelDrawing {
     svg_.Text(left_ + kPlotWidth / 2, top_ + kPlotHeight + 32, style_.x_label, kTick, "middle", "fill=\"#444444\"");
   }
 
-  // Of what falls into half a unit of the picture only its lowest and highest point, so that long runs make no large files.
+  // Within each half unit of the picture, draws only the lowest and the highest point, which keeps
+  // the files of long runs small.
   void DrawLine(const Curve& curve, const std::vector<double>& values, double opacity, double width) {
     std::string d;
     size_t begin = 0, in_piece = 0;
@@ -165,7 +168,8 @@ struct LegendEntry {
   double x, y;
 };
 
-// The runs side by side, in as many lines as they need. Returns the height of all.
+// Places the runs side by side, on as many lines as they need. Returns the height of the whole
+// legend.
 double PlaceLegend(const std::vector<std::string>& runs, double width, std::vector<LegendEntry>* entries) {
   double x = 0, y = 0;
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -8,12 +8,13 @@ namespace thalweg::cli {
 
 struct ChartStyle {
   std::string title, x_label = "step";
-  double smoothing = 0;  // of each value, how much comes from those before it: 0 (none) to below 1
+  double smoothing = 0;  // the weight of the previous values in each shown value, in [0, 1); 0: no smoothing
   bool log_y = false;
-  size_t columns = 0;  // panels side by side; 0: as many as look well
+  size_t columns = 0;  // panels side by side; 0: chosen automatically
 };
 
-// Points at measurements' `step`. Values that are not finite, or on a logarithmic axis not positive, leave a gap; each panel says how many.
+// Plots each measurement at its `step`. Values that are not finite, and non-positive values on a
+// logarithmic axis, leave a gap; each panel reports their number.
 std::string MakeChart(const SeriesSet& set, const ChartStyle& style);
 
 }  // namespace thalweg::cli

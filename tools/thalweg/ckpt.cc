@@ -1,4 +1,4 @@
-// thalweg ckpt: what a checkpoint holds, and whether its bytes are whole.
+// thalweg ckpt: lists the contents of a checkpoint and verifies its checksums.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 
 struct Entry {
   std::string name, dtype, shape, failure;
-  std::string resource, format;  // of what a plugin's resource was saved as; else empty
+  std::string resource, format;  // of a saved plugin resource; else empty
   uint64_t bytes = 0;
 };
 
@@ -22,7 +22,8 @@ bool IsWord(const tw_string& s) {
   return s.size > 0 && s.size < 200 && std::all_of(s.data, s.data + s.size, fits);
 }
 
-// Savers call a plugin's resource so, and keep its type and format before its bytes (saver.h). What is not that stays a string.
+// Recognises a plugin's resource by the name that savers give it; its type and format precede its
+// bytes (saver.h). Any other entry stays a string.
 void LookForResource(const Checkpoint& checkpoint, Entry* e) {
   const std::string suffix = ":resource";
   if (e->dtype != "string" || e->shape != "[3]" || e->name.size() < suffix.size()) return;

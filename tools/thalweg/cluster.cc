@@ -1,4 +1,4 @@
-// thalweg cluster: what the tasks of a cluster do, and what ails them.
+// thalweg cluster: reports the state of a cluster's tasks and diagnoses faults.
 #include <unistd.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace thalweg::cli {
 namespace {
 
-// Of all tasks that a cluster's description names.
+// Appends the addresses of all tasks in a cluster's description to `all`.
 void AddAddresses(const JsonValue& value, std::vector<std::string>* all) {
   if (!value.text().empty()) all->push_back(value.text());
   for (const JsonValue& item : value.items()) AddAddresses(item, all);
@@ -29,7 +29,7 @@ JsonValue ParseNamed(const std::string& name, const std::string& text) {
   }
 }
 
-// Where the cluster may be reached: any of its tasks will do.
+// Returns the addresses at which the cluster may be reached; any task of the cluster can answer.
 std::vector<std::string> Targets(const Args& args) {
   if (args.has("--target")) return {args.get("--target")};
   const char* config = std::getenv("TF_CONFIG");
@@ -45,7 +45,8 @@ std::vector<std::string> Targets(const Args& args) {
 }
 
 class Watcher {
-  // The first that answers does it for all; what the last one says is thrown where none does.
+  // Returns the reply of the first target that answers. If none answers, throws the error of the
+  // last.
   template <class F>
   auto FirstAnswer(const F& ask) const {
     for (size_t i = 0;; ++i) {

@@ -20,7 +20,8 @@ extern char** environ;
 namespace thalweg::cli {
 namespace {
 
-// "grpc:host:port" or "host:port"; empty: others do not reach it by a host.
+// Returns the host of "grpc:host:port" or "host:port". Returns "" if other machines do not reach
+// the address by a host.
 std::string HostOf(const std::string& address) {
   std::string rest = address.substr(0, 5) == "grpc:" ? address.substr(5) : address;
   const size_t port = rest.rfind(':');
@@ -54,7 +55,7 @@ std::vector<std::string> Tasks(const std::string& text) {
   return words;
 }
 
-// It lies where the library has its plugins.
+// Returns the path of thalweg-credentials, which is beside the library's plugins.
 std::string Maker() {
   Dl_info library;
   if (dladdr(reinterpret_cast<const void*>(&tw_version_string), &library)) {

@@ -58,7 +58,8 @@ const JsonValue* FindRun(const JsonValue& task, const JsonValue& like) {
   return nullptr;
 }
 
-// From a task that waits to the one at the end of the line: "worker:0 waits for worker:1 waits for ps:0".
+// Follows the chain of waiting tasks from `task` to its end: "worker:0 waits for worker:1 waits for
+// ps:0".
 std::string Line(const JsonValue& tasks, const JsonValue& task, const JsonValue& run) {
   std::string text = ShortName(task);
   std::set<std::string> seen = {text};

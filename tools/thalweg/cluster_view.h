@@ -1,4 +1,4 @@
-// What the tasks of a cluster say of themselves, as people read it.
+// Formats the status reports of a cluster's tasks for people.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,17 +7,19 @@
 
 namespace thalweg::cli {
 
-// "ps:0": how tables call a task.
+// Returns the name of a task in tables, such as "ps:0".
 std::string ShortName(const JsonValue& task);
-// The same of a title, "task /job:ps/task:0 at unix:ps0"; others, such as "clients", as they are.
+// Returns the same for a title such as "task /job:ps/task:0 at unix:ps0"; returns another title,
+// such as "clients", unchanged.
 std::string ShortName(const std::string& title);
 
-// A row for each task; below, who has got what from whom, and who waits for whom.
+// Formats a row for each task, then the transfers between tasks and the tasks that wait for others.
 std::string StatusText(const JsonValue& tasks);
-// What changed between two looks, `seconds` apart: steps and bytes in a second.
+// Formats what changed between two reports taken `seconds` apart: steps and bytes per second.
 std::string RatesText(const JsonValue& before, const JsonValue& now, double seconds);
-// What is wrong, a sentence each: tasks that do not answer, versions that differ, steps that have come no further for `stuck` seconds, with
-// the task at the end of the line of those that wait.
+// Returns one sentence for each fault: a task that does not answer, versions that differ, a step
+// without progress for `stuck` seconds. For such a step, names the task at the end of the chain of
+// waiting tasks.
 std::vector<std::string> Ailments(const JsonValue& tasks, double stuck);
 
 }  // namespace thalweg::cli

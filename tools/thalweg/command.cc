@@ -86,7 +86,7 @@ std::string Command::Help() const {
   for (const Option& o : options) width = std::max(width, title(o).size());
   for (const Option& o : options) {
     text += "  " + title(o) + std::string(width + 2 - title(o).size(), ' ');
-    // Further lines of a help text stand under its first.
+    // Indents the further lines of a help text to the column of its first line.
     for (const char* c = o.help; *c; ++c) text += *c == '\n' ? "\n" + std::string(width + 4, ' ') : std::string(1, *c);
     text += '\n';
   }

@@ -1,7 +1,9 @@
-// A sub-command: its table of options, from which the parser and --help are made, and what it does. One file per sub-command.
+// A sub-command: its function and its table of options, from which the parser and --help are made.
+// One file per sub-command.
 //
-// Exit status, the same for all: 0 done and good; 1 it failed, or found what it looks for (a damaged checkpoint, an ailing machine);
-// 2 wrong arguments. Errors go to standard error as "thalweg NAME: what was wrong".
+// Exit status of all sub-commands: 0: success; 1: the command failed, or found the fault that it
+// looks for (a damaged checkpoint, an ailing machine); 2: wrong arguments. Errors go to standard
+// error as "thalweg NAME: MESSAGE".
 #pragma once
 #include <map>
 #include <string>
@@ -13,21 +15,22 @@ enum Exit { kGood = 0, kFailed = 1, kUsage = 2 };
 
 struct Option {
   const char* name;   // "--feed"
-  const char* value;  // what the value is called in --help, of which completion makes what to offer; NULL: a flag
+  const char* value;  // placeholder of the value in --help, from which completion derives its offers; NULL: a flag
   const char* help;
 };
 
 class Args {
  public:
   bool has(const std::string& option) const { return values_.count(option) > 0; }
-  // All values of an option, in order; none if it was not given.
+  // Returns all values of an option, in order; empty if the option was not given.
   const std::vector<std::string>& all(const std::string& option) const;
-  // The last value, or `other`.
+  // Returns the last value, or `other` if the option was not given.
   std::string get(const std::string& option, const std::string& other = "") const;
-  // The last value as a number of at least `least`, or `other`. Throw UsageError naming the option.
+  // Returns the last value as a number >= `least`, or `other` if the option was not given. Throws
+  // UsageError naming the option.
   int64_t integer(const std::string& option, int64_t other, int64_t least) const;
   double number(const std::string& option, double other, double least) const;
-  // The same with one more value of an option.
+  // Returns a copy of the arguments with one more value of an option.
   Args with(const std::string& option, const std::string& value) const;
   const std::vector<std::string>& positional() const { return positional_; }
 
@@ -37,7 +40,8 @@ class Args {
   std::vector<std::string> positional_;
 };
 
-// Wrong arguments: main prints the text and where to find help, and exits with kUsage.
+// Thrown for wrong arguments: main prints the text and a pointer to the help, and exits with
+// kUsage.
 struct UsageError {
   std::string text;
 };
@@ -46,7 +50,7 @@ struct Command {
   const char* name;
   const char* positional;  // "GRAPH", "verify|list PREFIX"; "" for none
   const char* summary;     // one line
-  const char* details;     // below the options in --help; may be ""
+  const char* details;     // printed below the options in --help; may be ""
   std::vector<Option> options;
   size_t min_positional, max_positional;
   int (*run)(const Args& args);
@@ -56,7 +60,7 @@ struct Command {
   std::string Help() const;
 };
 
-// All of them, in the order of --help.
+// Returns all commands, in the order of --help.
 const std::vector<const Command*>& Commands();
 
 const Command& RunCommand();

@@ -1,4 +1,4 @@
-// thalweg completion: scripts that let a shell complete the command line, made from the tables of options.
+// thalweg completion: generates shell completion scripts from the tables of options.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace thalweg::cli {
 namespace {
 
-// What can stand at one place: words, files, or neither.
+// The completions possible at one position: words, files, or neither.
 struct Offer {
   std::vector<std::string> words;
   bool files = false;
@@ -20,7 +20,8 @@ bool IsFile(const std::string& name) {
   return std::find(files.begin(), files.end(), name) != files.end();
 }
 
-// Of "verify|list PREFIX" or "FILE": words in small letters stand for themselves.
+// Parses a specification such as "verify|list PREFIX" or "FILE"; lower-case words stand for
+// themselves.
 Offer OfferFor(const std::string& spec) {
   Offer offer;
   for (size_t at = 0; at < spec.size();) {
@@ -33,14 +34,16 @@ Offer OfferFor(const std::string& spec) {
   return offer;
 }
 
-// The options of a runtime or a session that `option` takes as KEY=VALUE; NULL for another option.
+// Returns the table of runtime or session options that `option` takes as KEY=VALUE; NULL for any
+// other option.
 using Table = const tw_option* (*)(uint32_t i);
 Table TableOf(const Option& option) {
   if (std::strcmp(option.name, "--option") == 0) return tw_runtime_option;
   return std::strcmp(option.name, "--session-option") == 0 ? tw_session_option : nullptr;
 }
 
-// "threads="; of "memory_limit.<KIND>" what comes before the part to fill in.
+// Returns the keys, such as "threads="; for "memory_limit.<KIND>" only the prefix before the
+// placeholder.
 std::vector<std::string> Keys(Table table) {
   std::vector<std::string> keys;
   for (uint32_t i = 0; const tw_option* o = table(i); ++i) {
@@ -63,7 +66,7 @@ std::vector<std::string> OptionNames(const Command& command) {
   return names;
 }
 
-// The first line of a help text.
+// Returns the first line of a help text.
 std::string Summary(const char* help) { return std::string(help, std::strcspn(help, "\n")); }
 
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
@@ -73,7 +76,8 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 
 // ---- bash ----
 
-// The words `option` takes; its pattern is "COMMAND OPTION KEY", see the script.
+// Returns the case that offers the words `option` takes; its pattern is "COMMAND OPTION KEY" (see
+// the script).
 std::string BashOption(const Command& command, const Option& o) {
   if (!o.value) return "";
   const std::string place = "    '" + std::string(command.name) + " " + o.name + " '";
@@ -87,7 +91,7 @@ std::string BashOption(const Command& command, const Option& o) {
     return cases + place + ") words='" + Joined(Keys(table)) + "' ;;\n" + place + "*) ;;\n";
   }
   const Offer offer = OfferFor(o.value);
-  // A file may stand behind NAME=.
+  // A file name may follow NAME=.
   if (std::strchr(o.value, '=')) return place + ") ;;\n" + place + "?*) files=1 ;;\n";
   return place + "*) " + (offer.files ? "files=1 ;;\n" : offer.words.empty() ? ";;\n" : "words='" + Joined(offer.words) + "' ;;\n");
 }
@@ -140,7 +144,7 @@ complete -F _thalweg thalweg
 
 // ---- zsh ----
 
-// In single quotes, with what means something to _arguments escaped.
+// Quotes `text` in single quotes and escapes the characters that _arguments interprets.
 std::string ZshText(const std::string& text) {
   std::string out;
   for (const char c : text) {

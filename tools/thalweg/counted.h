@@ -1,4 +1,4 @@
-// Numbers of things, as people say them.
+// Formats a count with its noun.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -9,12 +9,12 @@
 namespace thalweg::cli {
 namespace {
 
-// An index or a range, as in Python.
+// An index or a range with Python's semantics.
 struct Slice {
   bool index = false, has_begin = false, has_end = false;
   int64_t begin = 0, end = 0, step = 1;
 
-  // Which of n there are.
+  // Returns the selected indices out of [0, n).
   std::vector<int64_t> Choose(int64_t n, const std::string& what) const {
     const auto wrap = [&](int64_t i) { return i < 0 ? i + n : i; };
     std::vector<int64_t> chosen;
@@ -118,7 +118,7 @@ std::vector<std::string_view> Split(std::string_view text, char by) {
   }
 }
 
-// A cell as it is written: bare where that reads back as the same value.
+// Formats a cell: bare if it reads back as the same value, else quoted.
 std::string CellText(const std::string& value, bool text) {
   if (!text && value.find_first_of(",\"\n") == value.npos) return value;
   std::string out = "\"";

@@ -1,4 +1,5 @@
-// Files of comma-separated values, RFC 4180: cells may stand in quotes, which they double, and then hold commas and ends of lines.
+// Files of comma-separated values, RFC 4180: a quoted cell may contain commas and line ends, and
+// doubles its quotes.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,16 +14,18 @@ struct CsvCell {
 };
 struct CsvRow {
   std::vector<CsvCell> cells;
-  size_t line = 0;  // of the file, from 1
+  size_t line = 0;  // line number in the file, from 1
 };
-// Empty lines at the end are left out. Throws std::runtime_error naming the line.
+// Parses `text`; drops empty lines at the end. Throws std::runtime_error naming the line.
 std::vector<CsvRow> ParseCsv(const std::string& text);
 
-// [rows, columns] of a file; `part` is "R,C" or "R", see feed.h, "" for all. Lines may differ in length only outside the columns asked
-// for. Numbers come without the blanks around them. Throws std::runtime_error naming file and line.
+// Reads a file as [rows, columns]. `part` is "R,C" or "R" (see feed.h), or "" for the whole file.
+// Lines may differ in length only outside the selected columns. Strips the blanks around numbers.
+// Throws std::runtime_error naming file and line.
 Words ReadCsv(const std::string& path, const std::string& part);
 
-// A scalar, a list (a line each) or rows; strings and what is no plain number in quotes. Throws std::runtime_error beyond two axes.
+// Formats a scalar, a list (one element per line) or rows; quotes strings and elements that are not
+// plain numbers. Throws std::runtime_error for more than two axes.
 std::string MakeCsv(const tw::Tensor& tensor);
 
 }  // namespace thalweg::cli

@@ -1,4 +1,4 @@
-// thalweg devices: where operations can run.
+// thalweg devices: lists the devices on which operations can run.
 #include <cstdio>
 
 #include "command.h"
@@ -9,7 +9,7 @@
 namespace thalweg::cli {
 namespace {
 
-// What device i tells of itself; "null" where it tells nothing.
+// Returns the statistics of device i as JSON; "null" if it reports none.
 std::string Statistics(const tw_devices* d, uint32_t i) {
   tw_buffer* json = nullptr;
   if (tw_status* s = tw_devices_statistics_json(d, i, &json)) {
@@ -23,7 +23,7 @@ std::string Statistics(const tw_devices* d, uint32_t i) {
   return text;
 }
 
-// What the runtime's pool has out, had out at most, and may hold.
+// Bytes that the runtime's pool has in use, their peak, and the pool's limit.
 struct Pool {
   Pool(const tw_devices* d, uint32_t i) {
     if (tw_status* s = tw_devices_memory_use(d, i, &now, &peak, &limit)) tw::raise(s);
@@ -31,7 +31,7 @@ struct Pool {
   uint64_t now = 0, peak = 0, limit = 0;
 };
 
-// "1.5 MiB of 2 GiB, at most 3 MiB", as far as it is known.
+// Returns the known parts of a text such as "1.5 MiB of 2 GiB, at most 3 MiB".
 std::string MemoryText(const tw_devices* d, uint32_t i) {
   const uint64_t all = tw_devices_memory(d, i);
   const JsonValue numbers = JsonValue::Parse(Statistics(d, i));

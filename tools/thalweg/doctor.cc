@@ -1,4 +1,4 @@
-// thalweg doctor: whether this installation works, and what to do where it does not.
+// thalweg doctor: checks whether this installation works, and suggests a fix for each fault.
 #include <unistd.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ class Report {
   void Bad(const std::string& what, const std::string& text, const std::string& fix) {
     findings_.push_back({Finding::kBad, what, text, fix});
   }
-  // Runs a check that answers what is fine, or throws what is not.
+  // Runs `check`, which returns a text on success and throws on failure.
   void Try(const std::string& what, const std::string& fix, const std::function<std::string()>& check) {
     try {
       Fine(what, check());
@@ -58,7 +58,7 @@ void CheckPlugins(const tw::Runtime& runtime, Report* report) {
   report->Fine("plugins", std::to_string(loaded) + " loaded, " + std::to_string(known) + " known");
 }
 
-// Folders that are named but not there are the usual reason for a plugin that is not found.
+// A configured folder that does not exist is the usual reason why a plugin is not found.
 void CheckPluginPath(Report* report) {
   const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
   std::string rest = variable ? variable : "";
@@ -73,20 +73,20 @@ void CheckPluginPath(Report* report) {
   }
 }
 
-// [1 2; 3 4] times itself on one device.
+// Multiplies [1 2; 3 4] by itself on one device.
 std::string MultiplyOn(const tw::Runtime& runtime, const char* device) {
   tw::Graph graph(runtime);
   tw::Scope s(graph);
   const tw_output a = s.constant(tw::Tensor({2, 2}, std::vector<float>{1, 2, 3, 4}));
   const tw_output y = s.op("MatMul", {a, a}, [&](tw_op* op) { tw_op_set_device(op, device); });
   s.finish();
-  tw::Session session(graph, {"optimize=false"});  // or the constants would be folded wherever that is done
+  tw::Session session(graph, {"optimize=false"});  // otherwise a pass could fold the constants on another device
   const std::vector<float> got = session.run({}, {y})[0].values<float>();
   if (got != std::vector<float>{7, 10, 15, 22}) throw std::runtime_error("MatMul gives a wrong result");
   return "multiplies matrices";
 }
 
-// Answers whether there is any.
+// Returns true if there is any device.
 bool CheckDevices(const tw::Runtime& runtime, Report* report) {
   const Devices devices(runtime);
   const tw_devices* d = devices.c();
@@ -102,7 +102,7 @@ bool CheckDevices(const tw::Runtime& runtime, Report* report) {
   return tw_devices_count(d) > 0;
 }
 
-// The derivative of x^2 at 3, which needs ops, autodiff and a device.
+// Computes the derivative of x^2 at 3, which needs ops, autodiff and a device.
 std::string Differentiate(const tw::Runtime& runtime) {
   tw::Graph graph(runtime);
   tw::Scope s(graph);
@@ -179,7 +179,7 @@ int Run(const Args& args) {
   return kGood;
 }
 
-// The options of runtimes and sessions, which are documented in the library itself.
+// Returns the options of runtimes and sessions, from the documentation inside the library.
 std::string Details() {
   static constexpr const tw_option* (*kLists[])(uint32_t) = {tw_runtime_option, tw_session_option};
   static constexpr const char* kTitles[] = {"Runtime options (--option, or THALWEG_OPTIONS with `;` between them):\n",

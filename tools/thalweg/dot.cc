@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kStyles[] = {"", ", fillcolor=\"#d7f0d9\"", ", fillcolor=\"#ffe9bf\"", ", fillcolor=\"#ececec\"",
                                    ", fillcolor=\"#d5e5f7\", shape=box3d"};
 
-// In quotes; lines are parted by \n, which DOT understands.
+// Quotes `text`; lines are separated by \n, which DOT interprets.
 std::string Quote(const std::string& text) {
   std::string out = "\"";
   for (const char c : OneLine(text)) {

@@ -21,7 +21,7 @@ size_t TerminalWidth() {
   return columns && std::atoi(columns) > 0 ? size_t(std::atoi(columns)) : 100;
 }
 
-// Columns that a line of a caption takes; captions are plain UTF-8.
+// Returns the screen columns of a caption's line; captions are plain UTF-8.
 size_t Columns(const std::string& text) {
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
@@ -34,7 +34,8 @@ struct Cell {
   size_t width = 0;
 };
 
-// Two rows of the picture are one line: the upper half block in one shade on the other.
+// One line of text shows two rows of the picture: the upper half block in one shade on a background
+// in the other.
 Cell DrawShades(const Pictures& p, int64_t i) {
   Cell cell;
   cell.width = size_t(p.width);
@@ -50,7 +51,7 @@ Cell DrawShades(const Pictures& p, int64_t i) {
   return cell;
 }
 
-// A pixel is two characters wide, so that it comes out about square.
+// Draws each pixel two characters wide, so that it looks about square.
 Cell DrawCharacters(const Pictures& p, int64_t i) {
   static constexpr char kShades[] = " .:-=+*#%@";
   Cell cell;

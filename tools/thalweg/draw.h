@@ -12,10 +12,12 @@ struct Pictures {
   std::vector<double> grey;  // [n, height, width], 0 (lowest value of the batch) .. 1 (highest)
 };
 
-// Numbers of shape [n, h, w], [n, h, w, 1] or [n, k * k]. Throws std::runtime_error for another shape.
+// Takes numbers of shape [n, h, w], [n, h, w, 1] or [n, k * k]. Throws std::runtime_error for
+// another shape.
 Pictures ToPictures(const tw::Runtime& runtime, const tw::Tensor& batch);
 
-// captions: lines for each picture. Half blocks in shades of grey on a terminal, characters elsewhere.
+// captions: lines for each picture. Draws half blocks in shades of grey on a terminal, and
+// characters elsewhere.
 std::string Draw(const Pictures& pictures, const std::vector<std::vector<std::string>>& captions);
 
 }  // namespace thalweg::cli

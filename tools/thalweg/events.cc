@@ -1,6 +1,7 @@
-// Event files: records of a length and its checksum, an Event message and its checksum (framework/proto/event.proto says which fields
-// there are). Only numbers are read, as simple_value or as a tensor of one element; a field at a time, because those files may hold
-// pictures that nobody wants in memory.
+// Reads event files. A record is a length with its checksum and an Event message with its checksum
+// (framework/proto/event.proto lists the fields). Only numbers are read, from simple_value or a
+// tensor of one element. Fields are parsed one at a time, because the files may hold large pictures
+// that need not be loaded.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -17,7 +18,7 @@
 namespace thalweg::cli {
 namespace {
 
-constexpr uint64_t kLargestRecord = uint64_t(1) << 31;  // that of a message
+constexpr uint64_t kLargestRecord = uint64_t(1) << 31;  // the limit of a protobuf message
 
 template <class T>
 T Number(const char* data) {
@@ -33,10 +34,10 @@ double Half(uint64_t bits) {
   return bits & 0x8000 ? -value : value;
 }
 
-// How one element of a type looks in tensor_content and in its own field.
+// The encoding of one element of a type in tensor_content and in the type's own field.
 struct ElementKind {
   uint32_t dtype, bytes, field;  // field: the repeated field of the type
-  bool fixed;                    // in that field: as many bytes, or a varint
+  bool fixed;                    // encoding in that field: fixed-size bytes, or a varint
   double (*value)(uint64_t bits);
 };
 constexpr ElementKind kElements[] = {
@@ -61,7 +62,7 @@ uint64_t LittleEndian(std::string_view bytes) {
   return value;
 }
 
-// The one number that a TensorProto holds; false if it holds anything else.
+// Reads the only number of a TensorProto; returns false if the message holds anything else.
 bool ReadTensor(std::string_view message, double* out) {
   uint64_t dtype = 0;
   std::string_view content;
@@ -87,7 +88,7 @@ bool ReadTensor(std::string_view message, double* out) {
     return true;
   }
   const auto own = fields.find(kind->field);
-  uint64_t bits = 0;  // a scalar 0 may be left out altogether
+  uint64_t bits = 0;  // a scalar 0 may be omitted
   if (own != fields.end()) {
     const WireField& f = own->second;
     if (f.type == WireField::kVarint) {
@@ -104,7 +105,7 @@ bool ReadTensor(std::string_view message, double* out) {
   return true;
 }
 
-// The plugin that shows a series, "" if the metadata does not say.
+// Returns the name of the plugin that shows a series; "" if the metadata does not name one.
 std::string_view PluginName(std::string_view metadata) {
   WireField field, part;
   for (WireReader reader(metadata); reader.Next(&field);) {
@@ -116,12 +117,12 @@ std::string_view PluginName(std::string_view metadata) {
   return {};
 }
 
-// The measurements of one run, file after file.
+// The measurements of one run, read file by file.
 class Run {
  public:
   explicit Run(std::string name) : name_(std::move(name)) {}
 
-  // Throws if the file cannot be read, or is none.
+  // Throws if the file cannot be read or is not an event file.
   void ReadFile(const std::string& path, SeriesSet* set) {
     std::ifstream file(path, std::ios::binary);
     const uint64_t size = file ? std::filesystem::file_size(path) : 0;
@@ -191,13 +192,14 @@ class Run {
         number = true;
       }
       if (field.number == 8) number = ReadTensor(field.bytes, &m.value);
-      // What a tag is for is said with its first value only.
+      // A tag's plugin is written only with its first value.
       if (field.number == 9 && !PluginName(field.bytes).empty() && PluginName(field.bytes) != "scalars") others_.insert(tag);
     }
     if (!number || others_.count(tag)) return;
     std::vector<Measurement>& points = points_[tag];
     if (seen_.insert(tag).second) {
-      // Started again from an earlier step: what the run before said of the steps from here on does not count.
+      // The run was restarted from an earlier step: drops the earlier measurements of this step and
+      // all later ones.
       std::erase_if(points, [&](const Measurement& p) { return p.step >= m.step; });
     }
     points.push_back(m);
@@ -205,7 +207,7 @@ class Run {
 
   const std::string name_;
   std::map<std::string, std::vector<Measurement>> points_;
-  std::set<std::string> seen_, others_;  // tags met in this file; tags that are no numbers over time
+  std::set<std::string> seen_, others_;  // seen_: tags met in this file; others_: tags that are not scalar series
 };
 
 }  // namespace
@@ -213,7 +215,7 @@ class Run {
 SeriesSet ReadEventFolder(const std::string& folder) {
   std::map<std::string, std::vector<std::string>> runs;
   const std::filesystem::path root(folder);
-  const std::filesystem::directory_iterator readable(root);  // throws where it is not, which the walk below passes over
+  const std::filesystem::directory_iterator readable(root);  // throws if the folder is not readable; the walk below would skip it
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(root, std::filesystem::directory_options::skip_permission_denied)) {
     if (!entry.is_regular_file() || entry.path().filename().string().find("tfevents") == std::string::npos) continue;
@@ -222,7 +224,7 @@ SeriesSet ReadEventFolder(const std::string& folder) {
   if (runs.empty()) throw std::runtime_error("no event file in '" + folder + "' or below; their names have 'tfevents' in them");
   SeriesSet set;
   for (auto& [name, files] : runs) {
-    std::sort(files.begin(), files.end());  // their names have the time of their making in front
+    std::sort(files.begin(), files.end());  // file names begin with their creation time
     Run run(name);
     for (const std::string& file : files) run.ReadFile(file, &set);
     run.Give(&set);

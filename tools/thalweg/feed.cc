@@ -17,7 +17,7 @@ bool EndsWith(const std::string& text, const char* end) {
   return text.size() >= n && text.compare(text.size() - n, n, end) == 0;
 }
 
-// Puts the name of a file in front of what is wrong with it.
+// Runs `read` and prepends the file name to the message of any error.
 template <class Read>
 auto Reading(const std::string& path, Read read) {
   try {
@@ -29,7 +29,7 @@ auto Reading(const std::string& path, Read read) {
 
 std::string ArrayName(const ZipMember& m) { return EndsWith(m.name, ".npy") ? m.name.substr(0, m.name.size() - 4) : m.name; }
 
-// `wanted`: "" to take the one called `name`, or the only one.
+// Returns the member `wanted`; if `wanted` is "", the member `name` or the only member.
 const ZipMember& Choose(const std::vector<ZipMember>& members, const std::string& wanted, const std::string& name) {
   std::string names;
   for (const ZipMember& m : members) {

@@ -21,8 +21,8 @@ constexpr Style kStyles[] = {{"#ffffff", "#7a7a7a", "operation"},
                              {"#d5e5f7", "#4a7fb5", "closed scope"}};
 
 struct Label {
-  std::string name;                // the last two parts of it
-  std::vector<std::string> lines;  // below
+  std::string name;                // the last two parts of the full name
+  std::vector<std::string> lines;  // lines below the name
 };
 
 Label MakeLabel(const Box& box) {
@@ -41,7 +41,7 @@ Label MakeLabel(const Box& box) {
 }
 
 LayoutBox Measure(const Label& label) {
-  double width = std::max(60.0, TextWidth(label.name, kName) * 1.08);  // bold
+  double width = std::max(60.0, TextWidth(label.name, kName) * 1.08);  // bold text is wider
   for (const std::string& line : label.lines) width = std::max(width, TextWidth(line, kSmall));
   return {width + 2 * kPadding, 22 + 13 * double(label.lines.size()), {}};
 }
@@ -60,7 +60,7 @@ void DrawBox(const Box& box, const Label& label, const LayoutBox& at, Svg* svg) 
   svg->End();
 }
 
-// Straight down, then an S to the next point, and so on.
+// Draws a straight line down, then an S-curve to the next point, and so on.
 std::string Curve(const std::vector<Point>& points) {
   std::string d = "M" + SvgNumber(points[0].x) + " " + SvgNumber(points[0].y);
   for (size_t i = 1; i < points.size(); ++i) {

@@ -1,4 +1,4 @@
-// A graph as a picture.
+// Draws a graph as an SVG picture.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace thalweg::cli {
 
-// More boxes than these make no picture that anybody could read, nor a quick one.
+// A graph with more boxes makes a picture that is unreadable and slow to draw.
 constexpr size_t kMostDrawn = 1000;
 
 std::string MakeGraphSvg(const Boxes& boxes, const std::string& title);

@@ -15,7 +15,7 @@ std::set<pid_t> LivingGroups() {
     if (!std::isdigit(static_cast<unsigned char>(at->path().filename().native()[0]))) continue;
     std::string line;
     std::getline(std::ifstream(at->path() / "stat"), line);
-    const size_t name_ends = line.rfind(')');  // the name may hold anything
+    const size_t name_ends = line.rfind(')');  // the name may contain any character
     char state;
     int parent, group;
     if (name_ends == std::string::npos || std::sscanf(line.c_str() + name_ends + 1, " %c %d %d", &state, &parent, &group) != 3) continue;

@@ -7,7 +7,8 @@
 
 namespace thalweg::cli {
 
-// Those with a process that has not ended: kill(-group, 0) finds zombies, too.
+// Returns the groups with a process that is not a zombie; kill(-group, 0) also succeeds for
+// zombies.
 std::set<pid_t> LivingGroups();
 
 }  // namespace thalweg::cli

@@ -17,7 +17,8 @@ const Option kJsonOption = {"--json", nullptr, "print JSON"};
 const Option kThreadsOption = {"--threads", "N", "threads that compute, this one included; 1: everything on it"};
 
 tw::Runtime MakeRuntime(const Args& args) {
-  // What a program that makes no runtime of its own would get, then what is asked for here.
+  // Starts from the options that a program without its own runtime would get, then appends the
+  // options given here.
   std::vector<std::string> texts;
   const char* variable = secure_getenv("THALWEG_OPTIONS");
   std::istringstream words(variable ? variable : "");
@@ -102,7 +103,8 @@ std::string BytesText(uint64_t bytes) {
 }
 
 namespace {
-// Characters on screen: UTF-8 continuation bytes and colour sequences take none.
+// Returns the columns that `text` takes on screen; UTF-8 continuation bytes and colour sequences
+// take none.
 size_t Width(const std::string& text) {
   size_t width = 0;
   for (size_t i = 0; i < text.size(); ++i) {

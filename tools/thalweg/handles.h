@@ -1,4 +1,4 @@
-// The C API's lists as objects, and what several sub-commands do with graphs and files.
+// The C API's lists as objects, and helpers for graphs and files that several sub-commands share.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -40,28 +40,29 @@ class Checkpoint : public tw::Owned<tw_checkpoint, tw_checkpoint_close> {
   }
 };
 
-// Options that every sub-command with a runtime has, and the runtime that they ask for.
+// Options of every sub-command with a runtime; MakeRuntime makes the runtime from them.
 extern const Option kRuntimeOption, kPluginOption, kJsonOption, kThreadsOption;
-tw::Runtime MakeRuntime(const Args& args);  // with --threads, where the sub-command has that
+tw::Runtime MakeRuntime(const Args& args);  // also applies --threads if the sub-command has it
 
-constexpr uint64_t kMostConfig = uint64_t{64} << 20;  // bytes of a file that people write
-// The whole file. Throws std::runtime_error naming it, also where it has more than `most` bytes, as a device has that never ends.
+constexpr uint64_t kMostConfig = uint64_t{64} << 20;  // the size limit, in bytes, of files that people write
+// Reads the whole file. Throws std::runtime_error naming the file, also if it has more than `most`
+// bytes (an endless device, for example).
 std::string ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 void WriteFile(const std::string& path, const std::string& bytes);
-// To standard output where path is "".
+// Writes to `path`, or to standard output if `path` is "".
 void WriteOutput(const std::string& path, const std::string& bytes);
 
-// "[2, ?, 3]"; "unknown".
+// Formats a shape: "[2, ?, 3]"; "unknown".
 std::string ShapeText(const tw_shape& shape);
-// "float [2, ?, 3]" for a value of a graph.
+// Describes a value of a graph: "float [2, ?, 3]".
 std::string Describe(const tw::Graph& graph, tw_output value);
 std::string DTypeText(uint32_t dtype);
-// 1,234 B, 12.3 kB, 4.5 MB.
+// Formats a size: 1,234 B, 12.3 kB, 4.5 MB.
 std::string BytesText(uint64_t bytes);
 
-// Columns padded to their widest entry, two blanks between.
+// Pads columns to their widest entry, with two blanks between columns.
 std::string Table(const std::vector<std::vector<std::string>>& rows);
-// Bold, green and so on where standard output is a terminal that wants colours (NO_COLOR unset).
+// Text attributes; applied only if standard output is a terminal and NO_COLOR is unset.
 enum Colour { kBold = 1, kRed = 31, kGreen = 32, kYellow = 33, kQuiet = 90 };
 std::string Coloured(Colour colour, const std::string& text);
 bool OnTerminal();

@@ -1,4 +1,4 @@
-// thalweg inspect: what a graph file holds: its inputs, variables, outputs and operations.
+// thalweg inspect: shows the inputs, variables, outputs and operations of a graph file.
 #include <cstdio>
 #include <map>
 
@@ -20,7 +20,7 @@ namespace {
 
 struct Variable {
   std::string name, dtype, shape;
-  uint64_t elements = 0, bytes = 0;  // 0 where the shape is not known
+  uint64_t elements = 0, bytes = 0;  // 0 if the shape is not known
 };
 
 std::vector<Variable> ListVariables(const tw::Graph& graph) {
@@ -89,7 +89,7 @@ void PrintOperation(const tw::Graph& graph, const tw_operation* op) {
   if (*tw_operation_device(op)) std::printf("  device    %s\n", tw_operation_device(op));
 }
 
-// Rows of the tree down to `depth`, at most `most` of them.
+// Adds the rows of the tree down to `depth`, at most `most` of them.
 void AddRows(const tw::Graph& graph, const ScopeNode& scope, size_t depth, size_t indent, size_t most,
              std::vector<std::vector<std::string>>* rows) {
   for (const ScopeNode& node : scope.children) {
@@ -104,7 +104,7 @@ void AddRows(const tw::Graph& graph, const ScopeNode& scope, size_t depth, size_
   }
 }
 
-// depth: 0 is one that shows about a screen.
+// depth: 0 chooses a depth that fills about one screen.
 void PrintTree(const tw::Graph& graph, size_t depth) {
   constexpr size_t kScreen = 60, kMostRows = 100;
   const ScopeNode root = ScopesOf(graph);
@@ -203,7 +203,7 @@ std::string Picture(const tw::Graph& graph, size_t depth, const std::string& pat
                            (boxes.depth > 1 ? "give a smaller --depth" : "use --dot, --json or --all"));
 }
 
-// What is to be shown; at most one of them may be asked for.
+// Returns the selected view; throws if several are selected.
 std::string View(const Args& args) {
   std::string view;
   for (const char* option : {"--verify", "--dot", "--svg", "--all", "--node", "--plan", "--placement"}) {
@@ -211,7 +211,7 @@ std::string View(const Args& args) {
     if (!view.empty()) throw UsageError{view + " and " + option + " exclude each other"};
     view = option;
   }
-  if (view == "--placement") view = "--plan";  // a part of it
+  if (view == "--placement") view = "--plan";  // --placement shows a part of --plan
   const bool picture = view == "--dot" || view == "--svg";
   if (args.has("--json") && (picture || view == "--verify")) throw UsageError{view + " and --json exclude each other"};
   if (args.has("-o") && !picture) throw UsageError{"-o goes with --svg or --dot"};
@@ -233,7 +233,7 @@ int Run(const Args& args) {
     return kGood;
   }
   const tw::Graph graph = LoadGraph(runtime, path);
-  if (tw_graph_count(graph.c()) == 0) Check(runtime, path);  // nothing but unknown ops: says which
+  if (tw_graph_count(graph.c()) == 0) Check(runtime, path);  // every op is unknown: names them
   std::vector<const tw_operation*> chosen;
   for (const std::string& name : args.all("--node")) chosen.push_back(graph.find(name));
   for (uint32_t i = 0; view != "--node" && i < tw_graph_count(graph.c()); ++i) chosen.push_back(tw_graph_operation(graph.c(), i));

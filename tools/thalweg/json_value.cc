@@ -21,7 +21,7 @@ class JsonReader {
   static constexpr int kDeepest = 100;
 
   [[noreturn]] void Wrong() const { throw std::runtime_error("this is no JSON, at byte " + std::to_string(at_)); }
-  // The next character that is no blank; 0 at the end.
+  // Skips blanks and returns the next character; 0 at the end.
   char Next() {
     while (at_ < text_.size() && std::string_view(" \n\r\t").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -79,7 +79,7 @@ class JsonReader {
     at_ = size_t(end - text_.data());
     return number;
   }
-  // The library writes characters as they are; of escapes only \", \\, \n and \u00XX.
+  // The library writes UTF-8 unescaped; the only escapes are \", \\, \n and \u00XX.
   std::string Text() {
     std::string text;
     for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {

@@ -1,4 +1,4 @@
-// JSON taken apart: what the library hands out, and traces.
+// Parsed JSON: the library's reports, and traces.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,15 +12,16 @@ class JsonValue {
   // Throws std::runtime_error.
   static JsonValue Parse(std::string_view text);
 
-  // The member of that name; a null where there is none.
+  // Returns the member named `key`, or a null value if there is none.
   const JsonValue& operator[](std::string_view key) const;
   bool has(std::string_view key) const { return &(*this)[key] != &Missing(); }
   bool null() const { return kind_ == Kind::kNull; }
-  const std::vector<JsonValue>& items() const { return items_; }  // of an array, or of an object by keys()
+  const std::vector<JsonValue>& items() const { return items_; }  // elements of an array, or values of an object in the order of keys()
   const std::vector<std::string>& keys() const { return keys_; }  // of an object
-  const std::string& text() const { return text_; }               // of a text
+  const std::string& text() const { return text_; }               // of a string
   double number() const { return number_; }                       // of a number; 1 for true
-  // As it was, on one line; with other members in place of those of the same names.
+  // Returns the value as JSON on one line. Members in `instead` replace the members of the same
+  // names.
   std::string json(const std::vector<std::pair<std::string, std::string>>& instead = {}) const;
 
  private:
@@ -29,7 +30,7 @@ class JsonValue {
   enum class Kind { kNull, kBool, kNumber, kText, kArray, kObject } kind_ = Kind::kNull;
   double number_ = 0;
   std::string text_;
-  std::vector<std::string> keys_;  // of an object, whose values are items_
+  std::vector<std::string> keys_;  // of an object; items_ holds the values
   std::vector<JsonValue> items_;
 };
 

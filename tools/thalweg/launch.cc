@@ -1,4 +1,4 @@
-// thalweg launch: a cluster on this machine, and a program for each of its workers.
+// thalweg launch: starts a cluster on this machine, and a program for each of its workers.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,26 +29,26 @@ extern char** environ;
 namespace thalweg::cli {
 namespace {
 
-constexpr int kPatience = 5000;  // milliseconds between a polite end and a hard one
+constexpr int kPatience = 5000;  // milliseconds from SIGTERM to SIGKILL
 
-constexpr int kPause = 200;  // milliseconds before a task that died is started again
+constexpr int kPause = 200;  // milliseconds before a task that died is restarted
 
-constexpr int kLook = 50;  // milliseconds between two looks at groups whose leaders have ended: nobody tells when the others do
+constexpr int kLook = 50;  // milliseconds between polls of groups whose leaders have ended; no event reports the end of the other members
 
-constexpr size_t kLongestLine = 65536;  // of output; what is longer is shown in parts
+constexpr size_t kLongestLine = 65536;  // bytes of output; a longer line is shown in parts
 
 using Clock = std::chrono::steady_clock;
 
 struct Child {
-  std::string name;    // before each line of its output
-  pid_t pid = -1;      // and the number of the group of it and what it has started; -1: there is nothing to do with either
-  bool ended = false;  // but it stays a zombie: while it is one, nobody else's group has that number
+  std::string name;    // prefix of each line of its output
+  pid_t pid = -1;      // also the id of the process group that it leads; -1: no process and no group
+  bool ended = false;  // true: the process is kept as a zombie, so that its group id is not reused
   int output = -1;
-  std::string line;  // so far
+  std::string line;  // output since the last complete line
   bool server = false;
-  std::vector<std::string> words, environment;  // what it is started with
+  std::vector<std::string> words, environment;  // arguments and environment of each start
   int64_t starts = 0;
-  Clock::time_point again = {};  // when it is started again; the clock's beginning: it is not
+  Clock::time_point again = {};  // time of the next start; the clock's epoch: none is due
 };
 
 class Launcher {
@@ -58,7 +58,7 @@ class Launcher {
         n_ps_(args.integer("--ps", 0, 0)),
         n_workers_(args.integer("-n", 1, 1)),
         ports_(args.get("--scheme", "grpc") == "grpc" ? FreePorts(n_ps_ + n_workers_) : std::vector<int>()) {
-    signal(SIGCHLD, SIG_DFL);  // had our parent ignored it, no end of a child could be waited for
+    signal(SIGCHLD, SIG_DFL);  // if the parent had set SIG_IGN, waitpid could not report a child's end
     sigset_t all;
     sigemptyset(&all);
     for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&all, s);
@@ -91,7 +91,8 @@ class Launcher {
     return "127.0.0.1:" + std::to_string(ports_[size_t(job == "ps" ? i : n_ps_ + i)]);
   }
 
-  // Free ones, all bound at once, so that no two are the same. Whoever takes one before its server does makes that server fail.
+  // Returns free ports. All are bound at the same time, so no two are equal. If another process
+  // takes a port before its server does, that server fails.
   static std::vector<int> FreePorts(int64_t n) {
     std::vector<int> sockets, ports;
     for (int64_t i = 0; i < n; ++i) {
@@ -146,7 +147,7 @@ class Launcher {
     Spawn(&children_.back());
   }
 
-  // By fork rather than posix_spawn, which cannot let the child end with us, however we do.
+  // Uses fork, because posix_spawn cannot tie the child's life to ours with PR_SET_PDEATHSIG.
   void Spawn(Child* c) {
     int ends[2], failure[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0) CannotStart(*c, errno);
@@ -157,7 +158,7 @@ class Launcher {
     int error = pipe2(failure, O_CLOEXEC) == 0 ? 0 : errno;
     const pid_t pid = error ? -1 : fork();
     if (pid == 0) {
-      setpgid(0, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
+      setpgid(0, 0);  // the terminal's Ctrl-C reaches only us, and we forward it
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != self) _exit(kFailed);
       sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -170,8 +171,8 @@ class Launcher {
     close(ends[1]);
     if (failure[1] >= 0) close(failure[1]);
     if (pid > 0) {
-      setpgid(pid, pid);                                                      // whoever of us is first
-      if (read(failure[0], &error, sizeof error) != sizeof error) error = 0;  // the file that it executes closes it
+      setpgid(pid, pid);                                                      // parent and child both call it, since either may run first
+      if (read(failure[0], &error, sizeof error) != sizeof error) error = 0;  // a successful exec closes the pipe
     }
     if (failure[0] >= 0) close(failure[0]);
     if (error) {
@@ -202,7 +203,7 @@ class Launcher {
     for (const Child& c : children_) {
       if (Lives(c) || c.output >= 0 || IsToStart(c)) return true;
     }
-    if (!failed_) return false;  // what a program that ended well has started may stay
+    if (!failed_) return false;  // processes left by a program that succeeded may stay
     const std::set<pid_t> groups = LivingGroups();
     return std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid > 0 && groups.count(c.pid) > 0; });
   }
@@ -211,7 +212,7 @@ class Launcher {
 
   static bool IsToStart(const Child& c) { return c.again != Clock::time_point(); }
 
-  // Milliseconds until there is something to do of ourselves; -1: there is nothing.
+  // Returns the milliseconds until the next timed action; -1 if there is none.
   int Patience() const {
     const auto left = [](Clock::time_point until) {
       return int(std::max<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count(), 0));
@@ -233,7 +234,7 @@ class Launcher {
     }
   }
 
-  // Waits for output, signals and ends of processes, and sees to them.
+  // Waits for output, signals and process ends, and handles them.
   void Turn() {
     std::vector<pollfd> all = {{signals_, POLLIN, 0}};
     for (const Child& c : children_) all.push_back({c.output, POLLIN, 0});
@@ -258,7 +259,7 @@ class Launcher {
     if (ending_ && Clock::now() >= hard_at_) EndHard();
   }
 
-  // No more than a pipe holds: whoever writes faster than we do must not keep us from all else.
+  // Reads no more than a pipe holds, so that a program that writes quickly cannot block the loop.
   void Read(Child* c) {
     char bytes[65536];
     const ssize_t n = read(c->output, bytes, sizeof bytes);
@@ -270,7 +271,7 @@ class Launcher {
     if (n <= 0) Close(c);
   }
 
-  // What has been written is shown; somebody it started may have the other end still.
+  // Shows the remaining output and closes our end; a descendant may still hold the other end.
   void LetGo(Child* c) {
     if (c->output >= 0) Read(c);
     if (c->output >= 0) Close(c);
@@ -306,7 +307,7 @@ class Launcher {
     const bool again = c->starts <= args_.integer("--restart", 0, 0);
     std::fprintf(stderr, "thalweg launch: %s %s; %s\n", c->name.c_str(), text.c_str(), again ? "starting it again" : "ending all");
     if (again) {
-      Finish(c);  // what it has started must not run beside what is started now
+      Finish(c);  // descendants must not run beside the restarted process
       c->again = Clock::now() + std::chrono::milliseconds(kPause);
     } else {
       failed_ = true;
@@ -314,7 +315,8 @@ class Launcher {
     }
   }
 
-  // Ends what is left of a group whose leader has ended, and gives its number back.
+  // Kills the remaining processes of a group whose leader has ended, then reaps the leader, which
+  // frees the group id.
   static void Finish(Child* c) {
     kill(-c->pid, SIGKILL);
     waitpid(c->pid, nullptr, 0);
@@ -326,12 +328,14 @@ class Launcher {
     ending_ = true;
     for (Child& c : children_) {
       c.again = {};
-      // A shell would not pass it on to what it waits for. After a failure also what programs that are done have left ends.
+      // Signals the whole group, since a shell would not forward the signal. After a failure, also
+      // signals the leftovers of finished programs.
       if (Lives(c) || (failed_ && c.pid > 0)) kill(-c.pid, signal);
     }
   }
 
-  // Who has not ended by now is made to, and what still holds output is not waited for; after a failure it ends, too.
+  // Kills every process that has not ended, and stops waiting for output; after a failure, also
+  // kills leftover processes.
   void EndHard() {
     hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
     for (Child& c : children_) {
@@ -347,11 +351,11 @@ class Launcher {
   const Args& args_;
   const int64_t n_ps_, n_workers_;
   const std::vector<int> ports_;  // of the parameter servers, then of the workers
-  const OwnProgram own_;          // of the servers
+  const OwnProgram own_;          // the servers' executable
   sigset_t before_;
   int signals_ = -1;
   bool ending_ = false, failed_ = false;
-  Clock::time_point hard_at_;  // if it is ending
+  Clock::time_point hard_at_;  // the time of SIGKILL, once the launcher is ending
   std::vector<Child> children_;
 };
 

@@ -7,14 +7,14 @@
 namespace thalweg::cli {
 namespace {
 
-constexpr double kGap = 18, kLane = 12;             // between boxes, beside an arrow that passes a layer
-constexpr double kLayerGap = 40, kWidestGap = 140;  // between layers: more where arrows go far to the side
+constexpr double kGap = 18, kLane = 12;             // between boxes; beside an arrow that passes a layer
+constexpr double kLayerGap = 40, kWidestGap = 140;  // between layers: wider if arrows go far to the side
 constexpr int kSweeps = 16;
 
-// A box, or the place where an arrow passes a layer.
+// A box, or the point at which an arrow passes a layer.
 struct Item {
   double width = 0, x = 0;
-  size_t layer = 0, place = 0;  // place: in the layer
+  size_t layer = 0, place = 0;  // place: position within the layer
   bool lane = false;
   std::vector<size_t> above, below;  // items of the neighbouring layers
 };
@@ -62,7 +62,8 @@ class Layering {
   size_t Top(const LayoutArrow& a) const { return a.upwards ? a.to : a.from; }
   size_t Bottom(const LayoutArrow& a) const { return a.upwards ? a.from : a.to; }
 
-  // As high as possible; then what reads nothing goes down to just above its first reader.
+  // Puts each box as high as possible, then moves boxes without inputs down to just above their
+  // first reader.
   void ChooseLayers() {
     std::vector<std::vector<size_t>> below(n_);
     std::vector<size_t> waits(n_), ready;
@@ -101,7 +102,7 @@ class Layering {
   void AddItems() {
     for (size_t i = 0; i < n_; ++i) AddItem(l_.boxes[i].width, layer_[i], false);
     lanes_.resize(l_.arrows.size());
-    std::vector<std::vector<size_t>> lanes_below(n_);  // arrows from one box share their way
+    std::vector<std::vector<size_t>> lanes_below(n_);  // arrows from one box share their lanes
     for (size_t e = 0; e < l_.arrows.size(); ++e) {
       const LayoutArrow& a = l_.arrows[e];
       if (a.from == a.to) continue;
@@ -119,7 +120,7 @@ class Layering {
     StartOrder();
   }
 
-  // Neighbours get near places when the items are met from the bottom up, depth first.
+  // Visits the items depth first from the bottom up, which gives neighbours near places.
   void StartOrder() {
     std::vector<char> seen(items_.size());
     std::vector<size_t> roots(items_.size()), path;
@@ -139,7 +140,8 @@ class Layering {
     }
   }
 
-  // Sweeps down and up; each sorts a layer by the mean place of what its items are connected with. The best order met is kept.
+  // Sweeps down and up; each sweep sorts a layer by the mean place of the neighbours of each item.
+  // Keeps the best order met.
   void OrderLayers() {
     std::vector<std::vector<size_t>> best = layers_;
     size_t fewest = Crossings();
@@ -170,7 +172,8 @@ class Layering {
     Number(layers_[layer]);
   }
 
-  // Pairs of connections between neighbouring layers whose ends are in opposite order, counted in a Fenwick tree.
+  // Counts the pairs of connections between neighbouring layers whose ends are in opposite order,
+  // with a Fenwick tree.
   size_t Crossings() const {
     size_t crossings = 0;
     for (size_t k = 0; k + 1 < layers_.size(); ++k) {
@@ -180,7 +183,7 @@ class Layering {
         ends.clear();
         for (const size_t other : items_[i].below) ends.push_back(items_[other].place);
         for (const size_t end : ends) {
-          size_t before = 0;  // ends so far that are not right of this one
+          size_t before = 0;  // ends so far at or left of this one
           for (size_t at = end + 1; at > 0; at -= at & (~at + 1)) before += tree[at];
           crossings += added - before;
         }
@@ -211,8 +214,9 @@ class Layering {
     return (a.width + b.width) / 2 + (a.lane && b.lane ? kLane : kGap);
   }
 
-  // Moves the items of a layer to where what they are connected with wants them, as near as their order and distances allow: least
-  // squares under order constraints, solved by joining neighbours that would overtake each other.
+  // Moves the items of a layer towards the positions of their neighbours, as near as their order
+  // and distances allow: least squares under order constraints, solved by merging items that would
+  // overtake each other.
   void Straighten(const std::vector<size_t>& layer, bool above, bool below) {
     struct Block {
       double sum, weight;
@@ -232,7 +236,7 @@ class Layering {
           ++count;
         }
       }
-      // Long arrows should be straight more than boxes should be in the middle.
+      // Straight long arrows matter more than centred boxes.
       const double weight = count == 0 ? 0.01 : item.lane ? 8 : 1;
       blocks.push_back({weight * ((count > 0 ? sum / count : item.x) - offsets.back()), weight, 1});
       while (blocks.size() > 1 && blocks[blocks.size() - 2].Mean() > blocks.back().Mean()) {
@@ -289,10 +293,11 @@ class Layering {
     return std::min(kLayerGap + furthest / 16, kWidestGap);
   }
 
-  // Where each arrow leaves its upper box, or reaches its lower one: along the edge, in the order of where they go, so that they do not
-  // cross at once. Arrows that share their way leave together.
+  // Returns the point at which each arrow leaves its upper box, or reaches its lower one. The
+  // points are spread along the edge in the order of the arrows' directions, so that the arrows do
+  // not cross there. Arrows that share lanes leave together.
   std::vector<double> SpreadEnds(bool upper) const {
-    std::vector<std::vector<std::pair<double, size_t>>> of(n_);  // of each box: where arrows go, by x, and which items those are
+    std::vector<std::vector<std::pair<double, size_t>>> of(n_);  // per box: the items its arrows go to, by x
     std::vector<size_t> next(l_.arrows.size());
     for (size_t e = 0; e < l_.arrows.size(); ++e) {
       const LayoutArrow& a = l_.arrows[e];
@@ -320,9 +325,9 @@ class Layering {
 
   Layout& l_;
   const size_t n_;
-  std::vector<size_t> layer_;               // of each box
-  std::vector<Item> items_;                 // the boxes, then the lanes
-  std::vector<std::vector<size_t>> lanes_;  // of each arrow, from the top
+  std::vector<size_t> layer_;               // per box
+  std::vector<Item> items_;                 // boxes, then lanes
+  std::vector<std::vector<size_t>> lanes_;  // per arrow, from the top
   std::vector<std::vector<size_t>> layers_;
 };
 

@@ -1,6 +1,7 @@
-// Where the boxes and arrows of a drawn graph go: in layers from top to bottom, after K. Sugiyama, S. Tagawa and M. Toda, "Methods for
-// visual understanding of hierarchical system structures" (1981). Each box lies below all that it reads; within a layer boxes
-// are ordered so that few arrows cross, and stand as near as they may to what they are connected with.
+// Lays out the boxes and arrows of a drawn graph in layers from top to bottom, after K. Sugiyama,
+// S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system structures"
+// (1981). Each box lies below all boxes that it reads. Within a layer, boxes are ordered to have
+// few crossings, and stand as near as possible to the boxes they are connected with.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -18,8 +19,9 @@ struct LayoutBox {
 
 struct LayoutArrow {
   size_t from = 0, to = 0;
-  // The result: straight down from a point to the next, then over to the one after that, and so on; from the lower edge of `from` to the
-  // upper edge of `to`. Against the direction for an arrow that closes a cycle, which `upwards` says.
+  // The result, from the lower edge of `from` to the upper edge of `to`: straight down from one
+  // point to the next, then across to the one after it, and so on. If `upwards` is set, the arrow
+  // closes a cycle and the points run against its direction.
   std::vector<Point> points;
   bool upwards = false;
 };
@@ -30,7 +32,7 @@ struct Layout {
   double width = 0, height = 0;
 };
 
-// Fills in the results; the picture begins at (0, 0). An arrow from a box to itself is left without points.
+// Fills in the results; the picture starts at (0, 0). An arrow from a box to itself gets no points.
 void LayOut(Layout* layout);
 
 }  // namespace thalweg::cli

@@ -3,7 +3,7 @@
 namespace thalweg::cli {
 namespace {
 
-constexpr size_t kMostAxes = 254;  // of a tensor
+constexpr size_t kMostAxes = 254;  // the limit of a tensor
 
 class Literal {
  public:
@@ -24,7 +24,7 @@ class Literal {
   void Blanks() {
     while (Next() == ' ' || Next() == '\t' || Next() == '\n') ++at_;
   }
-  // dims grow while the first path down is read; from then on every list must repeat what they say.
+  // The first path down sets dims; every later list must match them.
   void Element(size_t depth) {
     Blanks();
     if (Next() == '[') return List(depth);
@@ -64,7 +64,8 @@ class Literal {
     }
     words_.words.push_back(std::move(word));
   }
-  // What follows a backslash, at_ left on its last character: n, t, xNN, or a character that stands for itself.
+  // Returns the character for an escape after a backslash: n, t, xNN, or a character for itself.
+  // Leaves at_ on the escape's last character.
   char Escaped() {
     ++at_;
     if (Next() == 'n') return '\n';

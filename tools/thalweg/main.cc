@@ -1,4 +1,5 @@
-// The `thalweg` command: runs and inspects graphs, and says what a runtime is made of. Uses the public C API only.
+// The `thalweg` command: runs and inspects graphs, and reports the parts of a runtime. Uses the
+// public C API only.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -41,7 +42,7 @@ bool AsksForHelp(const std::vector<std::string>& words) {
   return false;
 }
 
-// A message may quote a file, so nothing in it may move a terminal's cursor.
+// Escapes control characters: a message may quote a file, and must not move the terminal's cursor.
 void Complain(const Command& command, std::string_view text) {
   std::string out = std::string("thalweg ") + command.name + ":";
   for (size_t at = 0; at != text.npos;) {

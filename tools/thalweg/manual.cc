@@ -18,7 +18,7 @@ std::string Trimmed(std::string_view text) {
   return begin == text.npos ? "" : std::string(text.substr(begin, text.find_last_not_of(" \n") + 1 - begin));
 }
 
-// What stands between ", ".
+// Splits `text` at ", ".
 std::vector<std::string> Names(std::string_view text) {
   std::vector<std::string> names;
   for (size_t at = 0; at <= text.size();) {
@@ -29,7 +29,7 @@ std::vector<std::string> Names(std::string_view text) {
   return names;
 }
 
-// Takes a page apart line by line; blocks end at empty lines, at bullets and at headings.
+// Parses a page line by line; a block ends at an empty line, a bullet or a heading.
 class Reader {
  public:
   Reader(const std::string& path, std::string_view text) : text_(text) { page_.path = path; }
@@ -83,7 +83,7 @@ class Reader {
     }
   }
 
-  // "- `a`, `b`: text".
+  // Parses "- `a`, `b`: text".
   void Bullet(const std::string& block) {
     const size_t colon = block.find("`:");
     if (!Begins(block, "- `") || colon == block.npos) Wrong("bullets are for arguments; write \"- `name`: what it is\"");
@@ -100,7 +100,7 @@ class Reader {
     }
   }
 
-  // "**Errors.** text".
+  // Parses "**Errors.** text".
   void Labelled(const std::string& block) {
     const size_t end = block.find(".**");
     const std::string label = end == block.npos ? "" : block.substr(2, end - 2);

@@ -1,5 +1,5 @@
-// The manual of ops: texts that people wrote, a Markdown file for each file of ops, taken apart. How they are written stands in
-// ops/README.md; what the registry knows is joined to them in op_page.h.
+// Parses the hand-written manual of ops, one Markdown file for each file of ops. ops/README.md
+// specifies the format; op_page.h joins the manual with the facts of the registry.
 #pragma once
 #include <map>
 #include <string>
@@ -11,18 +11,18 @@ namespace thalweg::cli {
 
 struct Paragraph {
   std::string text;  // with its line breaks
-  bool code;         // a formula
+  bool code;         // a code block, such as a formula
 };
 
-// What one part of a manual says.
+// The parts of one section of a manual.
 struct ManualText {
   std::vector<Paragraph> meaning;
-  std::map<std::string, std::string> arguments;             // of inputs, outputs and attributes; on one line
-  std::vector<std::pair<std::string, std::string>> labels;  // "Shapes", "Errors", ...: paragraphs that begin with a label in bold
-  std::vector<std::string> examples;                        // code that begins with >>>
+  std::map<std::string, std::string> arguments;             // of inputs, outputs and attributes; each on one line
+  std::vector<std::pair<std::string, std::string>> labels;  // paragraphs that begin with a bold label: "Shapes", "Errors", ...
+  std::vector<std::string> examples;                        // code blocks that begin with >>>
 };
 
-// "## Pad, PadV2": what these ops have in common.
+// A section such as "## Pad, PadV2": the text that its ops share.
 struct ManualEntry {
   std::vector<std::string> ops;
   ManualText text;
@@ -31,7 +31,7 @@ struct ManualEntry {
 struct ManualPage {
   std::string path;   // "array/pad.md"
   std::string title;  // "Padding"
-  ManualText shared;  // in front of the entries: arguments and labels of those that do not say otherwise
+  ManualText shared;  // before the entries: default arguments and labels of all entries
   std::vector<ManualEntry> entries;
 
   const ManualEntry* Find(std::string_view op) const;
@@ -40,10 +40,10 @@ struct ManualPage {
 // Throws std::runtime_error naming the path and the line.
 ManualPage ParseManual(const std::string& path, std::string_view text);
 
-// The pages of the ops that are linked into the library; they are built into this program.
+// Returns the pages of the ops linked into the library, which are built into this program.
 std::vector<ManualPage> StandardManual();
 
-// "batch_mat_mul_v2" of "BatchMatMulV2": what an op is called in examples.
+// Returns the name of an op in the examples: "batch_mat_mul_v2" for "BatchMatMulV2".
 std::string SnakeCase(std::string_view op);
 
 }  // namespace thalweg::cli

@@ -8,7 +8,8 @@
 namespace thalweg::cli {
 namespace {
 
-// Sets the variables that the checkpoint has. Warns about the others: a fetch that needs one fails with its name.
+// Restores the variables that the checkpoint contains. Warns about the others; a fetch that needs
+// one fails and names it.
 void Restore(const tw::Graph& graph, const tw::Session& session, const std::string& prefix) {
   const Checkpoint checkpoint(prefix);
   std::set<std::string> names;

@@ -1,4 +1,5 @@
-// thalweg new: a folder to begin a plugin with, made from the texts of plugins/templates, which the build puts into this program.
+// thalweg new: makes the folder of a new plugin from the templates in plugins/templates, which are
+// built into this program.
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -25,7 +26,8 @@ std::string Text(const std::string& path) {
   throw std::logic_error("no template " + path);
 }
 
-// Lines between {{if WORD}} and {{end}} stay where WORD is "yes", those behind {{else}} where it is not.
+// Keeps the lines between {{if WORD}} and {{end}} if WORD is "yes", and the lines after {{else}} if
+// not.
 std::string Chosen(const std::string& text, const Words& words) {
   std::string out;
   bool keep = true;
@@ -45,7 +47,7 @@ std::string Chosen(const std::string& text, const Words& words) {
   return out;
 }
 
-// {{word}} becomes what it stands for; other braces are code.
+// Replaces each {{word}} by its value; other braces are code and stay.
 std::string Filled(const std::string& text, const Words& words) {
   std::string out;
   size_t at = 0;
@@ -58,14 +60,16 @@ std::string Filled(const std::string& text, const Words& words) {
   return out + text.substr(at);
 }
 
-// Where this program's installation has its headers, so that the commands in README.md can be used as they stand.
+// Returns the prefix of the installed headers, so that the commands in README.md work without
+// changes.
 std::string Prefix() {
   std::error_code failed;
   const auto prefix = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
   return std::filesystem::exists(prefix / "include/thalweg/plugin/plugin.h", failed) ? prefix.string() : "/usr/local";
 }
 
-// What can be made, what a name of it is like, and the file that tests it beside the conformance kit.
+// A kind of plugin: the rules for its name, and the file that tests it in addition to the
+// conformance kit.
 struct Kind {
   const char* name;
   const char* first;
@@ -73,7 +77,8 @@ struct Kind {
   const char* rule;
   bool has_test;
 };
-// Capital letters first keep clear of keywords; of a device's kind all are capital by custom, of an address's scheme none.
+// A leading capital letter avoids keywords. By custom, device kinds use capitals only and address
+// schemes use none.
 const Kind kKinds[] = {{"op", "A-Z", "A-Za-z0-9_", "a capital letter, then letters, digits and _", true},
                        {"device", "A-Z", "A-Z0-9_", "a capital letter, then capital letters, digits and _", true},
                        {"transport", "a-z", "a-z0-9", "a small letter, then small letters and digits", false}};
@@ -85,7 +90,7 @@ const Kind& KindOf(const std::string& name) {
   throw UsageError{"'" + name + "' is neither op, device nor transport"};
 }
 
-// Whether c is in a set such as "A-Z0-9_".
+// Returns true if c is in a set such as "A-Z0-9_".
 bool IsIn(char c, const char* set) {
   for (; *set; ++set) {
     if (set[1] == '-' ? c >= set[0] && c <= set[2] : c == *set) return true;

@@ -21,15 +21,15 @@ constexpr char kMagic[] = "\x93NUMPY";
 
 [[noreturn]] void Wrong(const std::string& why) { throw std::runtime_error(why); }
 
-// The header, a Python dictionary as text, and where the elements begin.
+// The header, a Python dictionary as text, and the offset of the elements.
 struct Header {
-  std::string descr;  // "<f4"
+  std::string descr;  // such as "<f4"
   bool fortran = false;
   std::vector<int64_t> dims;
   size_t data = 0;
 };
 
-// What follows 'key':
+// Returns the text after 'key':
 std::string Field(const std::string& header, const std::string& key) {
   const size_t at = header.find("'" + key + "':");
   if (at == header.npos) Wrong("the header has no '" + key + "'");
@@ -72,7 +72,7 @@ Header ParseHeader(const std::string& file) {
   return {descr.substr(1, quote - 1), Field(text, "fortran_order").compare(0, 4, "True") == 0, Dims(Field(text, "shape")), begin + length};
 }
 
-// Elements of `size` bytes from Fortran order, where the first axis runs fastest, to C order.
+// Converts elements of `size` bytes from Fortran order (the first axis varies fastest) to C order.
 std::string FromFortran(const std::string& data, const std::vector<int64_t>& dims, size_t size) {
   std::string out(data.size(), '\0');
   std::vector<size_t> strides(dims.size()), index(dims.size());
@@ -93,7 +93,7 @@ std::string FromFortran(const std::string& data, const std::vector<int64_t>& dim
   return out;
 }
 
-// UTF-8 of one character; surrogates and what lies beyond Unicode become U+FFFD.
+// Appends a character as UTF-8; surrogates and values beyond Unicode become U+FFFD.
 void PutCharacter(uint32_t c, std::string* to) {
   if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
   const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
@@ -102,7 +102,7 @@ void PutCharacter(uint32_t c, std::string* to) {
   for (int i = more - 1; i >= 0; --i) to->push_back(char(0x80 | ((c >> (6 * i)) & 0x3f)));
 }
 
-// The characters of UTF-8 text, 4 bytes each.
+// Converts UTF-8 text to UCS-4, 4 bytes per character.
 std::string Characters(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -116,7 +116,7 @@ std::string Characters(std::string_view text) {
   return out;
 }
 
-// Texts lie in fields of one width, filled up with zeros.
+// Reads strings from fields of one width, padded with zeros.
 tw::Tensor Texts(const std::string& data, const std::vector<int64_t>& dims, size_t width, bool wide) {
   tw_tensor* made = nullptr;
   tw::raise(tw_tensor_create(TW_STRING, dims.data(), uint32_t(dims.size()), &made));
@@ -138,13 +138,14 @@ tw::Tensor Texts(const std::string& data, const std::vector<int64_t>& dims, size
   return tensor;
 }
 
-// Elements that their dims ask for, in bytes. Throws if the file holds another number.
+// Throws if the file's data does not have the number of bytes that its dims require.
 void CheckBytes(const Header& h, size_t size, size_t have) {
   uint64_t bytes = size;
   for (const int64_t dim : h.dims) {
     if (__builtin_mul_overflow(bytes, uint64_t(dim), &bytes)) Wrong("the header has a strange shape");
   }
-  // Fields of no bytes cost the file nothing, and each makes a string.
+  // Fields of no bytes take no space in the file, but each makes a string; the number of such
+  // fields is limited.
   constexpr int64_t kMostEmpty = 1 << 20;
   int64_t elements = 1;
   for (const int64_t dim : h.dims) {
@@ -158,7 +159,8 @@ std::string MakeHeader(const std::string& descr, const std::vector<int64_t>& dim
   for (const int64_t dim : dims) shape += std::to_string(dim) + ", ";
   if (dims.size() > 1) shape.resize(shape.size() - 2);
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  // The data begins at a multiple of 64 bytes; the header ends with a newline.
+  // Pads the header so that the data begins at a multiple of 64 bytes; the header ends with a
+  // newline.
   header.append(63 - (10 + header.size()) % 64, ' ').append("\n");
   std::string file(kMagic, sizeof(kMagic) - 1);
   file += '\1';

@@ -6,11 +6,12 @@
 
 namespace thalweg::cli {
 
-// What the bytes of a .npy file hold: numbers and booleans in any byte order, texts (kinds S and U) as strings; C or Fortran order.
-// Throws std::runtime_error.
+// Parses the bytes of a .npy file. Numbers and booleans may have any byte order; strings are of
+// kind S or U; order is C or Fortran. Throws std::runtime_error.
 tw::Tensor ParseNpy(const std::string& file);
-// The file's bytes; strings become kind U or, where one is no UTF-8, S. Throws std::runtime_error for what NumPy cannot hold: types that
-// it does not have (bfloat16, ...), and strings that end in a zero byte.
+// Returns the bytes of a file. Strings become kind U, or S if one is not UTF-8. Throws
+// std::runtime_error for types that NumPy lacks (bfloat16, ...) and for strings that end in a zero
+// byte.
 std::string MakeNpy(const tw::Tensor& tensor);
 
 }  // namespace thalweg::cli

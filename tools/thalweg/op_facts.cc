@@ -34,7 +34,8 @@ std::vector<std::string> Allowed(const JsonValue& attr) {
   return texts;
 }
 
-// "a, b -> c" of a kernel's text, per argument; empty where it is for all types.
+// Parses a kernel's text such as "a, b -> c" into types per argument; "" if the kernel covers all
+// types.
 std::vector<std::string> KernelTypes(const std::string& spec, char side) {
   const size_t open = spec.find('('), close = spec.find(')', open);
   if (open == spec.npos || close == spec.npos) return {};
@@ -59,7 +60,8 @@ std::string Place(const JsonValue& op, size_t k, bool with_plugins) {
   return place;
 }
 
-// What a kernel computes for the type attribute: the type of its first argument of that attribute, or "_" for all.
+// Returns a kernel's type for a type attribute: the type of the first argument with the attribute,
+// or "_" for all types.
 std::string KernelTypeOf(const JsonValue& op, const std::string& spec, const std::string& attr) {
   for (const char side : {'i', 'o'}) {
     const std::vector<std::string> types = KernelTypes(spec, side);
@@ -71,7 +73,7 @@ std::string KernelTypeOf(const JsonValue& op, const std::string& spec, const std
   return "_";
 }
 
-// In the order of the schema.
+// Lists the types in the schema's order.
 std::string TypesText(const std::set<std::string>& have, const std::vector<std::string>& allowed) {
   if (have.count("_")) return "all";
   std::vector<std::string> of;

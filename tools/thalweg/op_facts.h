@@ -1,4 +1,4 @@
-// The registry's facts about ops, in words.
+// Formats the registry's facts about ops.
 #pragma once
 #include <string>
 #include <utility>
@@ -10,25 +10,27 @@ namespace thalweg::cli {
 
 // "Pad(input: T, paddings: Tpaddings) -> (output: T)".
 std::string SignatureText(const JsonValue& op);
-// Of an input or output: "T", "N of T", "variable", "float".
+// Returns the kind of an input or output: "T", "N of T", "variable", "float".
 std::string ArgumentKind(const JsonValue& argument);
-// Of an attribute: "int, at least 1", "one of SAME, VALID", "list of int".
+// Returns the kind of an attribute: "int, at least 1", "one of SAME, VALID", "list of int".
 std::string AttrKind(const JsonValue& attr);
-// "3", "\"NHWC\"", "[1, 1]"; "" where there is none.
+// Returns the default: "3", "\"NHWC\"", "[1, 1]"; "" if there is none.
 std::string DefaultText(const JsonValue& attr);
-// Attributes that inputs do not tell: those that people give.
+// Returns the attributes that cannot be inferred from the inputs and that callers must give.
 std::vector<const JsonValue*> GivenAttrs(const JsonValue& op);
-// "yes", "none: why", "missing".
+// Returns "yes", "none: why" or "missing".
 std::string GradientText(const JsonValue& op);
 
-// Which element types each type attribute may be, and for which of them there are kernels: "T: half, float", "kernels on CPU: all".
+// The allowed element types of a type attribute, and those with kernels: "T: half, float", "kernels
+// on CPU: all".
 struct TypeFacts {
   std::string attr, allowed;
-  std::vector<std::pair<std::string, std::string>> kernels;  // where, which
+  std::vector<std::pair<std::string, std::string>> kernels;  // {device, types}
 };
-// with_plugins: says whose kernels they are.
+// with_plugins: also names the plugin of each kernel.
 std::vector<TypeFacts> TypesOf(const JsonValue& op, bool with_plugins);
-// Where an op without type attributes has kernels: "CPU", "CPU (org.thalweg.cpu)".
+// Returns the devices with kernels of an op without type attributes: "CPU", "CPU
+// (org.thalweg.cpu)".
 std::vector<std::string> KernelPlaces(const JsonValue& op, bool with_plugins);
 
 }  // namespace thalweg::cli

@@ -26,17 +26,17 @@ const char kExamplesBegin[] =
 
 namespace {
 
-// A part of what is said, in the order of saying it.
+// A part of an op's page, in order.
 struct Block {
   enum Kind { kText, kCode, kTable } kind;
-  std::string title;  // "Inputs"; "" goes on with what is in front
+  std::string title;  // such as "Inputs"; "" continues the previous block
   std::string text;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
 };
 using Blocks = std::vector<Block>;
 
-// What the manual says about ops of one entry, its page's shared part behind it.
+// The manual's text on the ops of one entry, followed by the text that its page shares.
 class Said {
  public:
   Said(const ManualEntry* entry, const ManualPage* page) : entry_(entry), page_(page) {}
@@ -58,10 +58,10 @@ class Said {
     return {};
   }
   std::vector<Paragraph> Meaning() const { return entry_ ? entry_->text.meaning : std::vector<Paragraph>(); }
-  // Those that call the op.
+  // Returns the examples that call `op`.
   std::vector<std::string> Examples(const std::string& op) const {
     std::vector<std::string> found;
-    const std::string call = "tw.ops." + SnakeCase(op);  // with _ behind where that is a word of Python's
+    const std::string call = "tw.ops." + SnakeCase(op);  // with a trailing _ if it is a Python keyword
     for (const std::string& code : entry_ ? entry_->text.examples : std::vector<std::string>()) {
       if (code.find(call + "(") != code.npos || code.find(call + "_(") != code.npos) found.push_back(code);
     }
@@ -85,7 +85,8 @@ std::string Names(const std::vector<std::string>& names) {
   return out;
 }
 
-// The lines of all ops, each once, and in front of it whose it is unless it is everybody's.
+// Merges the lines of all ops without duplicates. Unless all ops have a line, the ops that have it
+// are named before it.
 std::string PerOp(const std::vector<const OpFacts*>& ops, const std::function<std::vector<std::string>(const OpFacts&)>& lines_of) {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines;
   for (const OpFacts* op : ops) {
@@ -104,7 +105,7 @@ std::string PerOp(const std::vector<const OpFacts*>& ops, const std::function<st
   return out;
 }
 
-// Rows of a table, each name once, where `cells` makes what follows the name.
+// Adds a row for each thing, skipping duplicate names; `cells` makes the cells after the name.
 void AddRows(const std::vector<const JsonValue*>& things, const std::function<std::vector<std::string>(const JsonValue&)>& cells,
              Block* table) {
   for (const JsonValue* thing : things) {
@@ -150,7 +151,7 @@ std::vector<std::string> TypeLines(const OpFacts& op, bool with_plugins) {
   return lines;
 }
 
-// first: what the registry says about it.
+// first: the registry's facts on the label.
 void AddLabel(const Said& said, const std::string& label, Blocks* blocks, std::string first = "") {
   for (const std::string& paragraph : said.Label(label)) {
     first += (first.empty() ? "" : first.substr(0, 2) == "- " ? "\n\n" : ". ") + paragraph;
@@ -164,7 +165,7 @@ std::vector<std::string> TouchesLines(const OpFacts& op) {
   return {"It touches " + touches + ": sessions refuse it in imported graphs unless they are told otherwise."};
 }
 
-// All that there is to say, but the heading. The ops are those of one entry, or one of them.
+// Makes all blocks of a page except the heading. `ops`: all ops of one entry, or one of them.
 Blocks Everything(const std::vector<const OpFacts*>& ops, const Said& said, bool with_plugins) {
   Blocks blocks;
   std::string signatures;
@@ -246,7 +247,7 @@ std::string MarkdownText(const Block& block) {
   return (block.title.empty() ? "" : "**" + block.title + between) + block.text + "\n\n";
 }
 
-// What GitHub makes of a heading.
+// Returns the anchor that GitHub derives from a heading.
 std::string Anchor(const std::string& heading) {
   std::string out;
   for (const char c : heading) {
@@ -293,7 +294,7 @@ class Checker {
       known->insert(name);
       if (said.Argument(name).empty()) Wrong("it does not say what `" + name + "` of " + op_name + " is");
     }
-    const bool internal = op_name[0] == '_';  // only the runtime makes them
+    const bool internal = op_name[0] == '_';  // created only by the runtime
     if (!internal && said.Examples(op_name).empty()) Wrong("no example calls tw.ops." + SnakeCase(op_name));
   }
   void Wrong(const std::string& what) { problems_.push_back("manual " + page_.path + ", entry `## " + Names(entry_.ops) + "`: " + what); }
@@ -328,7 +329,7 @@ const char kIndexBegin[] =
 std::string OpText(const OpFacts& op, const ManualEntry* entry, const ManualPage* page) {
   std::string out = Coloured(kBold, OneLine(op["name"].text())) + "\n";
   for (const Block& block : Everything({&op}, Said(entry, page), true)) out += TerminalText(block);
-  if (const size_t gap = out.find("\n\n"); gap != out.npos) out.erase(gap, 1);  // the name's own line goes with what it does
+  if (const size_t gap = out.find("\n\n"); gap != out.npos) out.erase(gap, 1);  // joins the name's own line with the summary
   out += "\n" + Coloured(kBold, "Registered") + "\n  by " + op["plugin"].text() + ", as\n" + Indented(op["schema"].text(), "  ");
   if (!op["kernels"].items().empty()) out += "  with the kernels, the best first:\n";
   for (const JsonValue& kernel : op["kernels"].items()) out += Indented(kernel.text(), "  ");

@@ -33,7 +33,7 @@ std::string AttrText(const tw_operation* op, const char* attr, size_t most) {
   std::string text = OneLine(tw::take_text(buffer));
   if (most == 0 || text.size() <= most) return text;
   size_t end = most - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // never cuts inside a UTF-8 character
   return text.substr(0, end) + "...";
 }
 

@@ -1,4 +1,4 @@
-// What there is to say about the operations of a graph, as text on one line.
+// Formats the operations of a graph as text on one line.
 #pragma once
 #include <string>
 
@@ -6,13 +6,13 @@
 
 namespace thalweg::cli {
 
-// "name" for an operation's first value, "name:1" for another.
+// Returns "name" for an operation's first output, "name:1" for the second, and so on.
 std::string ValueName(const tw::Graph& graph, tw_output value);
-// "a, b:1, ^c": values, then operations that only come before.
+// Returns "a, b:1, ^c": data inputs, then control inputs.
 std::string InputsText(const tw::Graph& graph, const tw_operation* op);
-// "float [2, ?]; int32 []": types and shapes of an operation's outputs.
+// Returns "float [2, ?]; int32 []": types and shapes of an operation's outputs.
 std::string OutputsText(const tw::Graph& graph, const tw_operation* op);
-// most: characters; 0: all.
+// most: the limit in characters; 0: none.
 std::string AttrText(const tw_operation* op, const char* attr, size_t most);
 
 }  // namespace thalweg::cli

@@ -1,4 +1,5 @@
-// thalweg ops: which ops the loaded plugins define; the manual of one, or of all as Markdown.
+// thalweg ops: lists the ops of the loaded plugins, and prints the manual of one op, or of all as
+// Markdown.
 #include <fnmatch.h>
 
 #include <cstdio>
@@ -17,7 +18,7 @@
 namespace thalweg::cli {
 namespace {
 
-// The ops of a runtime, and of those what was asked for.
+// The ops of a runtime, and the selected ones.
 struct Listed {
   explicit Listed(const Args& args) : runtime(MakeRuntime(args)), ops(runtime) {
     const std::string pattern = args.positional().empty() ? "*" : args.positional()[0];
@@ -26,7 +27,8 @@ struct Listed {
     }
     if (chosen.empty()) throw std::runtime_error("no op is called '" + pattern + "'; " + Like(pattern));
   }
-  // The ops that may have been meant, whatever the case: whose names begin with the text, or else have it in them.
+  // Suggests ops, ignoring case: the names that begin with `text`, or if there are none, the names
+  // that contain it.
   std::string Like(const std::string& text) const {
     constexpr size_t kShown = 3;
     std::vector<std::string> begin, inside;
@@ -41,7 +43,7 @@ struct Listed {
     for (size_t k = 0; k < like.size() && k < kShown; ++k) names += (k > 0 ? ", " : "") + like[k];
     return (like.size() > 1 ? "there are " : "there is ") + names + (like.size() > kShown ? ", ...; thalweg ops lists all" : "");
   }
-  // Bindings write names in lower case, with underscores: mat_mul.
+  // Finds ops by the name that bindings use, in lower case with underscores: mat_mul.
   std::string LikeInBindings(const std::string& text) const {
     std::string bare;
     for (const char c : text) bare += c == '_' ? "" : std::string(1, c);
@@ -67,7 +69,7 @@ struct Listed {
   std::vector<uint32_t> chosen;
 };
 
-// Pages of the ops that are linked in, and of each plugin that has FILE.md beside FILE.so.
+// Returns the pages of the linked-in ops, and of each plugin that has FILE.md beside FILE.so.
 std::vector<ManualPage> Pages(const tw::Runtime& runtime) {
   namespace fs = std::filesystem;
   std::vector<ManualPage> pages = StandardManual();

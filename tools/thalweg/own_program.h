@@ -1,4 +1,4 @@
-// The program that runs here, also once another file stands in its place.
+// The path of the running program, valid even after its file is replaced.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ class OwnProgram {
   OwnProgram& operator=(const OwnProgram&) = delete;
 
   const std::string& path() const { return path_; }
-  // What a child executes: the path while it leads here, because `top` shows its last part.
+  // Returns the file that a child executes: the path while it still names this program, because
+  // `top` shows its last part.
   std::string Executable() const;
 
  private:

@@ -12,7 +12,8 @@
 namespace thalweg::cli {
 namespace {
 
-// The plan as JSON. Without any --feed-shape it is one for the shapes that the graph declares.
+// Returns the plan as JSON. Without --feed-shape, the plan is for the shapes that the graph
+// declares.
 std::string PlanOf(const Args& args, const tw::Graph& graph) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const std::string& text : args.all("--feed-shape")) shapes.insert(ParseFeedShape(text));
@@ -31,7 +32,7 @@ std::string PlanOf(const Args& args, const tw::Graph& graph) {
   return tw::take_text(json);
 }
 
-// "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0".
+// Shortens "/job:localhost/replica:0/task:0/device:CPU:0" to "CPU:0".
 std::string ShortDevice(const std::string& device) {
   const size_t at = device.rfind("device:");
   return at == device.npos ? device : device.substr(at + 7);
@@ -46,7 +47,7 @@ std::string ShapeOf(const JsonValue& value) {
   return value["dtype"].text() + " [" + text + "]";
 }
 
-// "float [2, 3] at 64, 24 B", "float [] held", ...
+// Describes an output: "float [2, 3] at 64, 24 B", "float [] held", ...
 std::string Made(const JsonValue& value, const std::map<int64_t, std::string>& names) {
   std::string text = ShapeOf(value);
   if (value["kind"].text() != "block") return text + " " + value["kind"].text();
@@ -63,7 +64,7 @@ std::string Orders(const JsonValue& list) {
   return text;
 }
 
-// One line: how many there are and which.
+// Prints one line: the number of entries and their names.
 void PrintList(const char* title, const JsonValue& list) {
   if (list.items().empty()) return;
   std::string text;

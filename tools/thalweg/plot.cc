@@ -1,4 +1,4 @@
-// thalweg plot: measurements of training runs as a picture.
+// thalweg plot: draws measurements of training runs as an SVG chart.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void KeepChosen(const Args& args, const std::string& path, SeriesSet* set) {
   if (set->series.empty()) throw std::runtime_error("nothing in '" + path + "' fits --tag and --run; its tags are " + OneLine(tags));
 }
 
-// Seconds since the first measurement of all take the place of the steps.
+// Replaces the steps by the seconds since the earliest measurement of all series.
 void UseTime(SeriesSet* set) {
   double first = INFINITY;
   for (const Series& s : set->series) {

@@ -1,4 +1,4 @@
-// thalweg plugins: which plugins were found, and what became of each.
+// thalweg plugins: lists the plugins that were found, and the state of each.
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,7 +33,7 @@ std::string ColouredState(uint32_t state) {
   return Coloured(good ? kGreen : bad ? kRed : kYellow, StateText(state));
 }
 
-// The file's name for one whose id could not be found out.
+// Returns the plugin's id, or its file name if the id is not known.
 std::string Name(const tw_plugins* p, uint32_t i) {
   const std::string id = tw_plugins_id(p, i), path = tw_plugins_path(p, i);
   return OneLine(!id.empty() ? id : path.substr(path.rfind('/') + 1));
@@ -91,7 +91,7 @@ void PrintWhy(const tw_plugins* p) {
   }
 }
 
-// The conformance kit, which is a program of its own beside this one. Answers only if it cannot be started.
+// Executes the conformance kit, a program beside this one. Returns only if it cannot be started.
 int Check(const std::string& file, bool json) {
   const std::string kit = (std::filesystem::canonical("/proc/self/exe").parent_path() / "thalweg-conformance").string();
   std::fflush(stdout);
@@ -110,7 +110,7 @@ int Run(const Args& args) {
     return Check(args.positional()[1], args.has("--json"));
   }
   const tw::Runtime runtime = MakeRuntime(args);
-  // A device plugin that finds no device says so only when it is asked for its devices.
+  // a device plugin reports that it finds no device only when its devices are queried
   if (args.has("--why")) const Devices asked(runtime);
   const Plugins plugins(runtime);
   const tw_plugins* p = plugins.c();

@@ -12,7 +12,8 @@
 namespace thalweg::cli {
 namespace {
 
-// Placeholders that the signature's fetches and targets depend on, past whatever is fed, in the graph's order.
+// Returns the unfed placeholders on which the signature's fetches and targets depend, in the
+// graph's order. Does not search beyond fed values.
 std::vector<const tw_operation*> NeededPlaceholders(const tw::Graph& graph, const Signature& signature) {
   std::set<tw_output> fed;
   for (const Value& feed : signature.feeds) fed.insert(feed.output);

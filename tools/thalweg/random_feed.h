@@ -1,4 +1,4 @@
-// Feeds that nobody gave: random tensors for the placeholders that a run needs.
+// Random tensors for placeholders that a run needs and the user did not feed.
 #pragma once
 #include <map>
 #include <string>
@@ -8,27 +8,29 @@
 
 namespace thalweg::cli {
 
-// "x=32,64" or "x=[32, 64]"; "x=" is a scalar. Throws UsageError.
+// Parses "x=32,64" or "x=[32, 64]"; "x=" is a scalar. Throws UsageError.
 std::pair<std::string, std::vector<int64_t>> ParseFeedShape(const std::string& text);
 
-// A value that a run needs and nobody feeds.
+// A value that a run needs and the user did not feed.
 struct MissingFeed {
   std::string name;
   tw_output output = 0;
   uint32_t dtype = 0;
-  tw_shape known = {};          // as the graph has it
-  std::vector<int64_t> wanted;  // as asked for, where `asked`
+  tw_shape known = {};          // the graph's shape
+  std::vector<int64_t> wanted;  // the requested shape, if `asked`
   bool asked = false;
 };
-// Each value in `shapes`, then each placeholder that the fetches and targets need and the signature does not feed. Throws UsageError for
-// a value in `shapes` that is fed.
+// Returns each value in `shapes`, then each unfed placeholder that the fetches and targets need.
+// Throws UsageError if a value in `shapes` is fed.
 std::vector<MissingFeed> FindMissingFeeds(const tw::Graph& graph, const std::map<std::string, std::vector<int64_t>>& shapes,
                                           const Signature& signature);
-// The shape asked for or the graph's, sizes that it leaves open being 1. Throws std::runtime_error if not even the rank is known.
+// Returns the requested shape, or the graph's with 1 for each unknown size. Throws
+// std::runtime_error if not even the rank is known.
 std::vector<int64_t> ChooseDims(const MissingFeed& feed);
 
-// Feeds all that is missing. Numbers are from 0 to 1, whole ones and bools 0 or 1, strings short words; the same for the same seed. Throws
-// std::runtime_error for a type that cannot be made up.
+// Feeds all missing values. Floats are in [0, 1], integers and bools 0 or 1, strings short words;
+// the same seed gives the same values. Throws std::runtime_error for a type that cannot be
+// generated.
 void AddRandomFeeds(const tw::Runtime& runtime, const tw::Graph& graph, const std::map<std::string, std::vector<int64_t>>& shapes,
                     uint64_t seed, Signature* signature);
 

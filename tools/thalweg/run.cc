@@ -1,4 +1,4 @@
-// thalweg run: loads a graph, restores its variables, feeds it, and shows what it computes.
+// thalweg run: loads a graph, restores its variables, feeds it, and prints its results.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -18,7 +18,8 @@
 namespace thalweg::cli {
 namespace {
 
-// Where each fetch is to be written; a path of "" to print it. In the order of the fetches.
+// Returns the output file of each fetch, in the order of the fetches; a path of "" prints the
+// fetch.
 std::vector<OutFile> OutFiles(const Args& args) {
   std::vector<OutFile> files;
   std::set<std::pair<std::string, std::string>> taken;
@@ -33,7 +34,7 @@ std::vector<OutFile> OutFiles(const Args& args) {
   return files;
 }
 
-// A number as JSON has it: nan and infinities are texts, and so are complex numbers.
+// Adds a number as JSON; nan, infinities and complex numbers become strings.
 void AddElement(const std::string& word, Json* json) {
   if (word == "nan" || word == "-nan")
     json->Text("", "NaN");
@@ -45,7 +46,7 @@ void AddElement(const std::string& word, Json* json) {
     json->Raw("", word);
 }
 
-// Elements as JSON, nested by axis.
+// Formats the elements as JSON, nested by axis.
 std::string ElementsJson(const tw::Tensor& t) {
   const std::vector<int64_t> dims = t.dims();
   const std::vector<std::string> words = ElementTexts(t);
@@ -59,7 +60,7 @@ std::string ElementsJson(const tw::Tensor& t) {
   };
   add(add, 0);
   std::string text = json.text();
-  text.pop_back();  // the end of line
+  text.pop_back();  // drops the line end
   return text;
 }
 
@@ -74,11 +75,11 @@ void PrintJson(const Signature& signature) {
   std::fputs(json.End().text().c_str(), stdout);
 }
 
-// What the steps did, for --trace. The latest are kept.
+// Records step statistics for --trace; keeps the latest steps.
 class Recorder {
  public:
   explicit Recorder(const Args& args) : path_(args.get("--trace")), limit_(uint32_t(args.integer("--trace-limit", 1 << 18, 0))) {}
-  // For one step more; NULL: nobody asked.
+  // Returns the statistics object for the next step; NULL if no trace is requested.
   tw_step_stats* Step() {
     if (path_.empty()) return nullptr;
     if (steps_.size() == kMost) steps_.pop_front();
@@ -107,7 +108,8 @@ class Recorder {
   std::deque<tw::StepStats> steps_;
 };
 
-// All steps; the last one's results stay in the signature. Says how long they took if more than one was asked for.
+// Runs all steps and leaves the last results in the signature. Prints the time if more than one
+// step was requested.
 void RunSteps(const Args& args, Callable* callable, Signature* signature, Recorder* recorder) {
   const auto timeout = int64_t(std::min(args.number("--timeout", 0, 1e-9), 9e9) * 1e9);
   const int64_t steps = args.integer("--repeat", 1, 1);
@@ -129,7 +131,8 @@ void RunSteps(const Args& args, Callable* callable, Signature* signature, Record
                SecondsText(t.median).c_str(), SecondsText(t.mean).c_str(), SecondsText(t.p99).c_str(), CountText(t.PerSecond()).c_str());
 }
 
-// What the runtime warns of, such as nodes that run elsewhere than they were to: the first few, and how many more.
+// Counts the runtime's warnings, such as nodes placed on another device than requested. Prints the
+// first few and the number of the others.
 class Warnings {
  public:
   explicit Warnings(const tw::Runtime& runtime) : runtime_(runtime) {
@@ -162,7 +165,7 @@ int Run(const Args& args) {
   Recorder recorder(args);
   try {
     RunSteps(args, &callable, &signature, &recorder);
-  } catch (...) {  // what ran until then is worth a look
+  } catch (...) {  // the statistics of the steps before the failure are still useful
     recorder.Write();
     throw;
   }

@@ -5,14 +5,15 @@
 namespace thalweg::cli {
 namespace {
 
-// Operations go into a tree of indices first: vectors of nodes move while they grow.
+// Operations first go into a tree of indices, because nested vectors of nodes would move while they
+// grow.
 struct Building {
   std::string name;
   const tw_operation* op = nullptr;
   std::vector<size_t> children;
 };
 
-// Turns node i into its final form; as deep as kDeepestScope.
+// Converts node i to its final form; recurses at most kDeepestScope levels.
 ScopeNode Finish(std::vector<Building>* all, size_t i) {
   Building& from = (*all)[i];
   ScopeNode node{std::move(from.name), from.op, {}, from.op ? size_t(1) : 0};
@@ -27,7 +28,7 @@ ScopeNode Finish(std::vector<Building>* all, size_t i) {
 
 ScopeNode ScopesOf(const tw::Graph& graph) {
   std::vector<Building> all(1);
-  std::unordered_map<std::string, size_t> scopes = {{"", 0}};  // by their name with the slash
+  std::unordered_map<std::string, size_t> scopes = {{"", 0}};  // by name, with the trailing slash
   for (uint32_t i = 0; i < tw_graph_count(graph.c()); ++i) {
     const tw_operation* op = tw_graph_operation(graph.c(), i);
     const std::string name = tw_operation_name(op);

@@ -1,4 +1,4 @@
-// A graph by the scopes of its names: "conv1/filter" is the operation filter in the scope conv1.
+// The scopes of a graph, from its names: "conv1/filter" is the operation filter in the scope conv1.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,22 +7,23 @@
 
 namespace thalweg::cli {
 
-// Names are not taken apart any deeper.
+// The limit of nesting; a deeper name is not split further.
 constexpr size_t kDeepestScope = 64;
 
-// An operation, or a scope; where there are both of one name, the operation comes first.
+// An operation or a scope. If both have the same name, the operation comes first.
 struct ScopeNode {
-  std::string name;                  // the last part
+  std::string name;                  // the last part of the full name
   const tw_operation* op = nullptr;  // NULL: a scope
   std::vector<ScopeNode> children;   // in the graph's order
-  size_t operations = 0;             // in it, at any depth
+  size_t operations = 0;             // number of operations in it, at any depth
 };
 
-// The root, without a name.
+// Returns the root, which has no name.
 ScopeNode ScopesOf(const tw::Graph& graph);
-// Nodes that are seen when scopes are open down to `depth`: 1 shows what is in the root.
+// Returns the number of visible nodes if scopes are open down to `depth`; 1 shows the children of
+// the root.
 size_t CountVisible(const ScopeNode& root, size_t depth);
-// The largest depth that shows at most `most` nodes; at least 1.
+// Returns the largest depth that shows at most `most` nodes; at least 1.
 size_t ChooseDepth(const ScopeNode& root, size_t most);
 
 }  // namespace thalweg::cli

@@ -20,7 +20,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// Of a cell, for a message.
+// Shortens a cell for a message.
 std::string Shortened(const std::string& text) {
   constexpr size_t kShown = 60;
   return text.size() <= kShown ? text : text.substr(0, kShown) + "...";

@@ -8,7 +8,8 @@
 namespace thalweg::cli {
 namespace {
 
-// The width of printable ASCII in hundredths of the size, after the metrics of DejaVu Sans, which is wider than most.
+// Returns the width of a printable ASCII character in hundredths of the font size, from the metrics
+// of DejaVu Sans, which is wider than most.
 int CharacterWidth(unsigned char c) {
   if (c >= 0x80) return 62;
   if (c == 'm' || c == 'M' || c == 'W' || c == 'w' || c == '@' || c == '%') return 98;
@@ -60,7 +61,7 @@ double TextWidth(std::string_view text, double size) {
   int hundredths = 0;
   while (!text.empty()) {
     const size_t n = Utf8Length(text);
-    hundredths += n >= 3 ? 105 : CharacterWidth(static_cast<unsigned char>(text[0]));  // much of what takes three bytes is wide
+    hundredths += n >= 3 ? 105 : CharacterWidth(static_cast<unsigned char>(text[0]));  // many characters of three UTF-8 bytes are wide
     text.remove_prefix(n > 0 ? n : 1);
   }
   return hundredths * size / 100;

@@ -1,4 +1,4 @@
-// thalweg trace: what a trace of steps says, and several as one.
+// thalweg trace: analyses a trace of steps, and merges several traces.
 #include "handles.h"
 #include "trace_top.h"
 

@@ -1,5 +1,5 @@
-// Several traces as one: processes that share a name get another, and times count from the earliest beginning, by the clocks that the files
-// tell of.
+// Merges several traces. Renames processes with equal names. Times count from the earliest
+// beginning, by the clocks recorded in the files.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -17,10 +17,10 @@ namespace {
 struct Part {
   std::string path;
   JsonValue file;
-  double unix_us = 0;  // of its time 0
+  double unix_us = 0;  // Unix time of the file's time 0, in microseconds
 };
 
-// FILE=MILLISECONDS: that the clock of its machine is ahead.
+// Parses FILE=MILLISECONDS, the time by which the clock of the file's machine is ahead.
 std::map<std::string, double> Offsets(const Args& args) {
   std::map<std::string, double> offsets;
   for (const std::string& text : args.all("--offset")) {
@@ -29,7 +29,7 @@ std::map<std::string, double> Offsets(const Args& args) {
     size_t used = 0;
     try {
       if (at != text.npos) ms = std::stod(text.substr(at + 1), &used);
-    } catch (const std::exception&) {  // what is wrong is said below
+    } catch (const std::exception&) {  // reported below
     }
     if (at == text.npos || used == 0 || at + 1 + used != text.size())
       throw UsageError{"--offset takes FILE=MILLISECONDS, not '" + text + "'"};
@@ -63,7 +63,7 @@ std::string Number(double value) {
   return text.substr(1, text.size() - 3);
 }
 
-// Processes and ids that no part before has.
+// Assigns processes and ids that no earlier part uses.
 class Renaming {
  public:
   void BeginPart() {
@@ -100,7 +100,7 @@ int TraceMerge(const Args& args) {
   bool any = false;
   for (const Part& p : parts) {
     names.BeginPart();
-    const double shift = p.unix_us - first;  // the same for all of a file, so that what lies inside of each other stays so
+    const double shift = p.unix_us - first;  // one shift for the whole file keeps nested bars nested
     left_out += p.file["metadata"]["left_out"].number();
     for (const JsonValue& e : p.file["traceEvents"].items()) {
       std::vector<std::pair<std::string, std::string>> instead = {{"pid", std::to_string(names.Process(int64_t(e["pid"].number())))}};

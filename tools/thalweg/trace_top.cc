@@ -15,7 +15,7 @@ namespace {
 bool OfHost(const TraceBar& b) { return !b.across && (b.category == "op" || b.category == "copy"); }
 bool OfDevice(const TraceBar& b) { return !b.across && (b.category == "device op" || b.category == "device copy"); }
 
-// Per bar: how much of it is covered by bars directly inside of it, in its row.
+// Returns, per bar, the time covered by the bars directly inside it in its row.
 std::vector<double> TimeInside(const Trace& trace) {
   std::vector<double> inside(trace.bars.size(), 0);
   std::map<TraceRow, std::vector<size_t>> open;
@@ -30,7 +30,8 @@ std::vector<double> TimeInside(const Trace& trace) {
   return inside;
 }
 
-// Those that do something themselves: an op that calls a function is told by what the function's nodes do.
+// Returns the bars that do work themselves. An op that calls a function is left out: its function's
+// nodes stand for it.
 std::vector<size_t> Activities(const Trace& trace, int64_t step) {
   const std::vector<double> inside = TimeInside(trace);
   std::vector<size_t> all;
@@ -41,7 +42,7 @@ std::vector<size_t> Activities(const Trace& trace, int64_t step) {
   return all;
 }
 
-// Times of a row that lie in steps, as far as bars of a kind do not cover each other.
+// Collects intervals of a row; Add drops the part that an earlier interval of the same kind covers.
 struct Spans {
   std::vector<std::pair<double, double>> all;
   void Add(double start, double end) {
@@ -55,7 +56,8 @@ struct Spans {
   }
 };
 
-// Why a queue stood still between two bars: until when nothing had been given to it, and from then on.
+// Attributes a queue's idle time between two bars: the time before the host enqueued the next bar,
+// and the time after.
 void AddQueueIdle(double from, double until, const TraceBar* next, RowUse* row) {
   if (until <= from) return;
   const double came = next ? std::clamp(next->enqueued, from, until) : until;
@@ -75,7 +77,7 @@ std::map<int64_t, std::pair<double, double>> StepsOf(const Trace& trace) {
 
 std::vector<OpCost> CostliestOps(const Trace& trace) {
   const std::vector<double> inside = TimeInside(trace);
-  std::set<std::pair<int64_t, int64_t>> on_devices;  // nodes whose time a queue tells
+  std::set<std::pair<int64_t, int64_t>> on_devices;  // nodes whose time a device queue reports
   for (const TraceBar& b : trace.bars) {
     if (OfDevice(b)) on_devices.insert({b.row.first, b.id});
   }
@@ -102,7 +104,7 @@ std::vector<OpCost> CostliestOps(const Trace& trace) {
 std::vector<PathPart> CriticalPath(const Trace& trace, int64_t step) {
   const std::vector<size_t> all = Activities(trace, step);
   std::map<int64_t, std::vector<size_t>> by_id;
-  std::map<TraceRow, std::vector<size_t>> by_row;  // by their starts
+  std::map<TraceRow, std::vector<size_t>> by_row;  // by start
   for (size_t i : all) {
     by_id[trace.bars[i].id].push_back(i);
     by_row[trace.bars[i].row].push_back(i);
@@ -115,7 +117,8 @@ std::vector<PathPart> CriticalPath(const Trace& trace, int64_t step) {
   for (double gap = 0; seen.insert(at).second;) {
     const TraceBar& b = trace.bars[at];
     path.push_back({&b, std::max(0.0, std::min(b.end, until) - b.start), gap});
-    // Whoever was over last of those that it waited for, what ran before in its row, and, of a device, who enqueued it.
+    // The predecessor is the last to end among the bar's inputs, the previous bar in its row and,
+    // for a device, the host bar that enqueued it.
     std::vector<size_t> before;
     for (size_t other : by_id[b.id]) {
       if (OfDevice(b) && OfHost(trace.bars[other])) before.push_back(other);

@@ -1,4 +1,4 @@
-// What a trace says of where the time went: `thalweg trace top`.
+// Attributes the time of a trace: `thalweg trace top`.
 #pragma once
 #include "command.h"
 #include "trace_file.h"
@@ -8,12 +8,12 @@ namespace thalweg::cli {
 struct OpCost {
   std::string op, where;
   int64_t count = 0;
-  double self = 0, longest = 0;  // microseconds; self: without what ran inside of it
+  double self = 0, longest = 0;  // microseconds; self: excludes the time of nested bars
 };
 struct PathPart {
   const TraceBar* bar = nullptr;
-  double time = 0;  // what it adds to the path
-  double gap = 0;   // between it and what comes next
+  double time = 0;  // its share of the path
+  double gap = 0;   // idle time between it and the next part
 };
 struct RowUse {
   std::string name;
@@ -22,10 +22,11 @@ struct RowUse {
 };
 
 std::vector<OpCost> CostliestOps(const Trace& trace);  // the costliest first
-// From the beginning of a step to its end: who waited for whom.
+// Returns the chain of dependent bars that determines a step's duration, in order from its
+// beginning to its end.
 std::vector<PathPart> CriticalPath(const Trace& trace, int64_t step);
 std::vector<RowUse> UseOfRows(const Trace& trace);
-// The steps of a trace, with their times.
+// Returns the steps of a trace with their start and end times.
 std::map<int64_t, std::pair<double, double>> StepsOf(const Trace& trace);
 
 int TraceTop(const Args& args);

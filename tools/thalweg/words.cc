@@ -10,7 +10,7 @@
 namespace thalweg::cli {
 namespace {
 
-// The index along each axis, as one would write it.
+// Formats the index of entry i along each axis.
 std::string Place(const Words& w, size_t i) {
   std::string text;
   for (size_t axis = w.dims.size(); axis-- > 0;) {
@@ -29,7 +29,7 @@ Reading ToReal(const std::string& word, T* out) {
   const auto [end, error] = std::from_chars(begin, word.data() + word.size(), *out);
   if (error == std::errc::invalid_argument || end != word.data() + word.size()) return Reading::kNoNumber;
   if (error == std::errc()) return Reading::kGood;
-  const double value = std::strtod(begin, nullptr);  // beyond what T holds: large, or so small that it is 0
+  const double value = std::strtod(begin, nullptr);  // outside T's range: too large, or so small that it becomes 0
   *out = T(value);
   return value > -1 && value < 1 ? Reading::kGood : Reading::kTooLarge;
 }
@@ -56,12 +56,12 @@ Reading ToWhole(const std::string& word, const Bounds& bounds, T* out) {
   return Reading::kGood;
 }
 
-// 1+2j, 2j or 1.
+// Parses 1+2j, 2j or 1.
 Reading ToComplex(const std::string& word, std::complex<double>* out) {
   double re = 0, im = 0;
   Reading first = Reading::kGood, second = Reading::kGood;
   if (word.back() == 'j') {
-    // The sign that parts the two is the last one that does not belong to an exponent.
+    // The last sign that does not belong to an exponent separates the real and the imaginary part.
     size_t at = word.size() - 1;
     while (at > 0 && ((word[at] != '+' && word[at] != '-') || word[at - 1] == 'e' || word[at - 1] == 'E')) --at;
     const std::string imaginary = word.substr(at, word.size() - 1 - at);
@@ -74,7 +74,7 @@ Reading ToComplex(const std::string& word, std::complex<double>* out) {
   return first == Reading::kGood ? second : first;
 }
 
-// All words by one reader; `range` says what the type holds.
+// Converts all words with one reader; `range` describes the type's range in messages.
 template <class T, class Read>
 tw::Tensor Convert(const Words& w, uint32_t dtype, const std::string& range, Read read) {
   std::vector<T> values(w.words.size());
@@ -157,7 +157,7 @@ tw::Tensor ToTensor(const tw::Runtime& runtime, const Words& w, uint32_t dtype) 
     case TW_UINT2: return Wholes<uint8_t>(w, dtype, {0, 3});
     case TW_RESOURCE:
     case TW_VARIANT: throw std::runtime_error("a " + DTypeText(dtype) + " cannot be spelled out; feed what it is made of");
-    default: return Cast(runtime, Reals<float>(w, TW_FLOAT), dtype);  // half, bfloat16 and the 8-bit kinds
+    default: return Cast(runtime, Reals<float>(w, TW_FLOAT), dtype);  // half, bfloat16 and the 8-bit floats
   }
 }
 

@@ -1,4 +1,4 @@
-// thalweg worker: a task of a cluster, until it is told to end.
+// thalweg worker: runs a task of a cluster until it is told to end.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ std::string ClusterText(const Args& args) {
   return config;
 }
 
-// What is wrong with the cluster's JSON is told with the name of its file, which the library does not know.
+// Adds the file's name, which the library does not know, to errors in the cluster's JSON.
 tw::Server MakeServer(const Args& args, const tw::Runtime& runtime, const std::string& cluster, const std::vector<const char*>& options) {
   const std::string job = args.get("--job");
   const auto task = uint32_t(args.integer("--task", 0, 0));
@@ -30,7 +30,8 @@ tw::Server MakeServer(const Args& args, const tw::Runtime& runtime, const std::s
 }
 
 int Run(const Args& args) {
-  // Before there are threads: all of them leave these to this one.
+  // Blocked before any thread starts: all threads inherit the mask, and only this thread waits for
+  // the signals.
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
@@ -38,11 +39,11 @@ int Run(const Args& args) {
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   const std::string cluster = ClusterText(args);
   const tw::Runtime runtime = MakeRuntime(args);
-  // What of a sandbox is in force is told, too.
+  // The log also reports the restrictions of the sandbox that are in force.
   tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, args.has("--sandbox") ? TW_LOG_INFO : TW_LOG_WARNING));
   std::vector<std::string> texts;
   if (args.has("--sandbox")) texts.push_back("sandbox=on");
-  for (const std::string& text : args.all("--server-option")) texts.push_back(text);  // may say sandbox=strict
+  for (const std::string& text : args.all("--server-option")) texts.push_back(text);  // may contain sandbox=strict
   if (args.has("--credentials")) texts.push_back("credentials=" + args.get("--credentials"));
   if (args.has("--allow")) texts.push_back("allow_files=" + args.get("--allow"));
   if (args.has("--insecure")) texts.push_back("insecure=true");

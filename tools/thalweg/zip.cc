@@ -12,13 +12,13 @@ namespace {
 
 constexpr uint32_t kLocalHeader = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr uint32_t kStored = 0, kDeflated = 8;
-constexpr uint64_t kWide = 0xffffffff;         // "the size is in the extra field"
-constexpr uint64_t kMostDeflation = 1032;      // bytes that one deflated byte can stand for
-constexpr uint32_t kDate = 33, kVersion = 20;  // 1980-01-01, the first day there is; 2.0
+constexpr uint64_t kWide = 0xffffffff;         // the size is in the extra field
+constexpr uint64_t kMostDeflation = 1032;      // the largest ratio of inflated to deflated bytes
+constexpr uint32_t kDate = 33, kVersion = 20;  // 1980-01-01, the earliest date; version 2.0
 
 [[noreturn]] void Wrong(const std::string& why) { throw std::runtime_error("damaged archive: " + why); }
 
-// Little-endian numbers of a file, each read checked.
+// Reads little-endian numbers of a file with bounds checks.
 class Bytes {
  public:
   explicit Bytes(const std::string& file) : file_(file) {}
@@ -43,7 +43,7 @@ struct Directory {
   uint64_t entries = 0, at = 0;
 };
 
-// The record at the end, behind which only a comment may follow.
+// Finds the record at the end of the archive; only a comment may follow it.
 Directory FindDirectory(const std::string& archive) {
   const Bytes bytes(archive);
   constexpr uint64_t kSize = 22;
@@ -61,7 +61,8 @@ Directory FindDirectory(const std::string& archive) {
   throw std::runtime_error("not a zip archive, or cut short");
 }
 
-// Sizes that do not fit their 32 bits stand in the extra field 1, in this order, only those that are needed.
+// Sizes that do not fit 32 bits are in extra field 1, in this order; only the sizes that need it
+// are there.
 void ReadWideSizes(const Bytes& bytes, uint64_t at, uint64_t n, ZipMember* m) {
   for (const uint64_t end = at + n; at + 4 <= end; at += 4 + bytes.Short(at + 2)) {
     if (bytes.Short(at) != 1) continue;
@@ -101,15 +102,15 @@ std::string Inflate(const char* data, const ZipMember& m) {
 
 uint32_t Crc(const std::string& bytes) { return uint32_t(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())); }
 
-// Little-endian; zeros beyond the value's own eight bytes.
+// Appends a little-endian number; writes zeros beyond the value's eight bytes.
 void Put(std::string* to, uint64_t value, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i, value >>= 8) to->push_back(char(value));
 }
 
-// What a member's own header and its entry in the directory have in common.
+// Writes the fields that a member's header and its directory entry share.
 void PutDescription(std::string* to, const std::string& name, uint32_t crc, uint64_t bytes) {
   Put(to, kVersion, 2);
-  Put(to, 1 << 11, 2);  // the name is UTF-8
+  Put(to, 1 << 11, 2);  // marks the name as UTF-8
   Put(to, kStored, 2);
   Put(to, 0, 2);
   Put(to, kDate, 2);
