@@ -107,7 +107,7 @@ void SetFacts(const Recipe& r, X509* certificate, X509* issuer) {
   if (const std::string names = OtherNames(r); !names.empty()) Extend(certificate, issuer, NID_subject_alt_name, names);
 }
 
-// "0A:1B", "A1B": "a1b". Empty: it is none.
+// Normalises a serial number: "0A:1B" and "A1B" become "a1b". Returns "" if `text` is not one.
 std::string PlainSerial(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
   text.erase(0, std::min(text.find_first_not_of('0'), text.size()));
@@ -181,7 +181,7 @@ std::string SerialOf(const std::string& pem) {
 
 namespace {
 
-// task/ps/0: ps-0; client/ann: client-ann.
+// Returns the folder of a member: "task/ps/0" becomes "ps-0", "client/ann" becomes "client-ann".
 std::string FolderOf(const std::string& name) {
   std::string folder = name.substr(0, 5) == "task/" ? name.substr(5) : name;
   for (char& c : folder) c = c == '/' ? '-' : c;
@@ -216,7 +216,7 @@ void MakeCluster(const std::string& folder, const std::vector<Member>& members, 
     MakeFolder(authority);
     WriteSecret(authority + "/ca.pem", ca.cert);
     WriteSecret(authority + "/key.pem", ca.key);
-    WriteSecret(authority + "/token", token);  // the last: it says that all are there
+    WriteSecret(authority + "/token", token);  // written last: it marks the authority as complete
   }
   std::string issued = ReadIfThere(authority + "/issued");
   const std::string revoked = ReadIfThere(authority + "/revoked");
@@ -231,7 +231,7 @@ void MakeCluster(const std::string& folder, const std::vector<Member>& members, 
     const std::string place = FolderOf(m.name);
     const Pair pair = Make(r, &ca);
     issued += SerialOf(pair.cert) + " " + m.name + "\n";
-    WriteSecret(authority + "/issued", issued);  // before anybody has it
+    WriteSecret(authority + "/issued", issued);  // before anybody has the certificate
     MakeFolder(folder + "/" + place);
     if (!revoked.empty()) WriteSecret(folder + "/" + place + "/revoked", revoked);
     WriteSecret(folder + "/" + place + "/ca.pem", ca.cert);
@@ -255,7 +255,7 @@ std::vector<std::string> Revoke(const std::string& folder, const std::string& na
     for (std::string number, whose; issued >> number >> whose;) {
       if (whose == name) wanted.push_back(number);
     }
-    // What was made before there was such a list.
+    // The certificate may be older than the list `issued`.
     const std::string cert = folder + "/" + FolderOf(name) + "/cert.pem";
     if (name.find('/') != name.npos && std::filesystem::exists(cert)) wanted.push_back(SerialOf(ReadWhole(cert)));
     if (wanted.empty())

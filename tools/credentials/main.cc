@@ -1,5 +1,7 @@
-// thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...: what proves who the members of a cluster are. `thalweg cluster init` runs it.
-// thalweg-credentials FOLDER revoke NAME|serial=HEX: takes a member's certificates back. `thalweg cluster revoke` runs it.
+// thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...: makes the certificates of a cluster's
+// members. `thalweg cluster init` runs it.
+// thalweg-credentials FOLDER revoke NAME|serial=HEX: revokes a member's certificates. `thalweg
+// cluster revoke` runs it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
