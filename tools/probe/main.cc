@@ -1,5 +1,6 @@
-// thalweg-probe FILE: looks at a plugin for a runtime that does not know it yet, so that whatever goes wrong goes wrong here. The runtime
-// finds it beside libthalweg.so and talks to it as framework/registry/plugin_probe.h says; for people there is `thalweg plugins`.
+// thalweg-probe FILE: loads a plugin that a runtime does not know yet, so that a crash or hang of
+// the plugin happens in this process. The runtime finds the program beside libthalweg.so;
+// framework/registry/plugin_probe.h specifies the protocol. People use `thalweg plugins`.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ void Say(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(kProbeDescriptor, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) _exit(1);  // nobody listens any more
+    if (n <= 0) _exit(1);  // the reader is gone
     text.remove_prefix(size_t(n));
   }
 }
@@ -42,7 +43,8 @@ std::string ReadAll() {
   return text;
 }
 
-// A runtime of one thread that finds no plugins of its own, with the settings of the one that asks.
+// Makes a runtime with one thread, without plugins of its own, and with the settings of the runtime
+// that asks.
 StatusOr<std::shared_ptr<Runtime>> MakeHost(std::string_view settings) {
   RuntimeOptions options;
   options.threads = 1;
@@ -58,7 +60,7 @@ StatusOr<std::shared_ptr<Runtime>> MakeHost(std::string_view settings) {
   return Runtime::Create(options);
 }
 
-// Up to what init registers, which nobody gets to see.
+// Loads the plugin up to the end of init; nobody sees what init registers.
 Status Look(Runtime* runtime, const std::string& path, PluginRecord* record) {
   Say("stage dlopen\n");
   ASSIGN_OR_RETURN(void* library, OpenPluginLibrary(path, record));
@@ -84,7 +86,7 @@ Status Look(Runtime* runtime, const std::string& path, PluginRecord* record) {
 }
 
 int Main(const std::string& path) {
-  // Nothing of a plugin that crashes or hangs should stay behind.
+  // No process of a plugin that crashes or hangs may stay behind.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -103,7 +105,8 @@ int Main(const std::string& path) {
 }  // namespace
 }  // namespace thalweg
 
-// Without the library's own end: that is not what was asked, and a plugin's threads may still be at it.
+// Ends without the library's destructors: they are not under test, and the plugin's threads may
+// still use the library.
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: thalweg-probe FILE, by a runtime; people use `thalweg plugins`\n");
