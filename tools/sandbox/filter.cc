@@ -23,10 +23,11 @@ constexpr uint32_t kArch = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
 #else
-constexpr uint32_t kArch = 0;  // none: the filter then lets nothing through, and the sandbox is refused
+constexpr uint32_t kArch = 0;  // unknown: the filter then lets nothing through, and the sandbox is refused
 #endif
 
-// Computing, waiting, memory, threads of the process, its own descriptors, reading files. The first are the ones of each step.
+// Calls for computing, waiting, memory, the process's own threads and descriptors, and reading
+// files. The most frequent come first.
 constexpr int kAllowed[] = {
     SYS_futex,
     SYS_ppoll,
@@ -128,13 +129,13 @@ class Program {
     Unless(BPF_JEQ, kArch, Kill());
     Load(offsetof(seccomp_data, nr));
 #ifdef __x86_64__
-    If(BPF_JGE, 0x40000000, Fail(ENOSYS));  // the same calls by other numbers (x32)
+    If(BPF_JGE, 0x40000000, Fail(ENOSYS));  // the same calls under other numbers (x32)
 #endif
   }
   void Allow(int nr) { If(BPF_JEQ, uint32_t(nr), kAllow); }
   void Refuse(int nr, int error) { If(BPF_JEQ, uint32_t(nr), Fail(error)); }
-  // A call of this number (within another body: one whose argument, loaded last, is this number) is judged by what body says of its
-  // arguments, and allowed where that says nothing.
+  // Adds rules for one system call; `body` tests its arguments. Within another body, tests whether
+  // the argument loaded last equals this number. A call that no rule of `body` decides is allowed.
   template <class F>
   void Judge(int nr, F&& body) {
     const size_t jump = code_.size();
@@ -143,7 +144,7 @@ class Program {
     code_.push_back(BPF_STMT(BPF_RET | BPF_K, kAllow));
     code_[jump].jf = uint8_t(code_.size() - jump - 1);
   }
-  // The low and the high half of an argument.
+  // Loads the low or the high half of an argument.
   void Argument(int i, bool high = false) { Load(uint32_t(offsetof(seccomp_data, args) + size_t(i) * 8 + (high ? 4 : 0))); }
   void And(uint32_t bits) { code_.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits)); }
   void RefuseIf(uint32_t value, int error) { If(BPF_JEQ, value, Fail(error)); }
@@ -183,8 +184,9 @@ constexpr uint32_t kThread = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
 bool FilterCalls() {
   Program p;
   for (int nr : kAllowed) p.Allow(nr);
-  // Memory that others could share counts towards no limit of ours. The one descriptor that may be mapped so is the pipe's; put there
-  // later, any other that the process can have is a file that it may read. MAP_ANONYMOUS has no descriptor and would pass for it.
+  // Shared memory counts towards no limit of this process. The only descriptor that may be mapped
+  // shared is the pipe's; any other file put at that number later is one that the process may read.
+  // MAP_ANONYMOUS has no descriptor and would pass the check.
   p.Judge(SYS_mmap, [&] {
     p.Argument(4);
     p.Judge(kMemory, [&] {
@@ -194,7 +196,8 @@ bool FilterCalls() {
     p.Argument(3);
     p.RefuseIfAny(MAP_SHARED, EPERM);
   });
-  // Threads, and no processes. glibc asks by clone3 first, whose flags a filter cannot see, and then by clone.
+  // Allows threads and forbids processes. glibc tries clone3 first, whose flags a filter cannot
+  // see, and then clone.
   p.Refuse(SYS_clone3, ENOSYS);
   p.Judge(SYS_clone, [&] {
     p.Argument(0);
@@ -202,7 +205,8 @@ bool FilterCalls() {
     p.And(kThread);
     p.RefuseUnless(kThread, EPERM);
   });
-  // Files: to read. openat2 says what it wants in memory, where a filter cannot see it; whoever lacks it goes part by part.
+  // Allows files to be opened for reading only. openat2 passes its flags in memory, where a filter
+  // cannot see them; a caller without openat2 opens a path part by part.
   constexpr uint32_t kWrite = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
   p.Refuse(SYS_openat2, ENOSYS);
   p.Judge(SYS_openat, [&] {
@@ -219,12 +223,12 @@ bool FilterCalls() {
     p.Refuse(nr, EROFS);
   }
   p.Refuse(SYS_ioctl, ENOTTY);
-  // Not F_SETOWN and its like, by which the kernel sends signals to others.
+  // Forbids F_SETOWN and similar commands, by which the kernel sends signals to other processes.
   p.Judge(SYS_fcntl, [&] {
     p.Argument(1);
     p.RefuseUnlessOneOf({F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_DUPFD_CLOEXEC}, EPERM);
   });
-  // To its own threads alone, as abort and raise do.
+  // Allows signals to its own threads only, as abort and raise send them.
   p.Judge(SYS_tgkill, [&] {
     p.Argument(0);
     p.RefuseUnless(uint32_t(getpid()), EPERM);
@@ -233,7 +237,7 @@ bool FilterCalls() {
     p.Argument(0);
     p.RefuseUnlessOneOf({PR_SET_NAME, PR_GET_NAME, 0x53564d41 /* PR_SET_VMA */}, EPERM);
   });
-  // Its own limits, to read.
+  // Allows the process to read its own limits.
   p.Judge(SYS_prlimit64, [&] {
     p.Argument(0);
     p.RefuseUnless(0, EPERM);

@@ -13,12 +13,12 @@
 namespace thalweg::sandbox {
 namespace {
 
-// As later kernels have them, in case these headers do not.
+// The struct of later kernels, which these headers may lack.
 struct Ruleset {
   uint64_t files, net, scoped;
 };
 constexpr uint64_t kFirstFiles = (1u << 13) - 1, kRefer = 1u << 13, kTruncate = 1u << 14, kIoctl = 1u << 15;
-constexpr uint64_t kTcp = 3, kScopes = 3;  // to bind and to connect; abstract sockets and signals
+constexpr uint64_t kTcp = 3, kScopes = 3;  // bind and connect; abstract sockets and signals
 
 }  // namespace
 
@@ -37,7 +37,7 @@ int LimitFiles(const std::vector<std::string>& read) {
   for (const std::string& path : read) {
     landlock_path_beneath_attr beneath = {};
     beneath.parent_fd = open(path.c_str(), O_PATH | O_CLOEXEC);
-    if (beneath.parent_fd < 0) continue;  // a folder of libraries that this machine has not
+    if (beneath.parent_fd < 0) continue;  // this machine lacks that folder of libraries
     struct stat st;
     const bool folder = fstat(beneath.parent_fd, &st) == 0 && S_ISDIR(st.st_mode);
     beneath.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | (folder ? uint64_t{LANDLOCK_ACCESS_FS_READ_DIR} : 0);

@@ -21,7 +21,7 @@ bool SetLimit(__rlimit_resource what, uint64_t most) {
 }  // namespace
 
 bool DropRights(int proc, bool* own_users) {
-  // A root that may not change its user has no capabilities (as in a container), and stays.
+  // A root that may not change its user has no capabilities (as in a container), and stays root.
   const bool root = getuid() == 0 || geteuid() == 0;
   if (root && setgroups(0, nullptr) == 0) {
     if (setresgid(kNobody, kNobody, kNobody) != 0 || setresuid(kNobody, kNobody, kNobody) != 0) return false;
@@ -33,7 +33,7 @@ bool DropRights(int proc, bool* own_users) {
   return without && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-// own_users: no other process counts towards this user's threads.
+// own_users: no other process counts towards this user's thread limit.
 Limited Limit(const Settings& s, bool own_users) {
   Limited l;
   SetLimit(RLIMIT_CORE, 0);
@@ -41,7 +41,7 @@ Limited Limit(const Settings& s, bool own_users) {
   SetLimit(RLIMIT_MSGQUEUE, 0);
   SetLimit(RLIMIT_MEMLOCK, 0);
   SetLimit(RLIMIT_SIGPENDING, 256);
-  // What is private and writable; the filter lets nothing be made that is shared.
+  // RLIMIT_DATA counts private writable memory; the filter forbids shared mappings.
   l.memory = s.memory > 0 && SetLimit(RLIMIT_DATA, s.memory);
   l.threads = s.threads > 0 && own_users && SetLimit(RLIMIT_NPROC, s.threads);
   l.descriptors = s.descriptors > 0 && SetLimit(RLIMIT_NOFILE, s.descriptors);

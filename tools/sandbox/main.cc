@@ -1,7 +1,9 @@
-// thalweg-sandbox: the worker of one client, confined. It is started by a runtime (distributed/sandbox/process.h) with its one connection
-// at descriptor 3, whose memory is descriptor 5 (distributed/sandbox/pipe_transport.h), and a conversation at descriptor 4: settings come
-// in, "key=value" each, ended by zeros, until the end; then it says, a line each, "has WHAT" for what is in force, and "ready", or "failed
-// WHY". It lives as long as the other end of descriptor 3.
+// thalweg-sandbox: the confined worker of one client. A runtime (distributed/sandbox/process.h)
+// starts it with its only connection at descriptor 3, whose memory is descriptor 5
+// (distributed/sandbox/pipe_transport.h), and a control channel at descriptor 4. The process reads
+// zero-terminated settings "key=value" there until end of file; then it writes a line "has WHAT"
+// for each restriction in force, and "ready" or "failed WHY". It exits when the other end of
+// descriptor 3 closes.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -27,7 +29,7 @@ void Say(const std::string& line) {
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t n = write(kConversation, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) _exit(1);  // nobody listens any more
+    if (n <= 0) _exit(1);  // the reader is gone
     rest.remove_prefix(size_t(n));
   }
 }
@@ -96,10 +98,10 @@ int Serve(const Settings& s) {
   const int watched = fcntl(kConnection, F_DUPFD_CLOEXEC, 10);
   const tw::Runtime runtime(options);
   const tw::Server worker(runtime, "{\"sandbox\": [\"pipe:fd3m5\"]}", "sandbox", 0, server);
-  close(kMemory);  // it is mapped
+  close(kMemory);  // already mapped
   Say("ready");
   close(kConversation);
-  // Until who made this process is gone, or has no more use for it.
+  // Waits until the parent is gone or closes the connection.
   for (pollfd p = {watched, 0, 0}; poll(&p, 1, -1) <= 0;) continue;
   _exit(0);
 }

@@ -26,7 +26,7 @@ bool Beneath(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/');
 }
 
-// A mount of what is there, read-only, with whatever is mounted beneath it.
+// Returns a detached read-only copy of the mount at `path` and of the mounts beneath it.
 int CopyOf(const std::string& path) {
   const int tree = int(syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
   if (tree < 0) return -1;
@@ -45,10 +45,10 @@ bool MakePlace(const std::string& path, bool folder) {
   return fd >= 0;
 }
 
-// A root of our own: an empty file system in memory with copies of the mounts. The copies are made first, for the new one hides where it
-// is mounted.
+// Makes an own root: an empty file system in memory with copies of the mounts. The copies are made
+// first, because the new file system hides the place where it is mounted.
 bool MakeView(std::vector<std::string> read) {
-  constexpr char kRoot[] = "/tmp";  // it is nowhere else seen
+  constexpr char kRoot[] = "/tmp";  // the root is visible nowhere else
   if (mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
   std::sort(read.begin(), read.end());
   struct Copy {
@@ -79,19 +79,20 @@ bool MakeView(std::vector<std::string> read) {
 
 bool SeparateUsers(int proc) {
   const std::string uid = std::to_string(getuid()), gid = std::to_string(getgid());
-  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else the files below belong to root
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // otherwise the files below belong to root
   if (unshare(CLONE_NEWUSER) != 0) return false;
-  Write(proc, "setgroups", "deny");  // not there: nothing is to be denied
+  Write(proc, "setgroups", "deny");  // if the file does not exist, there is nothing to deny
   return Write(proc, "uid_map", uid + " " + uid + " 1") && Write(proc, "gid_map", gid + " " + gid + " 1");
 }
 
 Separated Separate(const std::vector<std::string>& read, int proc) {
   Separated s;
-  // Without the rights of root a namespace of users comes first: it gives those that the others take.
+  // Without root's rights, a user namespace comes first: it gives the rights that the other
+  // namespaces need.
   s.users = geteuid() != 0 && SeparateUsers(proc);
   const bool may = geteuid() == 0 || s.users;
   s.network = may && unshare(CLONE_NEWNET) == 0;
-  if (may) (void)unshare(CLONE_NEWIPC | CLONE_NEWUTS);  // the filter lets neither be used in any case
+  if (may) (void)unshare(CLONE_NEWIPC | CLONE_NEWUTS);  // the filter forbids both in any case
   s.view = may && unshare(CLONE_NEWNS) == 0 && MakeView(read);
   return s;
 }
