@@ -1,4 +1,5 @@
-// Calls of a plugin's kernels on frames as the executor keeps them, with no runtime behind them; and virtual calls that do the same work.
+// Calls a plugin's kernels on frames laid out as the executor keeps them, without a runtime, and
+// virtual calls that do the same work.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -17,7 +18,7 @@ constexpr uint32_t kFirst[] = {0, 1};  // an op with one input and one output, o
 using Execute = tw_status* (*)(const tw_frame*);
 
 Execute bare, sugar;
-float x = 1, y;  // of all nodes: what differs is how a kernel gets there
+float x = 1, y;  // shared by all nodes; the way to a kernel is what differs
 
 // ---- The least of a host that init needs ----
 
@@ -85,7 +86,8 @@ class Step {
   virtual const char* Run() = 0;  // nullptr: fine
 };
 
-// As large as what lies behind a node above, so that a loop over many touches memory as far apart.
+// As large as the record of a node above, so that a loop over many steps touches memory at the same
+// distances.
 class IncrementStep final : public Step {
  public:
   IncrementStep(const float* in, float* out) : in_(in), out_(out) {}
@@ -100,7 +102,7 @@ class IncrementStep final : public Step {
   [[maybe_unused]] char rest_[sizeof(Call) - sizeof(Step) - 2 * sizeof(float*)];
 };
 
-// With one class alone the compiler would guess it and leave the virtual call out.
+// With only one class, the compiler could devirtualise the call.
 class EmptyStep final : public Step {
  public:
   const char* Run() override { return nullptr; }

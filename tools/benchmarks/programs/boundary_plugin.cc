@@ -1,5 +1,5 @@
-// The plugin of row 33: an op that adds one to a scalar, with kernels on the bare frame and through the C++ sugar, and one that does
-// nothing.
+// The plugin of row 33: an op that adds one to a scalar, with kernels on the bare frame and through
+// the C++ sugar, and an op that does nothing.
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// What it costs that a kernel lies behind the plugin ABI. usage: boundary_worker THREADS
+// Measures the cost of calling a kernel across the plugin ABI. usage: boundary_worker THREADS
 #include "boundary_worker.h"
 
 namespace {

@@ -1,4 +1,5 @@
-/* Chains of 10,000 operations, each waiting for the one before: what a node costs. Times are per node. */
+/* Measures the cost per node of chains of 10,000 operations, each of which waits for the
+ * previous one. Times are per node. */
 #include <stddef.h>
 
 #include "thalweg_worker.h"

@@ -1,6 +1,6 @@
-/* A loop in whose iterations a value goes through eight stages, one after the other; only the sum of what comes out goes from iteration to
- * iteration. On the CPU a stage is a running sum, which one thread computes; on devices each has one of its own. Times are per iteration.
- */
+/* A loop whose iterations pass a value through eight stages, one after the other; only the sum
+ * of the results is carried from iteration to iteration. On the CPU a stage is a running sum,
+ * which one thread computes; on devices each stage has its own device. Times are per iteration. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { kIterations = 32, kStages = 8, kElements = 16384, kOnDevices = 1000 };
 
 typedef struct kind {
   const char* name;
-  int devices, in_turn; /* in_turn: an iteration begins when the one before is over */
+  int devices, in_turn; /* in_turn: an iteration begins when the previous one is over */
 } kind;
 static const kind kinds[] = {{"cpu", 0, 0}, {"devices", 1, 0}, {"devices_in_turn", 1, 1}};
 
@@ -24,7 +24,7 @@ static tw_output stage(tw_scope* s, int on_devices, int k, tw_output y, tw_outpu
   return out;
 }
 
-/* y = i x, which waits for the sum if the iterations go in turn. */
+/* y = i x; the product waits for the sum if the iterations go in turn. */
 static tw_output begin_of(tw_scope* s, const kind* what, tw_output x, tw_output i, tw_output sum) {
   const tw_operation* before = NULL;
   if (what->in_turn) check(tw_graph_producer(tw_scope_graph(s), sum, &before, NULL));
@@ -67,14 +67,14 @@ static prepared make_chains(const kind* what, int64_t at_once) {
   return p;
 }
 
-/* What the loop gives: of running sums of running sums of n ones, eight times, the sum is n + 8 over 9. */
+/* The expected result: after eight nested running sums of n ones, the sum is n + 8 over 9. */
 static double wanted(const kind* what) {
   double sum = what->devices ? kOnDevices : 1;
   for (int k = 1; k <= 9 && !what->devices; ++k) sum = sum * (kElements + k - 1) / k;
   return sum * kIterations * (kIterations - 1) / 2;
 }
 
-/* argument: "cpu|devices|devices_in_turn N": how many iterations at once, 1 to 99. */
+/* argument: "cpu|devices|devices_in_turn N"; N: parallel iterations, 1 to 99. */
 void answer_chains(const char* argument) {
   static prepared made[sizeof kinds / sizeof *kinds][100];
   char name[32];

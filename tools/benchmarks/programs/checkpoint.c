@@ -1,4 +1,5 @@
-/* Writing and reading a checkpoint of 1 GB, sixteen tensors of 64 MB. argument: the folder for it. One time each. */
+/* Writes and reads a checkpoint of 1 GB, sixteen tensors of 64 MB. argument: the folder for it.
+ * Each reply is one time. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the checkpoint row writes: parts of floats, each different. */
+/* The data of the checkpoint row: parts of floats, each with different values. */
 #ifndef THALWEG_BENCHMARKS_CHECKPOINT_DATA_H
 #define THALWEG_BENCHMARKS_CHECKPOINT_DATA_H
 #include <stdint.h>
@@ -11,7 +11,7 @@ static inline void checkpoint_fill(float* data, int part) {
   for (int64_t i = 0; i < kCheckpointPartBytes / 4; ++i) data[i] = checkpoint_value(i, part);
 }
 
-/* Looks at one value in a thousand. */
+/* Checks one value in a thousand. */
 static inline int checkpoint_right(const float* data, int part) {
   for (int64_t i = 0; i < kCheckpointPartBytes / 4; i += 1009) {
     if (data[i] != checkpoint_value(i, part)) return 0;

@@ -1,5 +1,6 @@
-/* Steps over several processes: each of `servers` parameter servers, a process of its own, has a variable; the worker, which is this
- * process, takes the first number of each and adds them up. And 32 rows of a table that a server has. */
+/* Steps over several processes. Each of `servers` parameter servers is a process with one
+ * variable; the worker, which is this process, sums the first elements of all variables. Another
+ * step gathers 32 rows of a server's table. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <spawn.h>
@@ -21,7 +22,7 @@ extern char** environ;
 typedef struct cluster {
   int servers;
   long long bytes; /* of each variable */
-  int table;       /* it is gathered from */
+  int table;       /* true: the step gathers rows of it */
   pid_t processes[kMostServers];
   tw_server* self;
   tw_session* session;
@@ -38,7 +39,7 @@ static int free_port(void) {
   return ntohs(at.sin_port);
 }
 
-/* bin/thalweg beside the folder of this program. */
+/* Finds bin/thalweg beside the folder of this program. */
 static void program_path(char* path, size_t size) {
   const ssize_t n = readlink("/proc/self/exe", path, size - 20);
   if (n <= 0) worker_fail("cannot find this program");
@@ -106,7 +107,7 @@ static tw_output first_of(tw_scope* s, tw_output value) {
   return tw_scope_end(s, slice);
 }
 
-/* What the step gives: the sum of all first numbers, or the rows. */
+/* Builds the step's result: the sum of all first elements, or the rows. */
 static tw_output build(tw_scope* s, const cluster* c, tw_output* out_rows, const tw_operation** inits) {
   const int64_t dims[] = {kRows};
   tw_output firsts[kMostServers];

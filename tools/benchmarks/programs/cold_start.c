@@ -1,5 +1,6 @@
-/* From nothing to the first step of a graph of 100 nodes, with all defaults. usage: cold_start [wait]: then stays until standard input
- * ends, so that its memory can be read. */
+/* Times the start of a process up to the first step of a graph of 100 nodes, with all defaults.
+ * usage: cold_start [wait]; with `wait` it stays until standard input ends, so that its memory
+ * can be read. */
 #include <stdio.h>
 
 #include "thalweg/thalweg.h"

@@ -1,5 +1,5 @@
-/* What branches and loops cost: 1,000 additions of one element, one after the other, plain and in each of the ways that decide what runs.
- * Times are per addition; tensorflow_worker.py has the same. */
+/* The cost of branches and loops: 1,000 dependent additions of one element, plain and in each
+ * kind of control flow. Times are per addition; tensorflow_worker.py has the same graphs. */
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static tw_output in_frames(tw_graph* graph, tw_scope* s, tw_output x, tw_output 
   return end;
 }
 
-/* A graph with a loop that the step does not need. */
+/* Builds a graph with a loop that the step does not need. */
 static tw_output beside(tw_graph* graph, tw_scope* s, tw_output x, tw_output one) {
   in_frames(graph, s, x, one);
   return additions(s, x, one, kAdditions);

@@ -1,5 +1,6 @@
-/* How much memory a device needs for a step whose values come from the host: those that come when they are first needed, against those that
- * are all there before the first is used. A runtime each time, with a limit for the device. */
+/* The device memory that a step needs for values copied from the host: copied when first needed,
+ * against all copied before the first use. Each case has its own runtime, with a memory limit
+ * for the device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static const tw_operation* negated(tw_scope* s, tw_output x) {
   return tw_scope_end_operation(s, op);
 }
 
-/* The sum of the negated rows of x, which the host makes. at_once: no sum before all of them are on the device. */
+/* Sums the negated rows of x, which the host makes. at_once: no sum starts before all rows are
+ * on the device. */
 static tw_output add_sum(tw_scope* s, tw_output x, int at_once) {
   tw_op* op = tw_scope_begin(s, "Unpack", NULL);
   tw_op_add_input(op, x);
@@ -36,7 +38,7 @@ static tw_output add_sum(tw_scope* s, tw_output x, int at_once) {
   return sum;
 }
 
-/* The most bytes that the device held; -1: there was not enough room. */
+/* Returns the peak of device memory in bytes; -1 if the limit was too small. */
 static int64_t peak_within(const char* plugin, int64_t limit, int at_once) {
   char option[64];
   snprintf(option, sizeof option, "memory_limit.FAKE=%lld", (long long)limit);
@@ -81,8 +83,8 @@ static int64_t peak_within(const char* plugin, int64_t limit, int at_once) {
   return peak;
 }
 
-/* argument: "needed FILE" or "at_once FILE", the device's plugin. The peak of the least memory, in steps of one value, with which the step
- * runs. */
+/* argument: "needed FILE" or "at_once FILE"; FILE: the device's plugin. Replies with the peak
+ * under the smallest limit, in multiples of one value's size, with which the step runs. */
 void answer_copies_peak(const char* argument) {
   char kind[16], plugin[4096];
   if (sscanf(argument, "%15s %4095s", kind, plugin) != 2) worker_fail("not 'KIND FILE': %s", argument);

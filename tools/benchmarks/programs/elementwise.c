@@ -1,5 +1,6 @@
-/* Element-wise work on tables of 1,024 columns, fed and not fetched: single additions, products and Relus; a chain of six operations,
- * softmax and layer norm written out of primitives, fused or node by node. */
+/* Element-wise work on tables of 1,024 columns, fed and not fetched: single additions, products
+ * and Relus; a chain of six operations, softmax and layer norm written with primitives, fused or
+ * node by node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static tw_tensor* table(int64_t rows, int seed) {
   return t;
 }
 
-/* "NAME ROWS on|off SAMPLES": nanoseconds of a step; on: what can be fused is. */
+/* "NAME ROWS on|off SAMPLES": nanoseconds per step; on: fusion is enabled. */
 void answer_elementwise(const char* argument) {
   char name[32], compilers[32];
   long rows;
@@ -86,7 +87,7 @@ void answer_elementwise(const char* argument) {
   const int64_t dims[] = {rows, kColumns};
   const tw_output feeds[] = {tw_scope_placeholder(s, "x", TW_FLOAT, dims, 2), tw_scope_placeholder(s, "y", TW_FLOAT, dims, 2)};
   w->build(s, feeds[0], feeds[1]);
-  const tw_operation* last = tw_graph_operation(graph, tw_graph_count(graph) - 1); /* what build answers is added last */
+  const tw_operation* last = tw_graph_operation(graph, tw_graph_count(graph) - 1); /* the operation that build returns is added last */
   check(tw_scope_finish(s));
   tw_session* session = open_session(graph, option);
   prepared p = {.feeds = {table(rows, 0), w->two_inputs ? table(rows, 1) : NULL}};

@@ -1,5 +1,6 @@
-/* Sparse look-up and update: 1,024 rows of a table of 64 columns are gathered, and those rows take a step of gradient descent on the sum of
- * squares times fixed factors. Which rows changes from step to step, among 64 lists that lie all over the table. */
+/* Sparse look-up and update: gathers 1,024 rows of a table of 64 columns, and applies a step of
+ * gradient descent to those rows, on the sum of squares times fixed factors. The rows change
+ * from step to step, among 64 lists spread over the whole table. */
 #include <stdio.h>
 
 #include "thalweg_worker.h"
@@ -16,7 +17,8 @@ typedef struct embedding {
 static embedding tables[kTables];
 static tw_tensor* factors;
 
-/* Rows number i of list k, in a table of so many. pytorch_worker.py has the same. */
+/* Returns the row numbers of list k, for a table of `rows` rows. pytorch_worker.py has the same
+ * lists. */
 static tw_tensor* list_of(int64_t rows, int k) {
   const int64_t dims[] = {kRows};
   int64_t data[kRows];
@@ -89,7 +91,7 @@ static double run_step(const embedding* e, tw_tensor* list) {
   return value;
 }
 
-/* The argument of all three: rows of the table. */
+/* The argument of all three functions is the number of rows of the table. */
 void answer_embedding_load(const char* argument) {
   embedding* e = tables;
   while (e < tables + kTables && e->rows) ++e;
@@ -100,13 +102,13 @@ void answer_embedding_load(const char* argument) {
   worker_reply("%d", 1);
 }
 
-/* The losses of the first five steps. */
+/* Replies with the losses of the first five steps. */
 void answer_embedding_losses(const char* argument) {
   const embedding* e = table_with(argument);
   start(e);
   double losses[5];
   for (int i = 0; i < 5; ++i) {
-    tw_tensor* list = list_of(e->rows, i % 2); /* the same again, to see the updates */
+    tw_tensor* list = list_of(e->rows, i % 2); /* lists repeat, so that the losses show the updates */
     losses[i] = run_step(e, list);
     tw_tensor_release(list);
   }

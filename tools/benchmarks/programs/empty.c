@@ -1,4 +1,5 @@
-/* The program that does nothing: what a start costs by itself, and what a process weighs when it waits. usage: empty [wait] */
+/* A program that does nothing: measures the cost of a start and the memory of a waiting process.
+ * usage: empty [wait] */
 #include <stdio.h>
 
 int main(int argc, char** argv) {

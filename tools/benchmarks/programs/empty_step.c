@@ -1,4 +1,4 @@
-/* A step of one operation that does nothing: what a run costs by itself. */
+/* A step of one operation that does nothing: measures the fixed cost of a run. */
 #include <stddef.h>
 
 #include "thalweg_worker.h"

@@ -1,4 +1,5 @@
-/* A graph that a session runs gets ten more operations, and a step that needs them: what both take together, in a graph of any size. */
+/* Adds ten operations to a graph that a session already runs, and runs a step that needs them.
+ * Times both together, for graphs of any size. */
 #include <stddef.h>
 
 #include "thalweg_worker.h"
@@ -44,7 +45,7 @@ static live* graph_of(int nodes) {
   return l;
 }
 
-/* argument: how many operations there are before. */
+/* argument: the number of operations before the extension. */
 void answer_extend(const char* argument) {
   const live* l = graph_of(worker_number(argument));
   double times[kSamples];

@@ -1,4 +1,5 @@
-/* Loops of the primitives that TensorFlow's v1 functions write: Enter, Merge, Switch, NextIteration, Exit. In the order of calls:
+/* Loops written with the primitives of TensorFlow's v1 control flow: Enter, Merge, Switch,
+ * NextIteration, Exit. The order of the calls:
  *     frame f;
  *     frame_begin(&f, s, "loop", 10);
  *     x = frame_enter(&f, outside);                   the same in all iterations

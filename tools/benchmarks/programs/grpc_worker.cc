@@ -1,5 +1,6 @@
-// gRPC alone, through its C++ interface: each of `servers` processes answers an empty call with so many bytes; all are asked at one time,
-// and the answers copied into place. usage: grpc_worker THREADS
+// gRPC alone, through its C++ interface. Each of `servers` processes answers an empty call with a
+// given number of bytes; all are called at the same time, and the replies are copied into place.
+// usage: grpc_worker THREADS
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ extern "C" {
 
 namespace {
 
-// One call after another on each connection.
+// Serves one call after another on each connection.
 void Serve(long long bytes, int to) {
   const std::vector<char> data(static_cast<size_t>(bytes));
   const grpc::Slice slice(data.data(), data.size(), grpc::Slice::STATIC_SLICE);
@@ -56,7 +57,7 @@ struct Fan {
   std::vector<char> into;
 };
 
-// The servers are processes of their own, made before gRPC has threads here.
+// The servers are separate processes, forked before gRPC has threads here.
 int StartServer(long long bytes) {
   int ends[2], port = 0;
   if (pipe(ends) != 0) worker_fail("no pipe");
@@ -108,7 +109,7 @@ void AskAll(void* user) {
 
 Fan* fan;
 
-// "SERVERS BYTES SAMPLES", always the same but the samples.
+// "SERVERS BYTES SAMPLES"; only SAMPLES may change between calls.
 void AnswerCall(const char* argument) {
   int servers, samples;
   long long bytes;

@@ -1,5 +1,5 @@
-/* Two loops of one step, one putting values into a queue that holds one, the other taking them out: what a value costs that is handed over.
- * Times are per value. */
+/* Two loops of one step: one enqueues values into a queue of capacity one, the other dequeues
+ * them. Measures the cost of a handed-over value. Times are per value. */
 #include <stddef.h>
 
 #include "thalweg_worker.h"

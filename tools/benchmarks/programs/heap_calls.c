@@ -1,5 +1,5 @@
-/* How often a warm training step calls the heap: prints the calls of 100 steps of a two-layer perceptron with Adam, all threads counted.
- * usage: heap_calls THREADS */
+/* Prints the number of heap calls of 100 warm training steps of a two-layer perceptron with
+ * Adam, in all threads. usage: heap_calls THREADS */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 #include "thalweg/thalweg.h"
 
-/* What the program defines is what every library in it calls. */
+/* Definitions in the program override those of every library in it. */
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
 extern void* __libc_realloc(void*, size_t);

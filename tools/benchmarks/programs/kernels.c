@@ -1,4 +1,5 @@
-/* Single products and convolutions, fed and not fetched, so that a step is the kernel and what the runtime adds to it. */
+/* Single products and convolutions, fed and not fetched, so that a step is the kernel plus the
+ * runtime's overhead. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The worker of other people's kernels: oneDNN, OpenBLAS, Eigen. usage: libraries_worker THREADS
- * Threads are those of OpenMP and of OpenBLAS, by their environment variables. */
+/* The worker of third-party kernels: oneDNN, OpenBLAS, Eigen. usage: libraries_worker THREADS.
+ * Environment variables set the threads of OpenMP and of OpenBLAS. */
 #include "libraries_worker.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The parts of the worker of other people's kernels. Each computes one product or convolution into an array of its own. */
+/* The parts of the worker of third-party kernels. Each computes one product or convolution into
+ * its own array. */
 #ifndef THALWEG_BENCHMARKS_LIBRARIES_WORKER_H
 #define THALWEG_BENCHMARKS_LIBRARIES_WORKER_H
 #include "operands.h"
@@ -7,7 +8,7 @@
 extern "C" {
 #endif
 
-/* What is timed: call(state) once; the result is count elements. */
+/* The timed work: one call of call(state); the result has `count` elements. */
 typedef struct work {
   void (*call)(void* state);
   void* state;
@@ -16,8 +17,8 @@ typedef struct work {
 } work;
 
 work sgemm_product(const product* p, const void* a, const void* b);    /* raw_onednn.c: the function of BLAS */
-work matmul_product(const product* p, const void* a, const void* b);   /* the primitive, matrices as they are */
-work onednn_convolution(const convolution* c);                         /* channels last; weights as it wants them, in advance */
+work matmul_product(const product* p, const void* a, const void* b);   /* the primitive, on plain matrices */
+work onednn_convolution(const convolution* c);                         /* channels last; weights reordered in advance */
 work openblas_product(const product* p, const void* a, const void* b); /* raw_openblas.c */
 work eigen_product(const product* p, const void* a, const void* b);    /* raw_eigen.cc */
 

@@ -1,5 +1,5 @@
-/* Loading: a training graph from a file to the end of its first step; the first and the later steps of a new session, on the CPU and on
- * the null device; and plugins. */
+/* Loading: a training graph from a file to the end of its first step; the first and the later
+ * steps of a new session, on the CPU and on the null device; and plugins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static tw_output weights(tw_scope* s, const char* name, const int64_t* dims, int
   return v;
 }
 
-/* One dense layer in a scope of its own, named as real programs name theirs. */
+/* Adds one dense layer in its own scope, named as in real programs. */
 static tw_output layer(tw_graph* graph, int i, tw_output h, tw_output* variables) {
   const int64_t dims[] = {kWidth, kWidth};
   char prefix[64];
@@ -32,7 +32,7 @@ static tw_output layer(tw_graph* graph, int i, tw_output h, tw_output* variables
   return out;
 }
 
-/* A tower of `layers` dense layers of eight units, its loss, and its training by Adam. */
+/* Makes a tower of `layers` dense layers of eight units, its loss, and its training by Adam. */
 static tw_graph* make_tower(int layers) {
   tw_graph* graph;
   check(tw_graph_create(runtime, &graph));
@@ -59,7 +59,8 @@ static tw_graph* make_tower(int layers) {
   return graph;
 }
 
-/* Writes the first tower that has so many nodes. argument: how many, and the file. Answers its nodes and bytes. */
+/* Writes the smallest tower with at least the given number of nodes. argument: that number and
+ * the file. Replies with its nodes and bytes. */
 void answer_graph_write(const char* argument) {
   char* path;
   const unsigned long nodes = strtoul(argument, &path, 10);
@@ -143,7 +144,8 @@ static void initialise(const training* t) {
   check(tw_session_run(t->session, &what, NULL, NULL, NULL));
 }
 
-/* From the bytes to the end of the first training step, without the initialisation: its state is that of an earlier session. */
+/* Times parsing up to the end of the first training step, without initialisation: an earlier
+ * session set the state. */
 void answer_graph_plan(const char* argument) {
   enum { kSamples = 9 };
   const loaded* l = file_of(argument);
@@ -163,7 +165,7 @@ void answer_graph_plan(const char* argument) {
   worker_reply_median(times, kSamples);
 }
 
-/* The first step of a new session over a graph that is there. */
+/* Times the first step of a new session over an existing graph. */
 static void reply_first_step(const char* path, const char* device) {
   enum { kSamples = 9 };
   const loaded* l = file_of(path);
@@ -183,7 +185,7 @@ static void reply_first_step(const char* path, const char* device) {
   worker_reply_median(times, kSamples);
 }
 
-/* A later one. t: without a session as long as there was none. */
+/* Times a later step. Opens a session first if t has none. */
 static void reply_later_step(training* t, const char* path, const char* device) {
   enum { kSamples = 99 };
   const loaded* l = file_of(path);
@@ -224,7 +226,7 @@ void answer_device_load(const char* argument) {
   worker_reply("%d", 1);
 }
 
-/* argument: a plugin's file. A new runtime each time; what it costs is not counted. */
+/* argument: a plugin's file. Makes a new runtime each time; its cost is not counted. */
 void answer_plugin_load(const char* argument) {
   enum { kSamples = 9 };
   double times[kSamples];
@@ -240,13 +242,14 @@ void answer_plugin_load(const char* argument) {
   worker_reply_median(times, kSamples);
 }
 
-/* argument: a folder of plugins. From nothing to a runtime that has found them; it may have loaded none. */
+/* argument: a folder of plugins. Times the creation of a runtime that has found them; it may
+ * have loaded none. */
 void answer_plugins_known(const char* argument) {
   enum { kSamples = 9 };
   double times[kSamples];
   char path[4096];
   snprintf(path, sizeof path, "plugin_path=%s", argument);
-  for (int i = -1; i < kSamples; ++i) { /* the first may have to look at them */
+  for (int i = -1; i < kSamples; ++i) { /* the first may have to probe them */
     const char* options[] = {"threads=1", path};
     tw_runtime* found;
     const double begin = worker_now_ns();

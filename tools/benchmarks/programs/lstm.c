@@ -1,5 +1,6 @@
-/* A training step of a language model of LSTM layers: feeds characters or words and those that follow them, fetches the loss, updates the
- * weights by gradient descent. Its steps are unrolled or in a loop. tensorflow_worker.py has the same. */
+/* A training step of a language model of LSTM layers: feeds characters or words and their
+ * successors, fetches the loss, and updates the weights by gradient descent. Its time steps are
+ * unrolled or in a loop. tensorflow_worker.py has the same model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ typedef struct lstm {
 
 static lstm models[kModels];
 
-/* Numbers from -0.1 to 0.1 that look drawn, other ones for each seed. */
+/* Pseudo-random numbers from -0.1 to 0.1; each seed gives others. */
 static tw_output numbers(tw_scope* s, const char* name, uint32_t seed, int64_t rows, int64_t columns) {
   const int64_t dims[] = {rows, columns};
   float* data = malloc((size_t)(rows * columns) * sizeof *data);
@@ -113,7 +114,7 @@ static void build(lstm* m) {
   for (int i = 0; i < 2; ++i) m->step.feeds[i] = words_of(m, i);
 }
 
-/* The model of that name, with the weights that it begins with. */
+/* Returns the model named `name`, with its initial weights. */
 static lstm* model_of(const char* name) {
   lstm* m = models;
   while (m < models + kModels && m->name[0] && strcmp(m->name, name) != 0) ++m;
@@ -131,7 +132,7 @@ static lstm* model_of(const char* name) {
   return m;
 }
 
-/* The losses of the first five steps. */
+/* Replies with the losses of the first five steps. */
 void answer_lstm_losses(const char* argument) {
   const lstm* m = model_of(argument);
   double losses[5];

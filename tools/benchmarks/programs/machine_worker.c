@@ -1,4 +1,5 @@
-/* The machine's worker: probes and prototypes that the others are compared with. usage: machine_worker */
+/* The machine's worker: probes and prototypes with which the other workers are compared. usage:
+ * machine_worker */
 #include "machine_worker.h"
 
 #include <stddef.h>

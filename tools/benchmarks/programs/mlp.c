@@ -1,5 +1,6 @@
-/* A training step of the multi-layer perceptron 784-100-10 on a batch of 100: feeds pictures and labels, fetches the loss, updates the
- * weights by gradient descent. And its five matrix products alone. */
+/* A training step of the multi-layer perceptron 784-100-10 on a batch of 100: feeds pictures and
+ * labels, fetches the loss, and updates the weights by gradient descent. Also times its five
+ * matrix products alone. */
 #include <stdlib.h>
 
 #include "mlp_data.h"
@@ -22,7 +23,7 @@ static tw_tensor* floats(const float* data, int64_t rows, int64_t columns) {
   return t;
 }
 
-/* rows 0: a vector. */
+/* rows: 0 makes a vector. */
 static tw_output variable(tw_scope* s, const char* name, const float* data, int64_t rows, int64_t columns) {
   tw_tensor* initial = floats(data, rows, columns);
   const tw_output v = tw_variable_create(s, name, tw_scope_constant(s, initial));
@@ -34,7 +35,7 @@ static tw_output dense(tw_scope* s, tw_output x, tw_output w, tw_output b) {
   return tw_scope_op2(s, "BiasAdd", tw_scope_op2(s, "MatMul", x, tw_variable_read(s, w)), tw_variable_read(s, b));
 }
 
-/* option: of its session. */
+/* option: an option of the session. */
 static void build(mlp* model, const mlp_data* d, const char* option) {
   check(tw_graph_create(runtime, &model->graph));
   tw_scope* s = tw_scope_create(model->graph, NULL);
@@ -80,7 +81,7 @@ static void load(mlp* model, const char* folder, const char* option) {
 void answer_mlp_load(const char* argument) { load(&on_cpu, argument, NULL); }
 void answer_mlp_null_load(const char* argument) { load(&on_null, argument, "device=NULL"); }
 
-/* The losses of the first five steps. */
+/* Replies with the losses of the first five steps. */
 void answer_mlp_losses(const char* argument) {
   (void)argument;
   double losses[5];
@@ -95,7 +96,7 @@ void answer_mlp_losses(const char* argument) {
 }
 
 static void reply_steps(mlp* model, const char* argument) {
-  initialise(model); /* so that all samples start at the same weights */
+  initialise(model); /* all samples start at the same weights */
   worker_reply_time(run_prepared, &model->step, worker_number(argument), 1, 1);
 }
 
@@ -113,7 +114,7 @@ static const tw_operation* product(tw_scope* s, tw_output a, tw_output b, uint8_
   return tw_scope_end_operation(s, op);
 }
 
-/* A value that the optimiser cannot compute in advance. */
+/* Makes a value that the optimiser cannot compute in advance. */
 static tw_output matrix(tw_scope* s, const char* name, int64_t rows, int64_t columns) {
   float* data = calloc((size_t)(rows * columns), sizeof(float));
   if (!data) worker_fail("out of memory");

@@ -12,7 +12,8 @@ typedef struct mlp_data {
   float w2[kMlpHidden * kMlpOut], b2[kMlpOut];
 } mlp_data;
 
-/* Reads x.f32, y.i32, w1.f32, b1.f32, w2.f32 and b2.f32 of `folder`; fails the worker if one is missing or of another size. */
+/* Reads x.f32, y.i32, w1.f32, b1.f32, w2.f32 and b2.f32 of `folder`. Fails the worker if one is
+ * missing or has another size. */
 void mlp_data_read(const char* folder, mlp_data* out_data);
 
 #endif

@@ -1,4 +1,5 @@
-/* A plugin whose number is made by writing over its bytes: row 28 puts two hundred into one folder. */
+/* A plugin whose number is patched into its bytes: row 28 puts two hundred copies into one
+ * folder. */
 #include "thalweg/plugin/plugin.h"
 
 static tw_status* execute(const tw_frame* f) {

@@ -1,5 +1,5 @@
-/* Work on an OpenCL device: by Thalweg, on variables that live there, and by a plain OpenCL program, in one process. usage: opencl_worker
- * Both wait for the end of each step. */
+/* Work on an OpenCL device in one process: by Thalweg, on variables on the device, and by a
+ * plain OpenCL program. Both wait for the end of each step. usage: opencl_worker */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <stdio.h>
 #include <string.h>
@@ -23,12 +23,13 @@ static tw_output filled(tw_scope* s, const int32_t* dims, uint32_t rank, double 
 
 static void run_callable(void* callable) { check(tw_callable_run(callable, NULL, NULL, NULL)); }
 
-/* "OP ROWS COLUMNS": nanoseconds of a step that reads variables of that shape and does the op, whose result stays on the device. */
+/* "OP ROWS COLUMNS": nanoseconds of a step that reads variables of that shape and runs the op;
+ * the result stays on the device. */
 static void answer_ours(const char* argument) {
   char op[32];
   int32_t dims[2];
   if (sscanf(argument, "%31s %d %d", op, &dims[0], &dims[1]) != 3) worker_fail("not 'OP ROWS COLUMNS': %s", argument);
-  static int count; /* variables outlive their graphs */
+  static int count; /* makes names unique: variables outlive their graphs */
   char names[2][32];
   for (int k = 0; k < 2; ++k) snprintf(names[k], sizeof names[k], "v%d", count++);
   tw_graph* graph;
@@ -101,7 +102,7 @@ static void run_launch(void* user) {
   ok(clFinish(cl.queue), "clFinish");
 }
 
-/* "empty|add ELEMENTS": nanoseconds of the kernel and of waiting for it. */
+/* "empty|add ELEMENTS": nanoseconds of the kernel and the wait for its end. */
 static void answer_raw(const char* argument) {
   char name[32];
   long n;

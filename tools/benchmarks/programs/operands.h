@@ -1,4 +1,5 @@
-/* What contenders multiply: arrays of small multiples of 1/16, whose products and sums are exact, so that all must answer the same. */
+/* The operands of all contenders: arrays of small multiples of 1/16, whose products and sums are
+ * exact, so that all results must be equal. */
 #ifndef THALWEG_BENCHMARKS_OPERANDS_H
 #define THALWEG_BENCHMARKS_OPERANDS_H
 #include <stdint.h>
@@ -20,9 +21,9 @@ typedef struct convolution {
 convolution convolution_parse(const char* text);
 int64_t convolution_out_size(const convolution* c);
 
-/* count elements, at an address that a cache line begins at; never freed. seed: another one, other numbers. */
+/* Returns `count` elements, aligned to a cache line; never freed. Each seed gives other numbers. */
 void* operand_create(int64_t count, int small, int seed);
-/* A sum in which each element has another weight. */
+/* Returns a sum in which each element has a different weight. */
 double operand_sum(const void* data, int64_t count, int small);
 
 #endif

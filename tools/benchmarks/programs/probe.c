@@ -1,5 +1,6 @@
-/* What the machine can do right now: arithmetic in registers and streaming memory, on one thread or several. A second processor that
- * somebody else is using shows as a factor below the number of threads. */
+/* The machine's current speed: arithmetic in registers and streaming memory, on one thread or
+ * several. If other programs use a second processor, the speed-up is below the number of
+ * threads. */
 #define _GNU_SOURCE /* for affinities */
 #include <pthread.h>
 #include <sched.h>
@@ -10,14 +11,14 @@
 
 enum { kMostThreads = 64, kBlocks = 20000, kTriad = 4 << 20 /* elements of each array, together well beyond any cache of a core */ };
 
-typedef struct part {             /* one thread's */
-  double (*work)(struct part* p); /* how much was done */
+typedef struct part {             /* one thread's part */
+  double (*work)(struct part* p); /* returns the amount of work done */
   pthread_barrier_t* start;
   float *a, *b, *c;
   double done, begin_ns, end_ns;
 } part;
 
-/* Sixteen chains hide the latency of any processor's multiply-add. Compiled with -ffp-contract=fast. */
+/* Sixteen chains hide the latency of any processor's multiply-add. REQUIRES: -ffp-contract=fast. */
 #define FMA_LOOP(name, isa, width)                                                        \
   __attribute__((target(isa))) static double name(part* p) {                              \
     typedef float vector __attribute__((vector_size(4 * (width))));                       \
@@ -57,7 +58,8 @@ static void* run_part(void* user) {
   return NULL;
 }
 
-/* Starts a part on the i-th of the processors that we may use, so that no two share one. */
+/* Starts a part on the i-th of the processors that this process may use, so that no two parts
+ * share one. */
 static pthread_t start_part(part* p, int i) {
   cpu_set_t ours, one;
   pthread_attr_t attributes;
@@ -75,7 +77,7 @@ static pthread_t start_part(part* p, int i) {
   return id;
 }
 
-/* Units of work per nanosecond of all threads together. */
+/* Returns the units of work per nanosecond of all threads together. */
 static double rate(double (*work)(part*), int threads) {
   if (threads > kMostThreads) worker_fail("at most %d threads, not %d", kMostThreads, threads);
   part parts[kMostThreads] = {0};

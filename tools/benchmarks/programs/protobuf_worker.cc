@@ -1,4 +1,5 @@
-// The worker of Protocol Buffers: parsing a graph's file into an arena, the least that any reader of it does. usage: protobuf_worker
+// The worker of Protocol Buffers: parses a graph's file into an arena, the minimum work of any
+// reader. usage: protobuf_worker
 #include <fstream>
 #include <iterator>
 #include <string>

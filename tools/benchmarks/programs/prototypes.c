@@ -1,5 +1,5 @@
-/* What a step could cost at least, and what it costs when each node is a closure: a chain of 10,000 nodes that do nothing, run by the
- * smallest loop that could do it and by a pool of threads with one queue. */
+/* Lower bounds of the cost of a step, and its cost if each node is a closure: a chain of 10,000
+ * nodes that do nothing, run by a minimal loop and by a pool of threads with one queue. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ void answer_loop(const char* argument) {
   worker_reply_time(run_nodes, nodes, worker_number(argument), 1, kNodes);
 }
 
-/* ---- The pool: a closure is allocated, queued, woken for, run and freed for each node, and the node queues its successor ---- */
+/* ---- The pool: for each node, allocates, enqueues, wakes, runs and frees a closure, and the
+ * node enqueues its successor ---- */
 
 typedef struct closure {
   struct closure* next;
@@ -92,7 +93,7 @@ static void run_closures(void* user) {
   pthread_mutex_unlock(&mutex);
 }
 
-/* One thread per processor, as pools have them. */
+/* Starts one thread per processor, as pools do. */
 void answer_closures(const char* argument) {
   static int started;
   pthread_t id;

@@ -1,5 +1,6 @@
-/* What the disk gives: the bytes of the checkpoint row written beside the file that is there, synced and renamed over it, and read again,
- * by plain calls of 4 MB. And what the loader gives: opening a shared library. One time each. */
+/* The speed of the disk and of the loader. Writes the bytes of the checkpoint row beside the
+ * existing file, syncs and renames them over it, and reads them back, by plain calls of 4 MB.
+ * Also opens a shared library. Each reply is one time. */
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ void answer_raw_write(const char* argument) {
   worker_reply("%.9g", worker_now_ns() - begin);
 }
 
-/* Into fresh memory, as whoever reads a checkpoint does. */
+/* Reads into fresh memory, as any reader of a checkpoint does. */
 void answer_raw_read(const char* argument) {
   char path[4096];
   path_in(argument, path, sizeof path);

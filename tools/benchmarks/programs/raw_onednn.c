@@ -1,4 +1,5 @@
-/* oneDNN called as its manual says: weights in the layout that it wants, made in advance; images channels last. */
+/* Calls oneDNN as its manual recommends: weights reordered in advance to its preferred layout;
+ * images channels last. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +133,7 @@ static dnnl_primitive_desc_t describe(const convolution* c, dnnl_prop_kind_t kin
   return d;
 }
 
-/* The result in the layout that ours has, so that sums can be compared; that is not timed. */
+/* The result in our layout, so that sums can be compared; the conversion is not timed. */
 typedef struct turned {
   run convolution, reorder;
   int is_turned;

@@ -1,4 +1,4 @@
-/* OpenBLAS, opened while running: it is there where tools/setup --peers was. */
+/* OpenBLAS, loaded with dlopen: it exists if tools/setup ran with --peers. */
 #include <dlfcn.h>
 #include <stddef.h>
 

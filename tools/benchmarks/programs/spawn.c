@@ -1,4 +1,4 @@
-/* Starting programs, from posix_spawn to the end of waitpid. */
+/* Times programs from posix_spawn to the end of waitpid. */
 #define _POSIX_C_SOURCE 200809L
 #include <spawn.h>
 
@@ -16,5 +16,5 @@ static void spawn(void* user) {
   if (waitpid(pid, &status, 0) != pid || status != 0) worker_fail("'%s' ended with status %d", (char*)user, status);
 }
 
-/* argument: the program's path. Five starts, after three to warm up. */
+/* argument: the program's path. Five timed starts, after three to warm up. */
 void answer_spawn(const char* argument) { worker_reply_time(spawn, (void*)argument, 5, 1, 1); }

@@ -1,5 +1,6 @@
-/* The gradient of a loop on a simulated device of little memory: what its iterations keep goes to host memory when there is no more room.
- * The plugin of the device is loaded before, by device_load. */
+/* The gradient of a loop on a simulated device of little memory: the tensors that its iterations
+ * keep are swapped to host memory when the device is full. device_load loads the device's plugin
+ * before. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ typedef struct loop {
   prepared gradient;
 } loop;
 
-/* for (i = 0; i < n; ++i) y = (y - x) x, y = x at first, and the gradient of y by x; x and n are fed. */
+/* for (i = 0; i < n; ++i) y = (y - x) x, with y = x at first, and the gradient of y by x; x and
+ * n are fed. */
 static prepared make_gradient(const char* option) {
   tw_graph* graph;
   check(tw_graph_create(runtime, &graph));
@@ -63,7 +65,7 @@ static void set_length(prepared* p, int32_t n) {
   check(tw_tensor_create_copy(TW_INT32, NULL, 0, &n, sizeof n, &p->feeds[1]));
 }
 
-/* Whether so many iterations find room; and that their gradient is right. */
+/* Returns true if n iterations fit into memory; fails the worker if the gradient is wrong. */
 static int runs(prepared* p, int32_t n) {
   tw_tensor* dx = NULL;
   set_length(p, n);
@@ -85,7 +87,7 @@ static int runs(prepared* p, int32_t n) {
   return 1;
 }
 
-/* argument: the bytes. The most iterations that run, up to kMost. */
+/* argument: the bytes. Replies with the largest number of iterations that run, up to kMost. */
 void answer_swapping_longest(const char* argument) {
   prepared* p = gradient_above(argument);
   int32_t longest = 0;
@@ -95,7 +97,7 @@ void answer_swapping_longest(const char* argument) {
   worker_reply("%d", longest);
 }
 
-/* argument: "BYTES N": what an iteration costs, there and back, of N. */
+/* argument: "BYTES N": replies with the time per iteration, forward and back, of N iterations. */
 void answer_swapping_step(const char* argument) {
   char bytes[32];
   int n;

@@ -1,4 +1,5 @@
-/* Plain TCP over loopback: each of `servers` processes answers four bytes with so many bytes; all are asked, then all answers are read. */
+/* Plain TCP over loopback: each of `servers` processes answers four bytes with a given number of
+ * bytes. Sends all requests, then reads all replies. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* TensorFlow's worker in C, over TensorFlow's own C API: what its Python costs is left out. The training graph is the one that
- * tensorflow_worker.py made. usage: tensorflow_c_worker THREADS */
+/* TensorFlow's worker in C, over TensorFlow's own C API: excludes the cost of its Python.
+ * tensorflow_worker.py made the training graph. usage: tensorflow_c_worker THREADS */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static TF_Session* open_session(TF_Graph* graph) {
   return open_configured(graph, config, sizeof config);
 }
 
-/* One whose optimiser is off: it would remove nodes that do nothing. */
+/* Opens a session without the optimiser, which would remove nodes that do nothing. */
 static TF_Session* open_plain_session(TF_Graph* graph) {
   const uint8_t config[] = {0x10, (uint8_t)threads, 0x28, (uint8_t)threads, 0x52, 5, 0x52, 3, 0x98, 0x01,
                             1}; /* graph_options (10), rewrite_options (10), disable_meta_optimizer (19) */
@@ -238,7 +238,8 @@ static void close_session(TF_Session* session) {
   check();
 }
 
-/* The training step of a new session. Its variables are its own, so they are initialised too, which `out_spent` leaves out. */
+/* Makes the training step of a new session. The session has its own variables and initialises
+ * them; `out_spent` gets that time, for the caller to subtract. */
 static prepared tower_step(TF_Graph* graph, double* out_spent) {
   static TF_Tensor* x;
   const int64_t dims[] = {kWidth, kWidth};

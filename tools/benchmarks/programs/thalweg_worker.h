@@ -1,16 +1,16 @@
-/* What the parts of the Thalweg worker share: the runtime, and giving up when a call fails. */
+/* Shared by the parts of the Thalweg worker: the runtime, and error checks. */
 #ifndef THALWEG_BENCHMARKS_THALWEG_WORKER_H
 #define THALWEG_BENCHMARKS_THALWEG_WORKER_H
 #include "thalweg/thalweg.h"
 #include "worker.h"
 
-extern tw_runtime* runtime; /* with as many threads as the command line says */
+extern tw_runtime* runtime; /* its number of threads comes from the command line */
 
-void check(tw_status* status); /* fails the worker unless NULL */
-/* A session of `graph`; option: "key=value" or NULL. */
+void check(tw_status* status); /* fails the worker unless status is NULL */
+/* Opens a session of `graph`; option: "key=value" or NULL. */
 tw_session* open_session(tw_graph* graph, const char* option);
 
-/* One run of a callable, as worker_reply_time wants it. */
+/* One run of a callable, as an argument for worker_reply_time. */
 typedef struct prepared {
   tw_callable* callable;
   tw_tensor* feeds[2];

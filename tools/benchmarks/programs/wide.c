@@ -1,4 +1,4 @@
-/* Wide graphs: nodes that wait for nobody, of kernels that take a given time or none. Times are per node. */
+/* Wide graphs: independent nodes, of kernels that take a given time or none. Times are per node. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <time.h>
@@ -7,7 +7,8 @@
 
 enum { kMostSizes = 4 };
 
-/* `nodes` times x x, of x [n, n], with nothing merged: much work on little memory. option: of the session. */
+/* Makes `nodes` products x x, of x [n, n], without common subexpression elimination: much work
+ * on little memory. option: of the session. */
 static prepared make_products(int64_t n, int nodes, const char* option) {
   tw_graph* graph;
   check(tw_graph_create(runtime, &graph));
@@ -48,7 +49,8 @@ static double ns_per_node(const prepared* p, int nodes) {
   return best;
 }
 
-/* The side of a matrix whose product takes `ns` on one thread: measured once for each. */
+/* Returns the side of a matrix whose product takes `ns` on one thread; measured once for each
+ * `ns`. */
 static int64_t side_for(int ns) {
   static int asked[kMostSizes];
   static int64_t answers[kMostSizes];
@@ -68,7 +70,7 @@ static int64_t side_for(int ns) {
 }
 
 typedef struct wide {
-  prepared one, all; /* on one thread, on all of the worker's */
+  prepared one, all; /* one: on one thread; all: on all of the worker's threads */
   int nodes;
 } wide;
 
@@ -89,7 +91,7 @@ static const wide* get(const char* argument) {
   return &made[i];
 }
 
-/* argument: nanoseconds that each kernel takes. */
+/* argument: nanoseconds per kernel. */
 void answer_wide(const char* argument) {
   const wide* w = get(argument);
   worker_reply_time(run_prepared, (void*)&w->all, 30, 1, w->nodes);
