@@ -1,4 +1,4 @@
-// Attributes that a case of an op may have, made up from its schema.
+// Generates attributes for test cases of an op from its schema.
 // Threads: any.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Inputs that a case of an op may have: types by its schema, shapes and values that many ops take.
+// Generates inputs for test cases of an op: types from its schema, and shapes and values that many
+// ops accept.
 // Threads: any.
 #pragma once
 #include <cstddef>
@@ -32,19 +33,19 @@ std::vector<std::vector<Dims>> DataShapes(size_t n);
 // the factors of optimizers. The last entry is the variables'.
 std::vector<std::vector<Dims>> StateShapes(size_t n);
 
-// How many shapes and values there are for inputs that mean places or sizes.
+// Returns the number of shapes and values for inputs that are indices or sizes.
 size_t IndexShapes();
 size_t IndexValues();
 
-// What the handles of a proposal lead to: what an op makes, or variables of a type.
+// The target of a proposal's handles: an op that makes the resource, or variables of a type.
 struct Lead {
   std::string maker;
   uint32_t dtype = TW_FLOAT;
   uint32_t last = 0;  // of the last variable, such as a count of steps; 0: as the others
 };
 
-// What the handles of an op may lead to: resources that its plugin makes, if it is not one of the standard ops; variables of the type that
-// an attribute says.
+// Returns the possible targets of an op's handles: resources of its plugin if the op is not a
+// standard one, and variables of the type that an attribute gives.
 std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs);
 
 // One proposal: shapes by data tuple d, index shape i, index values v.

@@ -62,7 +62,7 @@ StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c) {
 
 namespace {
 
-// Whether the kernel takes what the case's handles lead to.
+// Returns ok if the kernel accepts the resources behind the case's handles.
 Status Takes(World* world, const KernelDef& k, const Case& c) {
   Device* device = world->DeviceOf(k.spec.kind);
   if (!device) return NotFound("there is no such device");
@@ -72,7 +72,7 @@ Status Takes(World* world, const KernelDef& k, const Case& c) {
   return CallKernel(world, node, &k, device, c).status;
 }
 
-// Whether the shape rule lets the case pass with all values known.
+// Returns ok if the shape rule accepts the case with all values known.
 Status PassesRule(World* world, const Case& c) {
   Graph graph(world->runtime_ptr());
   ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c));
@@ -88,7 +88,7 @@ struct Wanted {
   size_t proposals;  // at most
 };
 
-// Where cases come from: the oracle and the kernel may be NULL.
+// The sources of cases; the oracle and the kernel may be NULL.
 struct Sources {
   World *world, *oracle;
   const KernelDef* kernel;

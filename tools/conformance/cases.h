@@ -1,5 +1,5 @@
-// Cases for an op, made up from its schema: types, attributes, shapes and values that the op's own shape rule lets pass, and the oracle
-// too where there is one.
+// Generates test cases for an op from its schema: types, attributes, shapes and values that the
+// op's shape rule accepts, and that the oracle accepts if there is one.
 // Threads: one at a time.
 #pragma once
 #include <map>
@@ -30,7 +30,7 @@ StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
 // The kernel on the case.
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c);
 
-// What the CPU's kernel gets. NOT_FOUND where the CPU has none.
+// Runs the CPU's kernel on the case. NOT_FOUND if the CPU has none.
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c);
 
 class CaseBook {

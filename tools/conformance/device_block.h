@@ -1,4 +1,4 @@
-// DeviceBlock: memory of a device, to write to and read from, by the plugin's own functions.
+// DeviceBlock: memory of a device, written and read with the plugin's own functions.
 // Threads: one at a time; blocks of one device on several.
 #pragma once
 #include <cstdint>

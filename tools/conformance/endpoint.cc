@@ -19,7 +19,7 @@ Bytes Copy(const void* bytes, uint64_t n) {
   return n ? Bytes(p, p + n) : Bytes();
 }
 
-// Where an answer goes, once its head is there.
+// Provides the destination of a reply's body once its head has arrived.
 void PlaceAnswer(void* arg, const tw_incoming* m, void** out_data, void**) {
   auto* p = static_cast<Parcel*>(arg);
   p->inside |= entries > 0;

@@ -1,5 +1,6 @@
-// Endpoint and its peers: a transport of the plugin, driven by hand.
-// Threads: callbacks come on the transport's; the rest is used by one at a time.
+// Endpoint and its peers: drives a transport of the plugin by hand.
+// Threads: callbacks run on the transport's threads; all other functions are for one thread at a
+// time.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -20,7 +21,7 @@ class Counter {
  public:
   void Add();
   int count() const;
-  // Whether it gets there within the time.
+  // Returns true if the counter reaches n within the time.
   bool Reaches(int n, std::chrono::milliseconds within = kSoon);
 
  private:

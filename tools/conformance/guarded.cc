@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096, kChunk = 4 * kPage, kGap = kTail;
 
-// Where the pages of ended calls go. Those of a hasty host stay unreadable for a while, so that their addresses are not soon used again.
+// Keeps the pages of ended calls. The pages of a hasty host stay unreadable for a while, so that
+// their addresses are not reused soon.
 class Graveyard {
  public:
   char* Take(uint64_t bytes) {

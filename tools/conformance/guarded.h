@@ -1,5 +1,6 @@
-// Guarded: memory for the records that a plugin is handed during one call. What lies between and behind the records is poison, and the
-// hasty host takes the pages away when the call is over, so that whoever looks at a record later dies. Other hosts use them again.
+// Guarded: memory for the records that a plugin receives during one call. The bytes between and
+// behind the records are poison. The hasty host makes the pages inaccessible after the call, so
+// that a plugin that reads a record later crashes; other hosts reuse the pages.
 // Threads: one at a time.
 #pragma once
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What resource inputs lead to: a variable, or whatever an op of the plugin makes. State holds the resources of one call.
-// Threads: one state by one at a time, unless it is only read.
+// The targets of resource inputs: a variable, or a resource that an op of the plugin makes. State
+// holds the resources of one call.
+// Threads: one state by one thread at a time, unless it is only read.
 #pragma once
 #include <map>
 #include <memory>
@@ -19,7 +20,7 @@ namespace thalweg::conformance {
 struct Held {
   std::string maker;  // op that answers the handle; empty: a variable
   Tensor value;       // of the variable, in host memory; empty: it has none yet
-  // What a graph would know of it.
+  // Returns the facts that a graph would know of it.
   HandleInfo info() const { return value ? HandleInfo{value.dtype(), value.shape()} : HandleInfo(); }
 };
 using HeldBy = std::map<uint32_t, Held>;  // by flat input
@@ -35,10 +36,11 @@ class State {
   State(const State&) = delete;
   // With the handles in their places.
   std::vector<Tensor> WithHandles(const std::vector<Tensor>& inputs) const;
-  // What is held now, by input, in host memory: a variable's value, the bytes that `save` of a plugin's type writes, or whether there is
-  // anything at all.
+  // Returns the current content by input, in host memory: a variable's value, the bytes that `save`
+  // of a plugin's type writes, or only whether the resource exists.
   StatusOr<std::vector<Tensor>> Contents() const;
-  // What was written to beside the values of variables, and to those that are not in `updated`. Empty: nothing.
+  // Describes writes outside the values of variables, and to variables that are not in `updated`.
+  // Empty: none.
   std::string Breach(const std::vector<uint32_t>& updated) const;
   // The resource of that input, borrowed.
   Resource* Of(uint32_t input) const;

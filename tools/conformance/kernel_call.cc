@@ -159,7 +159,8 @@ class Call {
     v->dims = rank > 0 ? memory_.Array(dims, uint64_t(rank)) : nullptr;
   }
 
-  // Whether the argument of flat input i is one that the kernel keeps; of flat output o, one that it forwards.
+  // Keeps returns true if the kernel keeps the argument of flat input i; Given, if the kernel
+  // forwards an input to that of flat output o.
   bool Keeps(uint32_t i) const {
     return Of(run_.node->in_at(), i, [&](size_t a) { return run_.kernel->keep[a] != 0; });
   }

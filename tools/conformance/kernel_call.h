@@ -1,5 +1,5 @@
-// PreparedKernel: a kernel of the plugin, called as the host would call it, but with its records in guarded memory and its values between
-// red zones, so that whatever it does beside its task is noticed.
+// PreparedKernel: a kernel of the plugin, called as the host calls it, but with its records in
+// guarded memory and its values between red zones, so that any stray access is noticed.
 // Threads: Execute from any, several at once.
 #pragma once
 #include <memory>

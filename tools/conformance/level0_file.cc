@@ -1,4 +1,4 @@
-// Level 0: the file, what loading it does, and what it says of itself.
+// Level 0: the file, the effects of loading it, and its descriptor.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

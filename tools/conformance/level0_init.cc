@@ -1,4 +1,4 @@
-// Level 0: init and shutdown, once, twice at a time, over and over, and under hosts that refuse.
+// Level 0: init and shutdown: once, two at the same time, repeatedly, and under hosts that refuse.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 
 const Play kRealHost;
 
-// What a plugin registers, counted.
+// The counts of what a plugin registers.
 struct Brought {
   size_t ops = 0, kernels = 0, resources = 0, devices = 0, roles = 0;
   bool operator==(const Brought&) const = default;

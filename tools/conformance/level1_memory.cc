@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSmallDevice = 256u << 20;  // that it is reasonable to fill
 
-// What enumerate said, once.
+// The results of one call of enumerate.
 struct Listed {
   tw_device_list c{TW_SIZED(tw_device_list), &Add};
   std::vector<std::string> uids;

@@ -1,4 +1,5 @@
-// Level 2: kernels, against the CPU's where the op has one there, and for what they do beside their task.
+// Level 2: compares kernels with the CPU's kernel of the op, if there is one, and checks their side
+// effects.
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -13,7 +14,8 @@ namespace {
 
 // ---- what kernels are compared with ----
 
-// What the plugin's own kernel for the CPU gets; empty where it has none for these types, or where that fails.
+// Runs the plugin's own CPU kernel. Returns an empty list if it has none for these types, or if the
+// kernel fails.
 std::vector<Tensor> AskOwnKernel(World* world, const KernelDef& k, const Node& node, const Case& c) {
   Device* cpu = world->DeviceOf("CPU");
   for (const KernelDef* own : world->Kernels()) {
@@ -49,7 +51,7 @@ Outcome AgreesOne(World* world, CaseBook* book, const KernelDef& k, bool own) {
   return compared ? Outcome() : Skip(why);
 }
 
-// Whether the plugin has a kernel of its own for the CPU that computes what k does, for some types.
+// Returns true if the plugin has its own CPU kernel that computes the same as k, for some types.
 bool HasOwnOnCpu(const World& world, const KernelDef& k) {
   for (const KernelDef* own : world.Kernels()) {
     if (own->op == k.op && own->spec.kind == "CPU" && !own->spec.any_op) return true;
@@ -93,7 +95,8 @@ Outcome StaysInBounds(World* world, const KernelDef& k, const Node& node, const 
 Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs, c.held);
   if (!prepared.ok()) return Skip(Message(prepared.status()));
-  // Those that only read do so from the same resources; one that removes what it is given can do so once.
+  // Kernels that only read share the resources; a kernel that removes its resource can run only
+  // once on it, and gets its own.
   ASSIGN_OR_RETURN(auto shared, State::Make(world, device, c.held));
   bool own = (*prepared)->updates();
   auto execute = [&] { return own ? (*prepared)->Execute(c.inputs) : (*prepared)->ExecuteOn(*shared, c.inputs); };

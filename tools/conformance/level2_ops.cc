@@ -1,4 +1,4 @@
-// Level 2: the plugin's own ops: what their shape rules promise, and their gradients.
+// Level 2: the plugin's own ops: checks the promises of their shape rules, and their gradients.
 #include <cmath>
 #include <cstring>
 

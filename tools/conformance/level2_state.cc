@@ -1,4 +1,5 @@
-// Level 2: kernels on resources that they are not made for, kernels and resources over and over, and resources as bytes.
+// Level 2: kernels on resources of the wrong type, repeated runs of kernels with resources, and
+// resources saved as bytes.
 #include <algorithm>
 
 #include "framework/runtime/resource.h"
@@ -115,7 +116,7 @@ Outcome ComesBack(const Resource& r) {
   return {};
 }
 
-// What there is after the kernel has run.
+// Checks that each resource, as it is after the kernel has run, can be saved and restored.
 Outcome RestoresWhatWasSaved(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs, c.held);
   if (!prepared.ok()) return Skip(Message(prepared.status()));

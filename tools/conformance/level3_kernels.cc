@@ -1,4 +1,4 @@
-// Level 3: kernels that end later, whose host fails, or whose step is cancelled.
+// Level 3: asynchronous kernels, kernels whose host fails, and kernels whose step is cancelled.
 #include "tools/conformance/levels.h"
 #include "tools/conformance/subjects.h"
 

@@ -1,4 +1,4 @@
-// Level 3: the optional sets of a device, each where it is present.
+// Level 3: the optional function sets of a device, each if it is present.
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -198,7 +198,7 @@ Outcome Profile(const Device& d) {
   return {};
 }
 
-// What the device made itself is memory as another library could have made it, with nothing under way.
+// The check uses the device's own idle memory in place of another library's memory.
 Outcome Dlpack(const Device& d, const std::vector<Device*>& all) {
   const DeviceKind& kind = d.def();
   const tw_dlpack_set& set = *kind.dlpack;

@@ -1,4 +1,4 @@
-// Level 4: what graph compilers claim, and what they make of it.
+// Level 4: the claims of graph compilers, and the code that they compile.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ struct Claim {
   int32_t priority = 0;
 };
 
-// What claim said of one part.
+// The reply of claim for one part.
 struct Claims {
   tw_claims c{TW_SIZED(tw_claims), &Take, &Refuse};
   const tw_host* host = nullptr;

@@ -1,4 +1,5 @@
-// Level 5: collectives, by members that are threads of this process and meet through a store of the kit's own.
+// Level 5: collectives; the members are threads of this process and meet through a store of the
+// kit.
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -223,7 +224,7 @@ Outcome Broadcasts(const CollectiveRole& role) {
   return {};
 }
 
-// Where an entry is a capability that the plugin lacks.
+// Returns true if the entry reports a capability that the plugin lacks.
 bool Lacks(const Status& s) { return s.code() == absl::StatusCode::kUnimplemented; }
 
 Outcome OrdersByRank(const CollectiveRole& role) {

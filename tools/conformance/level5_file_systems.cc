@@ -1,4 +1,4 @@
-// Level 5: file systems, in a folder of the check's own.
+// Level 5: file systems, in a folder that the check makes.
 #include <unistd.h>
 
 #include <algorithm>

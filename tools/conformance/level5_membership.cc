@@ -1,4 +1,4 @@
-// Level 5: membership, by two members of one cluster.
+// Level 5: membership, with two members of one cluster.
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class Participant {
   void* member_ = nullptr;
 };
 
-// What a watch told.
+// Records the events of a watch.
 class Watch {
  public:
   explicit Watch(Participant* p) : p_(*p) {}

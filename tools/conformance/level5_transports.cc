@@ -1,4 +1,4 @@
-// Level 5: transports, between two endpoints of one process and with a process that is killed.
+// Level 5: transports, between two endpoints of one process, and with a process that is killed.
 #include <signal.h>
 #include <unistd.h>
 

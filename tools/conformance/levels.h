@@ -1,4 +1,4 @@
-// The levels: what is checked, in order. Each function makes the checks of its rules with Run::Check.
+// The levels of checks, in order. Each function runs the checks of its rules with Run::Check.
 #pragma once
 #include "tools/conformance/run.h"
 #include "tools/conformance/world.h"

@@ -1,4 +1,4 @@
-// The file under test, loaded into this process.
+// The library under test, loaded into this process.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ class Library {
   static StatusOr<std::unique_ptr<Library>> Open(const std::string& path);
   ~Library();
   Library(const Library&) = delete;
-  // Of this host's epoch and minor; NULL if the plugin answers that.
+  // Returns the descriptor for this host's epoch and minor; NULL if the plugin returns NULL.
   const tw_plugin* Descriptor() const;
   tw_query_fn query() const { return query_; }
   const std::string& path() const { return path_; }

@@ -1,4 +1,4 @@
-// thalweg-conformance: says whether a plugin keeps the rules of the ABI. See README.md.
+// thalweg-conformance: checks whether a plugin keeps the rules of the ABI. See README.md.
 #include <unistd.h>
 
 #include <algorithm>
@@ -214,7 +214,7 @@ int Main(int argc, char** argv) {
     Refuse(StrCat("cannot make a temporary folder: ", std::strerror(errno), "; set TMPDIR to a place that can be written to"));
   options.folder = scratch.name();
   Printer printer(options);
-  // What cannot be loaded or brought in cannot be looked at any further.
+  // If the plugin cannot be loaded or initialised, no other check can run.
   printer.Add(RunChildren(options, "", true, CheckLoads));
   if (!printer.Failed()) {
     printer.Add(RunChildren(options, "", true, [](Run& run) {

@@ -31,7 +31,8 @@ std::vector<double> Each(const Tensor& t, uint64_t per_element = 1) {
   return std::vector<double>(p, p + t.count() * per_element);
 }
 
-// How far two numbers of a type may be apart, as a part of the largest; 0: not at all.
+// Returns the tolerance between two numbers of a type, as a fraction of the largest; 0: they must
+// be equal.
 double Tolerance(uint32_t dtype) {
   switch (dtype) {
     case TW_FLOAT:

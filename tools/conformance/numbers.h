@@ -11,7 +11,8 @@ namespace thalweg::conformance {
 std::vector<double> NumbersOf(const Tensor& t);
 // A host tensor of these dims: element i is fill(i), rounded to the type, or "s<n>" in one of strings.
 StatusOr<Tensor> TensorOf(uint32_t dtype, const Shape& shape, double (*fill)(uint64_t i));
-// What differs beyond rounding; empty where nothing does. Shapes, whole numbers and strings must be equal.
+// Describes the differences beyond rounding; empty if there are none. Shapes, integers and strings
+// must be equal.
 std::string Differs(const Tensor& got, const Tensor& want);
 // The same bits; variants: empty in the same places.
 bool SameBits(const Tensor& a, const Tensor& b);

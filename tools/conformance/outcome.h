@@ -1,5 +1,6 @@
-// Outcome: what a check found. A Status converts: ok is a pass, anything else a failure with its message, so RETURN_IF_ERROR works in
-// checks. Tally: counts on how much of what the rule speaks of a check ran.
+// Outcome: the result of a check. A Status converts to it: ok is a pass, any other status a failure
+// with its message, so RETURN_IF_ERROR works in checks. Tally: counts how many of a rule's subjects
+// a check ran on.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,7 +20,7 @@ struct Outcome {
   enum Kind { kPass, kNone, kSkip, kFail };
   Kind kind = kPass;
   std::string why;  // unless it is a pass
-  // Of a check on several things: on how many it ran, of how many that there are. of == 0: the check is on one thing.
+  // For a check on several subjects: ran of them, out of `of`. of == 0: the check has one subject.
   int64_t ran = 0, of = 0;
   std::string unit;  // "kernels"
   std::vector<Missed> missed;

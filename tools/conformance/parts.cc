@@ -74,7 +74,7 @@ StatusOr<Sample> Build(World* world, const Recipe& r) {
   return m.Take();
 }
 
-// What every node computes, one after the other, by the CPU's kernels.
+// Computes the results of every node, one after the other, with the CPU's kernels.
 Status Solve(World* oracle, Sample* s) {
   std::map<const Node*, std::vector<Tensor>> known;
   for (size_t i = 0; i < s->feeds.size(); ++i) known[s->feeds[i]] = {s->fed[i]};

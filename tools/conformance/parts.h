@@ -1,4 +1,4 @@
-// Parts of graphs for compilers: made of standard ops, with what each node computes.
+// Parts of graphs for compilers: standard ops with the expected results of each node.
 // Threads: one at a time.
 #pragma once
 #include <memory>

@@ -1,4 +1,5 @@
-// Place: memory of a value between red zones, on a device or in host memory, to see what a kernel writes to.
+// Place: a value's memory between red zones, on a device or in host memory; shows which bytes a
+// kernel writes.
 // Threads: one at a time.
 #pragma once
 #include <string>
@@ -11,14 +12,14 @@ class Place {
  public:
   // host: in host memory, whatever the device has.
   static StatusOr<Place> Make(const Device& device, bool host, uint64_t bytes);
-  // What lies there before the call, and must lie there afterwards if it is an input.
+  // Sets the bytes before the call; an input must still hold them afterwards.
   Status Fill(const void* data);
   void Show(tw_view* v);
   // All of it, with the zones.
   StatusOr<Bytes> Get() const;
   // The value within what Get answered.
   static const unsigned char* ValueIn(const Bytes& all);
-  // What was changed that should not have been; input: the value too. Empty: nothing.
+  // Describes forbidden changes; input: the value must be unchanged too. Empty: none.
   std::string Changed(const Bytes& now, bool input) const;
   uint64_t bytes() const { return bytes_; }
 

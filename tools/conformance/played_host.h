@@ -1,5 +1,6 @@
-// Hosts that a plugin may meet, played by changing what the real one hands to it: an older or a newer one, one that takes its records
-// away at once, one whose calls fail, one that knows fewer optional sets of devices.
+// Simulated hosts, made by changing what the real host passes to the plugin: an older or a newer
+// host, one whose records become inaccessible after each call, one whose calls fail, one that knows
+// fewer optional sets of devices.
 // Threads: a play is chosen before the runtime is made; the ledger may be used by any thread.
 #pragma once
 #include <atomic>
@@ -33,11 +34,11 @@ struct Play {
   bool older = false;     // records end where they ended at the plugin's floor
   bool hasty = false;     // calls come on changing threads, records go away with the call
   uint32_t stripped = 0;  // DeviceSets that the host does not know
-  // Of the plugin, by key.
+  // Settings of the plugin, by key.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-// What the plugin did with the host's calls, and which of them shall fail. One per process.
+// Records the plugin's calls of the host, and decides which of them fail. One per process.
 struct Ledger {
   std::atomic<int64_t> calls{0};    // that return a status
   std::atomic<int64_t> fail_at{0};  // the call with this number, counted from 1, fails; 0: none

@@ -1,4 +1,5 @@
-// What the process holds at the moment: for checks that something leaves no trace.
+// The resources that the process holds at the moment, for checks that an operation leaves none
+// behind.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Queue: a stream of a device, driven by hand, with a line of its own.
+// Queue: a stream of a device with its own timeline, driven by hand.
 // Threads: one at a time.
 #pragma once
 #include <chrono>
@@ -15,7 +15,7 @@ struct ReleaseLine {
 using Line = std::unique_ptr<tw_timeline, ReleaseLine>;
 inline Line NewLine() { return Line(new tw_timeline); }
 
-// Whether the line reaches the value within the time.
+// Returns true if the timeline reaches the value within the time.
 bool Reaches(tw_timeline* line, uint64_t value, std::chrono::milliseconds within);
 constexpr std::chrono::milliseconds kSoon{3000}, kAWhile{30};
 

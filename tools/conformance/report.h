@@ -1,4 +1,4 @@
-// What is printed of the results: a line each, JSON, or JUnit's XML.
+// Prints the results: one line each, JSON, or JUnit's XML.
 #pragma once
 #include <string>
 #include <vector>

@@ -24,7 +24,7 @@ namespace {
 constexpr int kAgain = 3;  // exit status of a child that could not tell
 constexpr int kMostChildren = 1000;
 
-// What the child was last at, readable after its death.
+// The child's latest position, readable after its death.
 char* Board() {
   static char* board = [] {
     void* p = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +46,7 @@ std::string SignalText(int signal) {
   return StrCat("SIG", name ? name : std::to_string(signal).c_str(), " (", strsignal(signal), ")");
 }
 
-// How a child ended that did not finish its check.
+// Describes the end of a child that did not finish its check.
 std::string DeathText(int status) {
   std::string at = Board() && *Board() ? StrCat(", at ", static_cast<const char*>(Board())) : std::string();
   if (WIFSIGNALED(status)) return StrCat("the process died of ", SignalText(WTERMSIG(status)), at);
@@ -104,7 +104,8 @@ class Listener {
   std::string buffer_;
 };
 
-// What a plugin forked and left behind comes to this process once its parent is gone.
+// Kills processes that a plugin forked and left behind; they become children of this process when
+// their parent ends.
 void EndStrays() {
   for (int tries = 0; tries < 10000; ++tries) {
     std::ifstream children(StrCat("/proc/self/task/", getpid(), "/children"));
@@ -193,7 +194,7 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
 
 namespace {
 
-// What became of one child.
+// The result of one child.
 struct Ended {
   Listener::State state = Listener::kEnd;
   char last = 0;      // 'd': all is done; 'n': the next one goes on

@@ -1,5 +1,6 @@
-// Run: a child process that makes checks one after the other and tells the parent of each before it begins and after it ends; and the
-// parent's side, which goes on with a new child behind a check that failed, crashed or hung.
+// Run: a child process that runs checks one after the other, and reports each to the parent before
+// it begins and after it ends. On the parent's side, starts a new child after a check that failed,
+// crashed or hung.
 // Threads: the parent has none. In a child, checks run on its first thread.
 #pragma once
 #include <functional>
@@ -21,7 +22,7 @@ struct Options {
   bool full = false;       // more cases, larger sizes, more cycles
   bool json = false, junit = false;
   bool allow_skips = false;  // a level may be kept although some of it was skipped
-  // Of the plugin, by key.
+  // Settings of the plugin, by key.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -56,7 +57,8 @@ class Run {
   int next_ = 0;
 };
 
-// What the check is at; it is part of the message if the plugin crashes or hangs there.
+// Sets the current position of the check, which is part of the message if the plugin crashes or
+// hangs there.
 void At(const std::string& what);
 
 // Runs `checks` in children. It must make the same checks in the same order each time. one_each: a new child for every check.

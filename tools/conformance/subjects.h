@@ -1,4 +1,4 @@
-// The plugin's kernels that can be called from made-up cases, one after the other.
+// The plugin's kernels that generated cases can call, in order.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ std::vector<const KernelDef*> CallableKernels(const World& world);
 struct KernelSet {
   std::vector<const KernelDef*> all, tried;
   bool empty() const { return all.empty(); }
-  // Those for which `is` holds.
+  // Returns the subset of kernels for which `is` holds.
   template <class F>
   KernelSet Where(F&& is) const {
     KernelSet some = *this;
@@ -31,7 +31,7 @@ KernelSet KernelsOf(const World& world, bool all);
 std::string KernelTitle(const KernelDef& k);                          // "Add @TOY"
 std::string KernelName(const KernelDef& k);                           // "'Add(float) @TOY'"
 std::string CountText(const std::vector<const KernelDef*>& kernels);  // "3 kernels"
-// Those that are not tried, as missed.
+// Counts the kernels that were not tried as missed.
 void MissUntried(const KernelSet& kernels, Tally* tally);
 // Randomness, and state that the kit does not see, give results that cannot be compared but by type and shape.
 bool Comparable(const KernelDef& k);
@@ -42,7 +42,8 @@ struct Placed {
   const Node* node = nullptr;
 };
 StatusOr<Placed> PlaceCase(World* world, const Case& c);
-// Whether the kernel is one for these types: of several, the case may be another's.
+// Returns true if the kernel is registered for these types; the case may belong to another of
+// several kernels.
 bool Fits(const KernelDef& k, const Node& node);
 // "output 1: element 0 of 6 is 2 instead of 3"; empty where nothing differs.
 std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want);

@@ -1,4 +1,5 @@
-// World: a runtime with the standard ops, the CPU and the plugin under test, under a play; or without the plugin, to compare with.
+// World: a runtime with the standard ops, the CPU and the plugin under test, under a play; or, for
+// comparison, without the plugin.
 // Threads: as of Runtime.
 #pragma once
 #include <memory>
@@ -23,7 +24,7 @@ class World {
   const Play& play() const { return play_; }
   const std::string& id() const { return id_; }
 
-  // What the plugin brought.
+  // The ops, kernels, kinds and devices that the plugin registered.
   std::vector<const OpSchema*> Ops() const;
   std::vector<const KernelDef*> Kernels() const;  // by op
   std::vector<const DeviceKind*> Kinds() const;
