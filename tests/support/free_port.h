@@ -1,6 +1,7 @@
-// A port of the loopback interface for a test. One that the kernel would choose may be somebody's before the test listens there: who
-// connects is given one from the same range. So it is from below that range, and no other test has it for as long as this process lives:
-// each holds a name for each of its ports, as support/free_port.py does. Threads: any.
+// Returns a free port of the loopback interface for a test. Another process might get a port of the
+// ephemeral range before the test listens there, since outgoing connections use that range;
+// therefore the port is from below that range. No other test gets it while this process lives: each
+// test holds a socket name for each of its ports, as support/free_port.py does. Threads: any.
 #pragma once
 #include <unistd.h>
 
@@ -15,12 +16,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-// True: nobody else holds it; the process keeps it.
+// Returns true if no other process holds the port; this process then keeps it.
 inline bool HoldPort(int port) {
   const std::string name = "thalweg-test-port-" + std::to_string(port);
   sockaddr_un at = {};
   at.sun_family = AF_UNIX;
-  name.copy(at.sun_path + 1, sizeof at.sun_path - 1);  // a name, and no file: it goes with the process
+  name.copy(at.sun_path + 1, sizeof at.sun_path - 1);  // an abstract name, which ends with the process
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (bind(fd, reinterpret_cast<const sockaddr*>(&at), socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size())) == 0) return true;
   close(fd);
