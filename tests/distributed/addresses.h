@@ -1,5 +1,6 @@
-// Addresses for the tasks of tests, over the transport whose file THALWEG_TEST_TRANSPORT names, or, without it, the one that a test is
-// compiled for: TRANSPORT, the socket example or gRPC.
+// Addresses for the tasks of tests. They use the transport in the file that THALWEG_TEST_TRANSPORT
+// names or, without it, the transport that a test is compiled for: TRANSPORT, the socket example or
+// gRPC.
 #pragma once
 #include <unistd.h>
 
@@ -28,7 +29,8 @@ inline std::string NewAddress(const std::string& name) {
   return OverGrpc() ? "grpc:127.0.0.1:" + std::to_string(FreePort()) : "unix:" + name;
 }
 
-// A socket by hand, that listens at the address, or is connected to who does. -1: errno says why not.
+// Opens a raw socket that listens at the address, or that is connected to the address. Returns -1
+// on failure; errno gives the reason.
 inline int SocketByHand(const std::string& address, bool listens) {
   sockaddr_storage at = {};
   socklen_t size;
@@ -54,7 +56,8 @@ inline int SocketByHand(const std::string& address, bool listens) {
   close(fd);
   return -1;
 }
-// The Unix socket beside an address "grpc:127.0.0.1:4000", where processes of one user meet (plugins/grpc/own_user.h).
+// Opens the Unix socket beside an address "grpc:127.0.0.1:4000", through which processes of one
+// user connect (plugins/grpc/own_user.h).
 inline int OwnUserByHand(const std::string& address, bool listens) {
   const std::string name = "thalweg.grpc." + address.substr(address.find(':') + 1);
   sockaddr_un un = {};
@@ -69,7 +72,7 @@ inline int OwnUserByHand(const std::string& address, bool listens) {
 }
 inline int ConnectByHand(const std::string& address) { return SocketByHand(address, false); }
 inline int ListenByHand(const std::string& address) { return SocketByHand(address, true); }
-// As processes of one user reach each other and are reached.
+// Connects to the address in the way of a process of the same user.
 inline int ConnectAsOwnUser(const std::string& address) {
   const int own = address.starts_with("grpc:") ? OwnUserByHand(address, false) : -1;
   return own >= 0 ? own : ConnectByHand(address);

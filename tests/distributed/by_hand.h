@@ -1,5 +1,6 @@
-// Processes of a cluster by hand: what they say and hear over the socket transport, byte by byte. For peers of other versions, and for such
-// as answer when a test wants them to. Threads: a TaskByHand serves on one of its own.
+// Processes of a cluster by hand: they send and receive the bytes of the socket transport. Used for
+// peers of other versions, and for peers that answer when a test tells them to. Threads: a
+// TaskByHand serves on its own thread.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
@@ -35,14 +36,14 @@ std::string Number(T v) {
   return std::string(reinterpret_cast<const char*>(&v), sizeof v);
 }
 inline std::string Text(const std::string& text) { return Number(uint32_t(text.size())) + text; }
-// As it stands so many bytes behind the beginning.
+// Reads the number at offset `at`.
 inline uint64_t NumberAt(const std::string& bytes, size_t at) {
   uint64_t v = 0;
   if (at + sizeof v <= bytes.size()) std::memcpy(&v, bytes.data() + at, sizeof v);
   return v;
 }
 
-// A request's head for a process of that incarnation, 0 for whoever is there.
+// Returns a request's head for the process of that incarnation; 0 means any process at the address.
 inline std::string Request(int method, uint64_t incarnation, const std::string& fields = "") {
   return Number(uint8_t{1}) + Number(uint8_t(method)) + Number(incarnation) + fields;
 }
@@ -59,7 +60,7 @@ inline std::string Packet(Kind kind, uint64_t id, const std::string& head, uint6
   const Frame f = {kind, id, kind == kPiece ? 0 : head.size(), body};
   return std::string(reinterpret_cast<const char*>(&f), sizeof f) + head;
 }
-// A message with its body, which is small.
+// Sends a message with its body, which must be small.
 inline void Say(int fd, Kind kind, uint64_t id, const std::string& head, const std::string& body = "") {
   const std::string first = Packet(kind, id, head, body.size()), piece = Packet(kPiece, id, body, 0);
   EXPECT_EQ(send(fd, first.data(), first.size(), MSG_NOSIGNAL), ssize_t(first.size()));
@@ -67,7 +68,7 @@ inline void Say(int fd, Kind kind, uint64_t id, const std::string& head, const s
     EXPECT_EQ(send(fd, piece.data(), piece.size(), MSG_NOSIGNAL), ssize_t(piece.size()));
   }
 }
-// The next packet; false: there is none.
+// Receives the next packet; returns false at the end of the connection.
 inline bool Hear(int fd, Frame* frame, std::string* rest) {
   std::vector<char> packet(1 << 17);
   const ssize_t n = recv(fd, packet.data(), packet.size(), 0);
@@ -77,7 +78,7 @@ inline bool Hear(int fd, Frame* frame, std::string* rest) {
   return true;
 }
 
-// ---- Who asks ----
+// ---- Callers ----
 
 class ClientByHand {
  public:
@@ -89,12 +90,13 @@ class ClientByHand {
   ~ClientByHand() { close(fd_); }
   ClientByHand(const ClientByHand&) = delete;
   ClientByHand& operator=(const ClientByHand&) = delete;
-  // A request whose answer is for later.
+  // Sends a request; its answer is read later.
   uint64_t Begin(const std::string& head, const std::string& body = "") {
     Say(fd_, kRequest, ++id_, head, body);
     return id_;
   }
-  // The head of the answer, and its body; "nothing" if none comes. Answers to others are passed over.
+  // Returns the head of the answer and its body; "nothing" if the connection ends first. Skips
+  // answers to other requests.
   std::string Await(uint64_t id, std::string* out_body) {
     Frame f;
     std::string answer, piece;
@@ -116,9 +118,9 @@ class ClientByHand {
   uint64_t id_ = 0;
 };
 
-// ---- Who is asked ----
+// ---- Servers ----
 
-// A request that a TaskByHand has heard, with where its answer goes.
+// A request that a TaskByHand has received, and the connection for its answer.
 struct Heard {
   int fd = -1;
   uint64_t id = 0;
@@ -130,7 +132,7 @@ struct Heard {
 
 class TaskByHand {
  public:
-  // serve: of each request, once it is whole; answers it then or later, on the task's thread.
+  // serve: called with each complete request on the task's thread; answers it at once or later.
   TaskByHand(const std::string& address, std::function<void(const Heard&)> serve)
       : serve_(std::move(serve)), listener_(ListenByHand(address)), thread_([this] { Work(); }) {
     EXPECT_GE(listener_, 0) << address;
@@ -160,7 +162,7 @@ class TaskByHand {
       if (all[i].fd >= 0) close(all[i].fd);
     }
   }
-  // False: the connection has ended.
+  // Returns false if the connection has ended.
   bool Take(int fd) {
     Frame f;
     std::string rest;
@@ -182,7 +184,7 @@ class TaskByHand {
   const std::function<void(const Heard&)> serve_;
   const int listener_;
   std::atomic<bool> stop_{false};
-  std::map<std::pair<int, uint64_t>, std::pair<Heard, uint64_t>> coming_;  // with the bytes that their bodies are to have
+  std::map<std::pair<int, uint64_t>, std::pair<Heard, uint64_t>> coming_;  // requests in progress, with the expected sizes of their bodies
   std::thread thread_;
 };
 

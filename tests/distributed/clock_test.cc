@@ -1,4 +1,5 @@
-// The clock that is no simulation: what is to happen at a time does, in order, and what is forgotten costs its thread nothing.
+// Tests the real clock: callbacks run at their times, in order, and a forgotten callback does not
+// wake the clock's thread.
 #include "distributed/clock.h"
 
 #include <unistd.h>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// How often a thread of this process has gone to sleep.
+// Returns how often a thread of this process has gone to sleep.
 int64_t SleepsOf(pid_t thread) {
   std::ifstream in("/proc/self/task/" + std::to_string(thread) + "/status");
   for (std::string word; in >> word;) {
@@ -54,7 +55,7 @@ TEST(Clock, CallsInTheOrderOfTimesWhateverTheOrderOfTheirComing) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
-// A time before the one that its thread sleeps until, which was forgotten meanwhile.
+// Adds a time before the one that the clock's thread sleeps until, which was forgotten meanwhile.
 TEST(Clock, AnEarlierTimeThanTheOneThatWasForgottenIsKept) {
   SystemClock clock;
   clock.Forget(clock.At(clock.Now() + 3600 * kSecond, [] {}));
@@ -65,7 +66,7 @@ TEST(Clock, AnEarlierTimeThanTheOneThatWasForgottenIsKept) {
   EXPECT_LT(clock.Now() - began, 60 * kSecond);
 }
 
-// Each call over a transport has a deadline and is over long before it.
+// Each call over a transport has a deadline and usually ends long before it.
 TEST(Clock, DeadlinesThatAreForgottenDoNotWakeItsThread) {
   SystemClock clock;
   std::promise<pid_t> thread;
@@ -75,7 +76,7 @@ TEST(Clock, DeadlinesThatAreForgottenDoNotWakeItsThread) {
   const int64_t before = SleepsOf(its);
   for (int i = 0; i < kCalls; ++i) {
     const uint64_t name = clock.At(clock.Now() + 3600 * kSecond, [] {});
-    usleep(50);  // so that a thread that was woken goes back to sleep
+    usleep(50);  // gives a woken thread time to sleep again
     clock.Forget(name);
   }
   ASSERT_GE(before, 0);

@@ -1,5 +1,5 @@
-// A cluster with credentials of its own, made by the code that `thalweg cluster init` uses: a task that is a process, clients, and folders
-// like those of members.
+// A cluster with its own credentials, made by the code of `thalweg cluster init`: a task in its own
+// process, clients, and folders like those of members.
 #pragma once
 #include <fcntl.h>
 #include <signal.h>
@@ -38,11 +38,11 @@ inline std::string Whole(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A task that is a process of its own.
+// A task in its own process.
 class Process {
  public:
   enum class Ends { kWhenTold, kAtOnce };
-  // files: descriptors that it may have; 0: as many as this process.
+  // files: the limit of its descriptors; 0: the limit of this process.
   Process(const std::string& folder, const std::string& address, std::vector<std::string> more, Ends ends = Ends::kWhenTold, int files = 0)
       : log_(folder + "/log" + Port(address)) {
     const std::string cluster = folder + "/cluster" + Port(address) + ".json";
@@ -75,7 +75,7 @@ class Process {
   }
   std::string log() const { return Whole(log_); }
   pid_t pid() const { return pid_; }
-  int64_t memory() const {  // bytes that it has and nobody else
+  int64_t memory() const {  // bytes private to the process
     std::ifstream in("/proc/" + std::to_string(pid_) + "/smaps_rollup");
     for (std::string word; in >> word;) {
       if (word != "Private_Dirty:") continue;
@@ -96,7 +96,7 @@ class Process {
   pid_t pid_ = -1;
 };
 
-// A client, with what a folder says of it.
+// A client with the credentials of a folder.
 class Client {
  public:
   explicit Client(const std::string& credentials) {
@@ -156,7 +156,7 @@ class Client {
 class DenialTest : public ::testing::Test {
  protected:
   DenialTest() {
-    signal(SIGPIPE, SIG_IGN);  // whoever is turned away may be writing
+    signal(SIGPIPE, SIG_IGN);  // a peer that is turned away may still be writing
     char name[] = "/tmp/thalweg-denial-XXXXXX";
     folder_ = mkdtemp(name);
     address_ = "grpc:127.0.0.1:" + std::to_string(FreePort());
@@ -176,7 +176,7 @@ class DenialTest : public ::testing::Test {
     r.ends = kDay;
     return r;
   }
-  // A folder like that of a member, with another certificate or token.
+  // Makes a folder like a member's, with another certificate or token.
   std::string Folder(const std::string& name, const credentials::Pair& pair, const std::string& token) {
     const std::string place = folder_ + "/" + name;
     std::filesystem::create_directories(place);

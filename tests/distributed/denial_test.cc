@@ -1,4 +1,5 @@
-// Who is not let in: every way to come to a task without the right to, over real sockets, against `thalweg worker` processes.
+// Access control: tries every way to reach `thalweg worker` processes without the right to, over
+// real sockets.
 #include "tests/distributed/denial.h"
 
 #include <poll.h>
@@ -28,14 +29,14 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using Code = absl::StatusCode;
 using std::chrono::steady_clock;
-constexpr int64_t kMostBytes = 64 << 10;  // that a task may take for somebody whom it turns away
+constexpr int64_t kMostBytes = 64 << 10;  // the memory that a task may use for each peer that it turns away
 
-// What somebody brings who comes by TLS.
+// The certificate and TLS version with which a peer connects.
 struct Visitor {
-  Pair pair;  // no certificate: none is shown
+  Pair pair;  // empty: presents no certificate
   int newest = 0;
 };
-// The first bytes that the task says to them as HTTP/2; empty: it says nothing but that it ends.
+// Returns the first HTTP/2 bytes that the task sends; "" if it only ends the connection.
 std::string Answered(const std::string& address, const Visitor& v) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_security_level(context.get(), 0);
@@ -55,7 +56,7 @@ std::string Answered(const std::string& address, const Visitor& v) {
   }
   const int fd = ConnectByHand(address);
   EXPECT_GE(fd, 0);
-  const timeval patience = {20, 0};  // on a machine that has other work
+  const timeval patience = {20, 0};  // seconds, long enough for a busy machine
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
   SSL_set_alpn_protos(ssl.get(), reinterpret_cast<const unsigned char*>("\2h2"), 3);
@@ -71,7 +72,7 @@ std::string Answered(const std::string& address, const Visitor& v) {
   close(fd);
   return out;
 }
-// The same without TLS: what comes back for these bytes.
+// Sends `bytes` without TLS and returns the reply.
 std::string AnsweredPlainly(const std::string& address, std::string_view bytes) {
   const int fd = ConnectByHand(address);
   EXPECT_GE(fd, 0);
@@ -105,7 +106,7 @@ TEST_F(DenialTest, HandshakesThatProveTooLittleEndBeforeAnythingIsSaid) {
                {"a server's certificate", {credentials::Make(server, &ca_), 0}},
                {"a weak key", {credentials::Make(weak, &ca_), 0}},
                {"TLS 1.1", {good, TLS1_1_VERSION}}};
-  // Whoever proves enough is answered by SETTINGS; without this the rest would mean nothing.
+  // An accepted peer receives SETTINGS; without this check, the refusals below would prove nothing.
   ASSERT_GE(Answered(address_, {good, 0}).size(), 9u);
   for (const auto& c : cases) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(Answered(address_, c.who), "") << c.what;
@@ -116,7 +117,8 @@ TEST_F(DenialTest, HandshakesThatProveTooLittleEndBeforeAnythingIsSaid) {
   EXPECT_GE(Answered(address_, {good, 0}).size(), 9u);
 }
 
-// What certificates are refused for is told to nobody but the side that refuses: the other one is told where to look.
+// Only the refusing side knows why it refuses a certificate; the other side's error says where to
+// look.
 TEST_F(DenialTest, WhoseCertificateIsRefusedIsToldThatItMayBeSo) {
   Recipe another;
   another.name = "another authority", another.authority = true, another.ends = kDay;
@@ -134,7 +136,7 @@ TEST_F(DenialTest, WhoseCertificateIsRefusedIsToldThatItMayBeSo) {
 }
 
 TEST_F(DenialTest, PlainTextAndTlsDoNotMeet) {
-  // An alert of TLS, or nothing.
+  // The reply is a TLS alert, or empty.
   const std::string back = AnsweredPlainly(address_, std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33));
   EXPECT_TRUE(back.empty() || back[0] == 0x15) << back;
   const std::string plain = "grpc:127.0.0.1:" + std::to_string(FreePort());
@@ -148,7 +150,7 @@ TEST_F(DenialTest, ATaskListensInTheOpenOnlyIfItIsAskedToByName) {
   RuntimeOptions options;
   options.threads = 1;
   auto runtime = *Runtime::Create(options);
-  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be there already
+  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be loaded already
   SystemClock clock;
   const auto listen = [&](std::string_view address, const std::string& credentials, bool open) {
     return Messenger::Create(*FindTransport(runtime.get(), {"grpc", ""}, open), {address, credentials, 1 << 20, open, false}, &clock,
@@ -196,7 +198,7 @@ TEST_F(DenialTest, ATaskWithTheFolderOfAnotherMemberIsToldAtItsStart) {
   EXPECT_THAT(task_->log(), Not(HasSubstr("credentials")));
   EXPECT_THAT(said("/ps-1", Process::Ends::kAtOnce),
               HasSubstr("server /job:ps/task:0: the credentials '" + folder_ + "/ps-1' are those of task/ps/1, and this is task/ps/0"));
-  // By another host's name it may be reached all the same, through what this machine does not know of.
+  // Others may still reach the task by another host name, of which this machine does not know.
   for (const char* other : {"/ps-2", "/client-ann"}) {
     EXPECT_THAT(said(other, Process::Ends::kWhenTold),
                 HasSubstr("server /job:ps/task:0: cannot be reached by its own credentials, and maybe not by others:"));
@@ -220,7 +222,7 @@ TEST_F(DenialTest, HandshakesThatStandStillAreEndedAndKeepNobodyOut) {
   ASSERT_TRUE(ann.Hello(address_).ok());
   const size_t descriptors = task_->descriptors();
   const int64_t memory = task_->memory();
-  // Half of them say nothing, half begin a handshake and stop in the middle.
+  // Half of the connections send nothing; the other half begin a handshake and stop in the middle.
   std::vector<int> half_open;
   constexpr char kBegun[] = {0x16, 3, 1, 2, 0, 1, 0, 1};
   const int many = files.rlim_cur < 1100 ? int(files.rlim_cur) / 2 : 1000;
@@ -235,12 +237,13 @@ TEST_F(DenialTest, HandshakesThatStandStillAreEndedAndKeepNobodyOut) {
   const auto began = steady_clock::now();
   Client bob(folder_ + "/client-bob");
   Status in = bob.Hello(address_);
-  // On a busy machine a handshake may take longer than a task waits for one; whoever has a session tries again, too.
+  // On a busy machine a handshake may take longer than the task's limit; a session's client would
+  // retry, too.
   while (!in.ok() && steady_clock::now() - began < std::chrono::seconds(60)) in = bob.Hello(address_);
   EXPECT_TRUE(in.ok()) << in;
   EXPECT_TRUE(ann.Hello(address_).ok());
   EXPECT_LT(task_->memory() - memory, many * kMostBytes);
-  // The task ends them by itself.
+  // The task ends the stalled connections by itself.
   size_t ended = 0;
   while (ended < half_open.size() && steady_clock::now() - began < std::chrono::seconds(90)) {
     pollfd p = {half_open[ended], POLLIN, 0};
@@ -266,7 +269,7 @@ TEST_F(DenialTest, TheLogHasFewLinesAndNoSecrets) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(steady_clock::now() - began).count();
   const std::string log = task_->log();
   EXPECT_THAT(log, HasSubstr("was turned away")) << log;
-  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 1 + 1 + seconds / 5 + 1) << log;  // the first is where it listens
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 1 + 1 + seconds / 5 + 1) << log;  // the first line says where the task listens
   for (const std::string& secret : {Token().substr(0, 32), said.substr(0, 32), std::string("PRIVATE KEY")})
     EXPECT_THAT(log, Not(HasSubstr(secret)));
 }
@@ -283,7 +286,7 @@ TEST_F(DenialTest, CertificatesMayBeExchangedWhileStepsRun) {
   }
 }
 
-// Whether it comes to pass in time.
+// Returns true if the condition becomes true in time.
 template <typename F>
 bool Soon(F f, std::chrono::seconds most = std::chrono::seconds(20)) {
   for (const auto until = steady_clock::now() + most; !f() && steady_clock::now() < until;)
@@ -295,7 +298,7 @@ TEST_F(DenialTest, WhoseCertificateIsRevokedIsEndedAndStaysOutside) {
   Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob");
   ASSERT_TRUE(ann.Hello(address_).ok());
   ASSERT_TRUE(bob.Hello(address_).ok());
-  // As a client that has been let in and only waits.
+  // Stands for a client that was admitted and only waits.
   auto waits = bob.Begin(address_, Method::kWatch, SessionRequest{77});
   const std::vector<std::string> added = credentials::Revoke(folder_, "client/bob", "");
   ASSERT_EQ(added.size(), 1u);
@@ -308,11 +311,11 @@ TEST_F(DenialTest, WhoseCertificateIsRevokedIsEndedAndStaysOutside) {
   EXPECT_THAT(task_->log(), HasSubstr("the connection with 'client/bob' is ended: its certificate is revoked"));
   EXPECT_TRUE(ann.Hello(address_).ok());
   EXPECT_TRUE(Client(folder_ + "/client-ann").Hello(address_).ok());
-  // A certificate that is made anew is another one; the list stays, also for who comes later.
+  // A renewed certificate is a different one; the list stays, also for members added later.
   credentials::MakeCluster(folder_, {{"client/bob", {}}, {"client/carl", {}}}, 10);
   EXPECT_TRUE(Client(folder_ + "/client-bob").Hello(address_).ok());
   EXPECT_EQ(Whole(folder_ + "/client-carl/revoked"), Whole(folder_ + "/authority/revoked"));
-  // By name all that were made for it; a second time there is nothing to do.
+  // Revoking by name revokes all certificates of that name; a second time there is nothing to do.
   EXPECT_EQ(credentials::Revoke(folder_, "client/bob", "").size(), 1u);
   EXPECT_EQ(credentials::Revoke(folder_, "client/bob", "").size(), 0u);
   EXPECT_ANY_THROW(credentials::Revoke(folder_, "client/nobody", ""));
@@ -323,7 +326,7 @@ TEST_F(DenialTest, ATaskWhoseCertificateIsRevokedIsHungUpOnInTheHandshake) {
   Client ann(folder_ + "/client-ann");
   ASSERT_TRUE(ann.Hello(address_).ok());
   const std::string serial = credentials::SerialOf(Whole(folder_ + "/ps-0/cert.pem"));
-  // As openssl prints it; the task itself does not know.
+  // The serial number in the form that openssl prints; the task itself does not know it.
   std::string printed = serial;
   for (char& c : printed) c = char(std::toupper(c));
   std::filesystem::rename(folder_ + "/ps-0/cert.pem", folder_ + "/ps-0/cert.kept");
@@ -334,7 +337,7 @@ TEST_F(DenialTest, ATaskWhoseCertificateIsRevokedIsHungUpOnInTheHandshake) {
   EXPECT_TRUE(Soon([&] { return !(s = ann.Hello(address_)).ok(); })) << "the connection that is open is ended";
   EXPECT_TRUE(Soon([&] { return !(s = Client(folder_ + "/client-ann").Hello(address_)).ok(); }));
   EXPECT_EQ(s.code(), Code::kUnavailable) << s;
-  EXPECT_THAT(task_->log(), Not(HasSubstr("its token")));  // it was told nothing
+  EXPECT_THAT(task_->log(), Not(HasSubstr("its token")));  // nobody told the task
 }
 
 TEST_F(DenialTest, AListThatMakesNoSenseIsToldAndTheLastOneStays) {
@@ -344,7 +347,7 @@ TEST_F(DenialTest, AListThatMakesNoSenseIsToldAndTheLastOneStays) {
   credentials::WriteSecret(folder_ + "/ps-0/revoked", "nobody\n");
   EXPECT_TRUE(Soon([&] { return task_->log().find("is no list of serial numbers") != std::string::npos; }));
   EXPECT_EQ(Client(folder_ + "/client-bob").Hello(address_).code(), Code::kPermissionDenied);
-  // The list counts whatever becomes of the other files.
+  // The list is in force whatever happens to the other files.
   const std::string token = Whole(folder_ + "/ps-0/token");
   credentials::WriteSecret(folder_ + "/ps-0/token", "none");
   std::filesystem::remove(folder_ + "/ps-0/revoked");
@@ -358,7 +361,7 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   RuntimeOptions options;
   options.threads = 1;
   auto runtime = *Runtime::Create(options);
-  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be there already
+  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be loaded already
   const auto open = [&] {
     SystemClock clock;
     auto transport = *FindTransport(runtime.get(), {"grpc", ""}, false);
@@ -371,7 +374,8 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   chmod((folder + "/key.pem").c_str(), 0600);
   credentials::WriteSecret(folder + "/key.pem", Whole(folder_ + "/client-ann/key.pem"));
   EXPECT_THAT(open().ToString(), HasSubstr("cert.pem and key.pem do not belong together"));
-  // What others would hang up on without a word, be it the certificate's fault or that of this machine's clock.
+  // Credentials that other peers would reject without a message, because of the certificate or of
+  // this machine's clock.
   Recipe expired = Good(), early = Good(), old;
   expired.begins = -2 * kDay, expired.ends = -kDay;
   early.begins = kDay, early.ends = 2 * kDay;
@@ -388,12 +392,12 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   EXPECT_THAT(open_with(early, ca_.cert), MatchesRegex(".*cert.pem' is good from .*; set the clock.*"));
   const std::string gone = credentials::Make(old, nullptr).cert;
   EXPECT_THAT(open_with(Good(), gone), HasSubstr("ca.pem' is good until"));
-  EXPECT_EQ(open_with(Good(), gone + ca_.cert), "OK");  // while an authority is exchanged there are both
+  EXPECT_EQ(open_with(Good(), gone + ca_.cert), "OK");  // while an authority is replaced, both are valid
   credentials::WriteSecret(folder + "/token", "none");
   EXPECT_THAT(open().ToString(), HasSubstr("token' is no secret"));
   std::filesystem::remove(folder + "/ca.pem");
   EXPECT_THAT(open().ToString(), HasSubstr("ca.pem': No such file"));
-  ASSERT_EQ(mkfifo((folder + "/ca.pem").c_str(), 0600), 0);  // which nobody writes to
+  ASSERT_EQ(mkfifo((folder + "/ca.pem").c_str(), 0600), 0);  // a FIFO without a writer
   EXPECT_THAT(open().ToString(), HasSubstr("ca.pem' is no file of at most 1 MB"));
 }
 

@@ -1,4 +1,5 @@
-// Who comes in numbers: floods of connections and of streams against `thalweg worker` processes, and those who come honestly meanwhile.
+// Floods of connections and of streams against `thalweg worker` processes, with honest clients that
+// connect meanwhile.
 #include <poll.h>
 #include <unistd.h>
 
@@ -36,10 +37,10 @@ sockaddr_in At(const char* host, int port) {
 #ifdef THALWEG_SANITIZED
 constexpr auto kReached = 20s;
 #else
-constexpr auto kReached = 2s;  // in which who comes honestly is answered
+constexpr auto kReached = 2s;  // the time in which an honest client must be answered
 #endif
 
-// A connection from that address of this machine; -1: there was none in time.
+// Connects from that address of this machine; returns -1 if no connection was made in time.
 int Come(const std::string& from, const std::string& address) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in own = At(from.c_str(), 0), to = At("127.0.0.1", std::stoi(address.substr(address.rfind(':') + 1)));
@@ -56,7 +57,7 @@ int Come(const std::string& from, const std::string& address) {
 
 constexpr std::string_view kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 
-// Whether the task answers a member who comes from there in time.
+// Returns true if the task answers a member at that address in time.
 bool IsReached(const std::string& from, const std::string& address, const credentials::Pair& pair) {
   const int fd = Come(from, address);
   if (fd < 0) return false;
@@ -77,8 +78,8 @@ bool IsReached(const std::string& from, const std::string& address, const creden
   return reached;
 }
 
-// Or when it comes again in that time, as members do: where a machine is busy, those who were ended for it may hold their descriptors
-// still.
+// Retries within that time, as members do: on a busy machine, connections that the task ended to
+// make room may still hold their descriptors.
 bool IsReachedSoon(const std::string& from, const std::string& address, const credentials::Pair& pair) {
   const auto began = steady_clock::now();
   bool reached = false;
@@ -88,7 +89,7 @@ bool IsReachedSoon(const std::string& from, const std::string& address, const cr
 
 class DoorTest : public DenialTest {
  protected:
-  static constexpr int kFiles = 256;  // that the task may have
+  static constexpr int kFiles = 256;  // the task's limit of descriptors
   DoorTest() {
     few_address_ = "grpc:127.0.0.1:" + std::to_string(FreePort());
     few_ = std::make_unique<Process>(folder_, few_address_, std::vector<std::string>{"--credentials", folder_ + "/ps-0"},
@@ -112,14 +113,14 @@ TEST_F(DoorTest, AFloodOfTwiceTheDescriptorsLeavesTheTaskReachable) {
     flood.push_back(Come("127.0.0.2", few_address_));
     EXPECT_GE(flood.back(), 0) << i;
   }
-  // Whoever comes from elsewhere meanwhile gets in, and who is in stays.
+  // Meanwhile, clients at other addresses connect, and connected clients stay connected.
   int reached = 0;
   for (int i = 0; i < 10; ++i) reached += IsReached("127.0.0.3", few_address_, good);
   EXPECT_GE(reached, 9);
   EXPECT_TRUE(ann.Hello(few_address_).ok());
   EXPECT_TRUE(Client(folder_ + "/client-bob").Hello(few_address_).ok());
   for (int fd : flood) close(fd);
-  // And so does, when it is over, who comes from there.
+  // After the flood, clients at the flooding address connect, too.
   const auto over = steady_clock::now();
   EXPECT_TRUE(IsReachedSoon("127.0.0.2", few_address_, good));
   RecordProperty("reached_after_ms", int(std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - over).count()));
@@ -128,7 +129,7 @@ TEST_F(DoorTest, AFloodOfTwiceTheDescriptorsLeavesTheTaskReachable) {
   EXPECT_LE(few_->descriptors(), descriptors + 5);
 }
 
-// Each from an address of its own: nobody has more than another.
+// Each connection comes from another address, so none has more connections than another.
 TEST_F(DoorTest, AFloodFromManyAddressesDoesNotEither) {
   const credentials::Pair good = credentials::Make(Good(), &ca_);
   std::vector<int> flood;
@@ -142,7 +143,8 @@ TEST_F(DoorTest, AFloodFromManyAddressesDoesNotEither) {
   for (int fd : flood) close(fd);
 }
 
-// HTTP/2's frames of a stream that asks for our method with metadata that is refused, and is taken back at once.
+// Returns the HTTP/2 frames of a stream that calls our method with metadata that is refused, and
+// cancels it at once.
 std::string TakenBack(uint32_t stream) {
   const auto text = [](std::string_view t) { return std::string(1, char(t.size())).append(t); };
   std::string headers("\x83\x86", 2);  // POST, http
@@ -182,7 +184,8 @@ TEST_F(DoorTest, AConnectionThatOpensStreamAfterStreamIsCut) {
   close(fd);
 }
 
-// A caller by hand who speaks HTTP/2 as it is meant, answers pings, and reads nothing of the stream: its window there is 0.
+// A raw HTTP/2 client that follows the protocol and answers pings, but reads nothing of the stream:
+// its window is 0.
 class SlowReader {
  public:
   explicit SlowReader(const std::string& address) : fd_(Come("127.0.0.2", address)) {
@@ -199,7 +202,8 @@ class SlowReader {
     Write(std::string(kPreface.substr(0, 24)) + Frame(4, 0, 0, std::string("\0\4\0\0\0\0", 6)) + Frame(1, 4, 1, headers));
   }
   ~SlowReader() { close(fd_); }
-  // So many requests with that head, which are answered by errors. False: the stream has ended.
+  // Sends n requests with that head, which are answered by errors. Returns false if the stream has
+  // ended.
   bool Ask(int n, const std::string& head = "") {
     std::string message;
     for (int i = 0; i < n; ++i) {
@@ -283,11 +287,11 @@ TEST_F(DoorTest, WhoReadsNothingOfWhatWaitsIsLost) {
   SlowReader slow(plain);
   EXPECT_TRUE(slow.Ask(50));
   EXPECT_FALSE(slow.EndsWithin(1s));
-  EXPECT_TRUE(slow.Ask(50));  // behind what is on its way
+  EXPECT_TRUE(slow.Ask(50));  // queued behind the earlier answers
   EXPECT_TRUE(slow.EndsWithin(20s));
 }
 
-// A refusal that says again what was asked for has a long head, and nobody's account pays for it.
+// A refusal that repeats the request's option has a long head, which is charged to no account.
 TEST_F(DoorTest, HeadsOfAnswersThatNobodyTakesAreBounded) {
   const std::string plain = "grpc:127.0.0.1:" + std::to_string(FreePort());
   const Process open(folder_, plain, {"--insecure"});

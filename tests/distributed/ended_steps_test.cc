@@ -1,4 +1,5 @@
-// What is still at work of a step that has failed: nothing, wherever the session's next step runs, however the failure came about.
+// After a step has failed, in whatever way, none of its work still runs when the session's next
+// step begins.
 #define THALWEG_STATIC hold
 #include <thread>
 
@@ -11,7 +12,7 @@
 
 namespace {
 
-// A kernel that hears of no wish to stop, and what is known of it.
+// The state of a kernel that ignores cancellation.
 std::atomic<bool> begun{false}, let_go{false}, ended{false};
 
 void Hold(tw::Out<bool> is_ended) {
@@ -50,7 +51,7 @@ tw::Runtime RuntimeWithHold() {
   return runtime;
 }
 
-// Two tasks, of which the second, where it all runs, is reached by a relay.
+// Two tasks; the second, which runs all operations, is reached through a relay.
 class EndedSteps : public ::testing::Test {
  protected:
   EndedSteps() {
@@ -77,7 +78,7 @@ class EndedSteps : public ::testing::Test {
   static bool Fetch(tw::Session& session, tw_output what, const tw_run_options* options = nullptr) {
     return session.run({}, {what}, {}, options)[0].data<bool>()[0];
   }
-  // A step whose time is over while the kernel runs: on a busy machine it may be over before.
+  // Runs a step whose deadline passes while the kernel runs; on a busy machine it may pass before.
   void FailByTime(tw::Session& session) const {
     const tw_run_options until = Within(200);
     for (int i = 0; i < 50 && !begun; ++i) {
@@ -85,7 +86,7 @@ class EndedSteps : public ::testing::Test {
     }
     ASSERT_TRUE(begun);
   }
-  // Lets the kernel go on after a while.
+  // Releases the kernel after a while.
   static std::thread LetGoLater() {
     return std::thread([] {
       std::this_thread::sleep_for(100ms);
@@ -108,7 +109,7 @@ TEST_F(EndedSteps, WhoseTimeIsOverAreWaitedForByTheNext) {
   EXPECT_FALSE(Fetch(session, ended_));
   FailByTime(session);
   const tw_run_options until = Within(200);
-  EXPECT_EQ(FailureOf([&] { Fetch(session, ended_, &until); }).code, uint32_t{TW_DEADLINE_EXCEEDED});  // which was not begun
+  EXPECT_EQ(FailureOf([&] { Fetch(session, ended_, &until); }).code, uint32_t{TW_DEADLINE_EXCEEDED});  // the step did not begin
   std::thread later = LetGoLater();
   EXPECT_TRUE(Fetch(session, ended_));
   later.join();

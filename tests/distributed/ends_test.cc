@@ -1,4 +1,4 @@
-// Sessions over tasks that go in the callback of their last run.
+// Sessions over tasks that are destroyed in the callback of their last run.
 #include <sched.h>
 
 #include <chrono>
@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Threads that are made while it lives share one processor, so that who wakes another is often stopped there.
+// Puts threads created during its lifetime on one processor, so that a thread that wakes another is
+// often preempted there.
 class OneProcessor {
  public:
   OneProcessor() {
@@ -38,9 +39,9 @@ tw_output Placed(
   return out;
 }
 
-// A run, and what becomes of it.
+// A run and its result.
 struct AsyncRun {
-  tw_session* session = nullptr;  // which the callback destroys
+  tw_session* session = nullptr;  // the callback destroys it
   uint32_t code = TW_OK;
   std::string text;
   std::promise<void> over;
@@ -65,7 +66,7 @@ struct AsyncRun {
   }
 };
 
-// Runs a value again and again, each time in a session of its own that goes with the run.
+// Runs a value repeatedly, each time in a new session that its callback destroys.
 void RunInSessionsOfTheirOwn(int times, const Servers& servers, const tw::Graph& graph, tw_output fetch, uint32_t code,
                              const tw_run_options* how = nullptr) {
   const std::string target = "target=" + servers.address(0);
@@ -79,7 +80,7 @@ void RunInSessionsOfTheirOwn(int times, const Servers& servers, const tw::Graph&
   }
 }
 
-// The session's end waits for the threads of the transport, which bring the run's, and must not come about on one of them.
+// Destroying the session waits for the transport's threads, so it must not happen on one of them.
 TEST(SessionsThatEndInTheirLastCallback, LeaveTheThreadThatBroughtTheAnswer) {
   const OneProcessor one;
   const Servers servers(1);
@@ -91,7 +92,7 @@ TEST(SessionsThatEndInTheirLastCallback, LeaveTheThreadThatBroughtTheAnswer) {
   RunInSessionsOfTheirOwn(100, servers, graph, x, TW_OK);
 }
 
-// Nor on that of the clock.
+// It must not happen on the clock's thread either.
 TEST(SessionsThatEndInTheirLastCallback, LeaveTheThreadThatSawTheDeadline) {
   const OneProcessor one;
   const Servers servers(1);

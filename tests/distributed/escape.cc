@@ -1,5 +1,6 @@
-// A plugin for tests with one op that tries to get out of a sandbox, which no graph of ours could: it stands for a graph that has found a
-// way to run code of its own. Answers 0 where the attempt was good, else errno (or -1 where there is none).
+// A test plugin with one op that tries to escape from a sandbox. It stands for a graph that has
+// found a way to run its own code. The op returns 0 if the attempt succeeded, else errno (or -1 if
+// there is none).
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -55,7 +56,7 @@ int TryUnixSocket() {
   return 0;
 }
 
-// fork, and vfork by its own number, with a program that is there.
+// Tries fork, and vfork by its own number, with an existing program.
 int TryFork() {
   const pid_t child = fork();
   if (child < 0) return errno;
@@ -68,7 +69,7 @@ int TryFork() {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
-// By name alone: where it is let through it answers ENOENT.
+// Tries exec by name only: if allowed, it returns ENOENT.
 int TryExec() {
   execl("/no/such/program", "program", nullptr);
   return errno == ENOENT ? 0 : errno;
@@ -85,7 +86,7 @@ int TryPeek(pid_t whom) {
   char byte;
   iovec here = {&byte, 1}, there = {const_cast<char*>("x"), 1};
   const ssize_t n = process_vm_readv(whom, &here, 1, &there, 1, 0);
-  return Result(n == 1 || errno == EFAULT);  // EFAULT: it was looked at, and has nothing there
+  return Result(n == 1 || errno == EFAULT);  // EFAULT: the call was allowed, and the address is not mapped
 }
 
 int TryMemory(int64_t bytes) {
@@ -97,7 +98,7 @@ int TryMemory(int64_t bytes) {
 }
 
 int TrySharedMemory(int64_t bytes) {
-  // 5: the descriptor that a sandbox may map so, were it one.
+  // 5: the descriptor that a sandbox may map, if it is one
   for (int fd : {-1, 5}) {
     void* all = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     if (all == MAP_FAILED) continue;
@@ -154,7 +155,8 @@ int SpendTime(int64_t ms) {
   return 0;
 }
 
-// Any call, with arguments that none can do harm with: refused it answers EPERM (or ENOSYS), let through anything else.
+// Makes a call with harmless arguments: a refused call returns EPERM (or ENOSYS), an allowed call
+// anything else.
 int TryCall(int64_t nr) {
   errno = 0;
   const long result = syscall(nr, -1L, 0L, 0L, 0L, 0L, 0L);

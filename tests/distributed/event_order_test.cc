@@ -1,4 +1,4 @@
-// What happens to links of gRPC in an order that a test says, and without memory.
+// Links of gRPC whose events come in an order that the test sets, and that run out of memory.
 #include <unistd.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ using Code = absl::StatusCode;
 using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr size_t kBig = 200 << 10;  // bytes of a body that goes by another line of a connection than the first, if there is one
+constexpr size_t kBig = 200 << 10;  // bytes of a body that uses another line of a connection than the first, if there is one
 
 TurnedQueue& Queue() {
   static TurnedQueue queue;
@@ -37,7 +37,8 @@ bool Becomes(const std::function<bool()>& is_so) {
   return false;
 }
 
-// Nothing has happened for a while: for so many turns of this thread, which are longer where the machine has other work, for others, too.
+// Waits until no event has come for kTurns turns of this thread; on a busy machine, the turns are
+// longer for all threads.
 void AwaitRest() {
   constexpr int kTurns = 150;
   for (int still = 0, before = Queue().held; still < kTurns; ++still) {
@@ -70,17 +71,17 @@ TEST_F(EventOrder, WhatIsBigGoesWithTheSmallWhereTheEndOfItsLineIsNoticedBeforeI
   Queue().holds = true;
   const auto first = turned_->Ask(link.address, Method::kRun, std::string(kBig, 'x'));
   ASSERT_TRUE(Becomes([&] { return link.relay.connections() == 3; }));
-  AwaitRest();  // the others have begun
+  AwaitRest();  // the connections have begun
   const int begun = Queue().held;
   Harm harm;
   harm.half_open = true;
   link.relay.Be(harm);
-  link.relay.Cut(1, false);  // the other side has it still, and will for seconds
+  link.relay.Cut(1, false);  // the other side keeps its end for some seconds
   ASSERT_TRUE(Becomes([&] { return Queue().held > begun; }));
-  AwaitRest();  // and ended
+  AwaitRest();  // the connections have ended
   Queue().holds = false;
   EXPECT_TRUE(Becomes([&] { return plain_->kept() == 1 && Queue().held == 0; }));
-  EXPECT_TRUE(turned_->Ask(link.address, Method::kHello).get().ok());  // what was held has been seen to
+  EXPECT_TRUE(turned_->Ask(link.address, Method::kHello).get().ok());  // the held events have been handled
   const auto second = turned_->Ask(link.address, Method::kRun, std::string(kBig, 'x'));
   EXPECT_TRUE(Becomes([&] { return plain_->kept() == 2; }));
 }

@@ -1,8 +1,10 @@
-/* Loaded before libc (LD_PRELOAD): writes, fsyncs and renames beneath a folder fail now and then, as on a disk that dies.
+/* Loaded before libc (LD_PRELOAD): makes writes, fsyncs and renames beneath a folder fail at
+ * intervals, like a failing disk.
  *
- * THALWEG_FAILING_FOLDER names the folder, THALWEG_FAILING_FILES a file of four 32-bit numbers that a test writes while the process runs:
- * every how many of these calls one fails (0: none), with which errno, how many calls were seen, and how many failed. Without both it does
- * nothing. Threads: any number may call. */
+ * THALWEG_FAILING_FOLDER names the folder. THALWEG_FAILING_FILES names a file of four 32-bit
+ * numbers that a test writes while the process runs: the interval between failing calls (0: none
+ * fails), their errno, the number of calls seen, and the number of failed calls. Without both
+ * variables it does nothing. Threads: any number may call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +39,7 @@ __attribute__((constructor)) static void begin(void) {
   told = memory;
 }
 
-/* Whether the file of `fd` is beneath the folder. */
+/* Returns true if the file of `fd` is beneath the folder. */
 static int is_there(int fd) {
   char link[40], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -46,7 +48,7 @@ static int is_there(int fd) {
   return n >= (ssize_t)length && !memcmp(path, folder, length) && ((size_t)n == length || path[length] == '/');
 }
 
-/* Whether this call is one that fails; errno then says how. */
+/* Returns true if this call must fail; sets errno. */
 static int fails(int fd) {
   const unsigned every = told ? atomic_load(&told->every) : 0;
   if (!every || !is_there(fd)) return 0;
@@ -56,7 +58,8 @@ static int fails(int fd) {
   return 1;
 }
 
-/* What the name stands for in the library behind this one. POSIX gives dlsym's answer this way only. */
+/* The next definition of the name after this library. POSIX allows dlsym's result to be
+ * converted in this way only. */
 #define REAL(name, type, ...) \
   type (*real)(__VA_ARGS__);  \
   *(void**)&real = dlsym(RTLD_NEXT, #name)

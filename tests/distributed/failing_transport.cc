@@ -1,11 +1,13 @@
-// A transport whose process dies at one point of one call: it hands everything on to that of another plugin, under the scheme `failing`,
-// and looks at the methods in the heads. Environment:
+// A transport whose process dies at one point of one call. It forwards everything to another
+// plugin's transport, under the scheme `failing`, and inspects the methods in the heads.
+// Environment:
 //   THALWEG_FAILING_TRANSPORT  the other plugin's file
-//   THALWEG_FAILPOINT          "METHOD EDGE N": kill -9 when the N-th call of the method (its number in distributed/messages.h) comes to
-//                              the edge; none: nothing happens
-// Edges of who calls:  call (before the request goes out), called (it went out), answered (the answer begins to come), over (the host has
-// it). Edges of who serves: receive (a request begins to come), serve (it is there), served (the host works on it), answer (before the
-// answer goes out), sent (it went out). Threads: any.
+//   THALWEG_FAILPOINT          "METHOD EDGE N": kill -9 when the N-th call of the method (its number in distributed/messages.h)
+//                              reaches the edge; not set: no failure
+// Edges of a caller: call (before the request is sent), called (it was sent), answered (the answer
+// begins to arrive), over (the host has it). Edges of a server: receive (a request begins to
+// arrive), serve (it is complete), served (the host works on it), answer (before the answer is
+// sent), sent (it was sent). Threads: any.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -41,29 +43,29 @@ Point& ThePoint() {
   return point;
 }
 
-// Of a request: behind the version of the protocol.
+// Returns the method of a request, which follows the protocol's version.
 int MethodOf(const void* head, uint64_t bytes) { return bytes > 1 ? static_cast<const uint8_t*>(head)[1] : 0; }
 
-// The plugin that everything is handed on to.
+// The plugin to which all calls are forwarded.
 struct Other {
   void* library = nullptr;
   const tw_plugin* plugin = nullptr;
   void* instance = nullptr;
 };
-tw_transport_def real = {};  // its transport
+tw_transport_def real = {};  // that plugin's transport
 
 struct Endpoint {
   void* real = nullptr;
   tw_endpoint_config host = {};
 };
 
-// What goes out, for the host.
+// A message that the host sends.
 struct Outgoing {
   int method;
   tw_message host;
 };
 
-// Methods of requests that are not answered yet: an answer names nothing but its request.
+// Methods of requests that are not answered yet: an answer names only its request.
 std::mutex mu;
 std::map<void*, int> serving;
 
@@ -71,7 +73,7 @@ tw_status* Failure(const tw_host* h, const std::string& text) {
   return h->status->make(h, TW_INVALID_ARGUMENT, text.data(), text.size(), nullptr);
 }
 
-// ---- Who serves ----
+// ---- Servers ----
 
 void Place(void* arg, const tw_incoming* m, void** out_data, void** out_region) {
   auto* e = static_cast<Endpoint*>(arg);
@@ -114,7 +116,7 @@ void AnswerRequest(const tw_host* h, void* self, const tw_message* m) {
   real.answer(h, self, &mine);
 }
 
-// ---- Who calls ----
+// ---- Callers ----
 
 tw_status* CallPeer(const tw_host* h, void* peer, uint64_t id, const tw_message* m) {
   const int method = MethodOf(m->head, m->head_bytes);
@@ -212,7 +214,7 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   d.close = Close;
   d.poll = Poll;
   d.wake = Wake;
-  d.register_memory = nullptr;  // it would want the other's endpoint
+  d.register_memory = nullptr;  // it would need the other plugin's endpoint
   d.unregister_memory = nullptr;
   *out_instance = t;
   return r->transport(r, &d);

@@ -1,5 +1,6 @@
-// Clusters that something befalls: links that hold up everything, tasks that stand still or were restarted, storms of cancels, messages
-// that are too large. What is reported names the task, comes in time, and leaves the rest usable.
+// Clusters with faults: links that delay everything, tasks that hang or were restarted, floods of
+// cancellations, messages that are too large. Each error names the task and comes in time, and the
+// other tasks stay usable.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -32,7 +33,7 @@ tw_output Placed(tw::Scope& s, int task, const char* type, const std::vector<tw_
   return out;
 }
 
-// A queue on a task: what waits for its element waits until something is put into it.
+// A queue on a task; the dequeue blocks until an element is enqueued.
 struct Queue {
   Queue(tw::Scope& s, int task, const char* name) {
     s.on(Servers::task(task).c_str());
@@ -52,7 +53,7 @@ struct Queue {
   const tw_operation* put;
 };
 
-// Two tasks, of which the second is reached by a relay: what others believe to be its address is that of the relay.
+// Two tasks. The second is reached through a relay, whose address the others take for the task's.
 class Links : public ::testing::Test {
  protected:
   Links() {
@@ -98,7 +99,7 @@ TEST_F(Links, ThatHoldUpEverythingAreNoticedWithinFifteenSecondsAndWorkAgainLate
     EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:1 at " + link_at_));
     EXPECT_LT(f.seconds, 15);
     link_->Hold(false, false);
-    // What was held up comes now; the step that it was for is over.
+    // The delayed messages arrive now; their step is over.
     Failure again;
     for (int i = 0; i < 150; ++i) {
       again = FailureOf([&] { session.run({}, {}, {q.put}); });
@@ -110,11 +111,12 @@ TEST_F(Links, ThatHoldUpEverythingAreNoticedWithinFifteenSecondsAndWorkAgainLate
   }
 }
 
-// The client hears from both tasks all the time: one of them has to notice that the other has gone silent for it.
+// The client hears from both tasks all the time; one of them must notice that the other has gone
+// silent for it.
 TEST_F(Links, BetweenTasksThatHoldUpEverythingAreNoticedToo) {
   tw::Graph graph(client_);
   tw::Scope s(graph);
-  const tw_output x = s.placeholder("x", TW_FLOAT, {-1});  // too large to be brought without a question
+  const tw_output x = s.placeholder("x", TW_FLOAT, {-1});  // too large to be pushed
   const tw_output there = Placed(s, 1, "Neg", {x}), y = Placed(s, 0, "Neg", {there});
   s.finish();
   tw::Session session = NewSession(graph);
@@ -140,7 +142,7 @@ TEST_F(Links, ThatResetAreConnectedAgain) {
   tw::Session session = NewSession(graph);
   for (int round = 0; round < 5; ++round) {
     EXPECT_THAT(session.run({}, {y})[0].values<float>(), ElementsAre(3));
-    link_.reset();  // and with it all its connections
+    link_.reset();  // closes all its connections, too
     link_ = std::make_unique<Relay>(link_at_, second_at_);
     Failure f;
     for (int i = 0; i < 3; ++i) {
@@ -152,7 +154,8 @@ TEST_F(Links, ThatResetAreConnectedAgain) {
   }
 }
 
-// Everything that a session once said is said again to the task that came after: it must do nothing.
+// Sends everything that a session once sent to the task that took the old one's place; the task
+// must do nothing.
 TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
   if (OverGrpc()) GTEST_SKIP() << "what is said again are packets of the socket transport";
   tw::Graph graph(client_);
@@ -166,7 +169,7 @@ TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
   const tw_operation* add = tw_scope_end_operation(s.c(), op);
   const tw_operation* start = s.initializer();
   s.finish();
-  const tw::Runtime runtime = NewRuntime();  // keeps the variables, whatever becomes of the server
+  const tw::Runtime runtime = NewRuntime();  // keeps the variables when the server ends
   const std::string cluster = Cluster(second_at_);
   second_.reset();
   second_ = std::make_unique<tw::Server>(runtime, cluster, "worker", 1);
@@ -186,7 +189,7 @@ TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
     const int fd = ConnectAsOwnUser(second_at_);
     ASSERT_GE(fd, 0);
     for (const std::string& packet : said) EXPECT_EQ(send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), ssize_t(packet.size()));
-    // All of it has been read when a question behind it is answered.
+    // When a later request is answered, all of it has been read.
     char answer[1 << 16];
     size_t refused = 0;
     timeval patience = {10, 0};
@@ -204,7 +207,7 @@ TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
   EXPECT_THAT(session.run({}, {read})[0].values<float>(), ElementsAre(2));
 }
 
-// A peer of another version: what it says begins with another number.
+// A peer of another version, whose messages begin with another number.
 TEST_F(Links, ThatCarryAnotherProtocolAreToldBothVersions) {
   if (OverGrpc()) GTEST_SKIP() << "what is said are packets of the socket transport";
   tw::Graph graph(client_);
@@ -214,7 +217,7 @@ TEST_F(Links, ThatCarryAnotherProtocolAreToldBothVersions) {
   tw::Session session = NewSession(graph);
   session.run({}, {y});
   std::string packet = link_->Heard().at(0).at(0);
-  constexpr size_t kFrame = 32;  // of the transport, before the head of the request
+  constexpr size_t kFrame = 32;  // size of the transport's header before the request's head
   ASSERT_GT(packet.size(), kFrame);
   ASSERT_EQ(packet[kFrame], 1);
   for (const char version : {char(0), char(2)}) {
@@ -267,7 +270,8 @@ TEST_F(Failures, AStepThatTakesLongerThanTheProgressBoundAndMovesIsNotEnded) {
                                  },
                                  {s.scalar(TW_FLOAT, 0)});
   s.finish();
-  // The bound is one that a busy machine's pauses keep to; the loop goes on for as long as makes it longer.
+  // The progress timeout exceeds a busy machine's pauses; the rounds double until a step takes
+  // longer than the timeout.
   tw::Session session = servers_.session(graph, {"progress_timeout_ms=500"});
   double seconds = 0;
   for (float rounds = 3000; seconds < .8; rounds *= 2) {
@@ -278,7 +282,7 @@ TEST_F(Failures, AStepThatTakesLongerThanTheProgressBoundAndMovesIsNotEnded) {
   }
 }
 
-// Whatever ends a step, and when: its time is kept, and nothing of it is left.
+// However and whenever a step ends: it ends in time and leaves nothing behind.
 TEST_F(Failures, AStormOfCancelsAndDeadlinesLeavesNothingBehind) {
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -320,9 +324,9 @@ TEST_F(Failures, AStormOfCancelsAndDeadlinesLeavesNothingBehind) {
   }
   for (auto& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_LE(late, steps / 10);  // where the machine has other work
+  EXPECT_LE(late, steps / 10);  // allows for a busy machine
   EXPECT_GT(ended, steps / 4);
-  // Nothing of it runs or waits anywhere, and the queue is as it was.
+  // No part of the steps runs or waits anywhere, and the queue is unchanged.
   const std::string target = "target=" + servers_.address(0);
   std::string status;
   for (int i = 0; i < 1500; ++i) {
@@ -356,7 +360,8 @@ TEST(Messages, ThatAreTooLargeAreRefusedAndTheClusterGoesOn) {
   }
 }
 
-// Somebody is there, but hangs up at once: asking again takes longer and longer, and no processor.
+// The peer hangs up at once: the intervals between attempts grow, and waiting uses no processor
+// time.
 TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
   const double limit = Times("THALWEG_RECONNECT_MS", 2500) / 1000.;
   tw::Runtime client = NewRuntime();
@@ -388,7 +393,8 @@ TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
   EXPECT_THAT(f.text, HasSubstr("target " + address));
   EXPECT_GT(f.seconds, limit - 1.1);
   EXPECT_LT(f.seconds, limit + 1.5);
-  // Some at once, then one every half second, or every second where the transport waits, too.
+  // Some attempts come at once, then one per half second, or one per second if the transport waits,
+  // too.
   EXPECT_GE(calls, 4 + limit / 2);
   EXPECT_LE(calls, 25 + 2 * limit);
   const auto seconds = [](const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) * 1e-6; };
@@ -396,7 +402,7 @@ TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
   RecordProperty("calls", calls);
 }
 
-// Somebody is there, and says nothing: that is no deadline of a step's.
+// The peer says nothing; this is not a step's deadline.
 TEST(Reconnecting, EndsWithATargetOutOfReachWhereNobodyAnswers) {
   tw::Runtime client = NewRuntime();
   const std::string address = NewAddress("q" + std::to_string(getpid()));
@@ -431,7 +437,7 @@ TEST(Status, TellsOfTasksValuesAndWhoWaitsForWhom) {
   session.run({}, {}, {q.put});
   waits.join();
   EXPECT_THAT(status, HasSubstr("task /job:worker/task:1 at " + servers.address(1)));
-  EXPECT_THAT(status, HasSubstr("4000"));  // the bytes that the third got from the first
+  EXPECT_THAT(status, HasSubstr("4000"));  // the bytes that the third task got from the first
   servers.stop(2);
   EXPECT_THAT(tw::cluster_status(client, {target.c_str()}), HasSubstr("cannot be reached"));
   EXPECT_EQ(FailureOf([&] { tw::cluster_status(client, {}); }).code, uint32_t{TW_INVALID_ARGUMENT});
@@ -439,7 +445,7 @@ TEST(Status, TellsOfTasksValuesAndWhoWaitsForWhom) {
   EXPECT_EQ(FailureOf([&] { tw::cluster_status(client, {nobody.c_str()}, 200'000'000); }).code, uint32_t{TW_UNAVAILABLE});
 }
 
-// What each task did, on one clock.
+// The statistics of all tasks, on one clock.
 TEST(Statistics, OfAStepOverTasksAreThoseOfAllOfThem) {
   Servers servers(3);
   tw::Runtime client = NewRuntime();
@@ -453,7 +459,8 @@ TEST(Statistics, OfAStepOverTasksAreThoseOfAllOfThem) {
   tw::raise(tw_step_stats_create(&stats));
   tw_run_options options = Within(0);
   options.stats = stats;
-  // The middle of a way tells when a task began if there and back took as long: where the machine has other work, not every time.
+  // The midpoint of a round trip estimates when a task began, if both ways took equally long; on a
+  // busy machine this fails sometimes.
   constexpr int64_t kSkew = 2'000'000;
   bool one_clock = false;
   for (uint32_t round = 1; round <= 3 || (round <= 200 && !one_clock); ++round) {

@@ -1,4 +1,4 @@
-// Branches and loops whose nodes lie on several tasks: they give what they give in one process, bit for bit.
+// Branches and loops whose nodes are on several tasks give the same bits as in one process.
 #include <cstring>
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Adds operations for several tasks, or all of them for one process.
+// Adds operations, either spread over several tasks or all in one process.
 class Builder {
  public:
   Builder(tw::Scope& s, bool apart) : s_(s.c()), apart_(apart) {}
@@ -45,7 +45,7 @@ class Builder {
     });
   }
 
-  // Of what is added to the scope from here on.
+  // Places the operations that are added to the scope from here on.
   void On(tw::Scope& in, int task) const { in.on(apart_ ? Servers::task(task).c_str() : ""); }
 
  private:
@@ -75,7 +75,7 @@ struct Variable {
 
 using Make = std::function<tw_output(tw::Graph&, tw::Scope&, const Builder&, tw_output x, tw_output n)>;
 
-// The value that `make` gives for x and n: over tasks, and in one process.
+// Compares the values that `make` gives for x and n over tasks with those in one process.
 void ExpectTheSame(int tasks, const Make& make, const std::vector<std::vector<float>>& xs, const std::vector<int>& ns) {
   Servers servers(tasks);
   tw::Runtime client = NewRuntime();
@@ -104,7 +104,8 @@ const std::vector<std::vector<float>> kValues = {{.5f, -1.f, 2.f, .25f}, {3.f}};
 class LoopTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Tasks, LoopTest, ::testing::Values(2, 4, 8));
 
-// x goes through a node on each task in each iteration; the variables are on the first task and on the last.
+// x goes through a node on each task in each iteration; the variables are on the first task and on
+// the last.
 TEST_P(LoopTest, OverTasksGivesWhatItGivesInOneProcess) {
   const int tasks = GetParam();
   ExpectTheSame(tasks,
@@ -131,7 +132,8 @@ TEST_P(LoopTest, WithinALoopGivesWhatItGivesInOneProcess) {
                   const tw_output most = b.Enter(-1, n, "outer", true);
                   const tw_output cond = b.Op(0, "LoopCond", {b.Op(0, "Less", {i.now(), most})});
                   const tw_output count = i.go(b, cond), y = v.go(b, cond);
-                  // As often as the outer loop has gone round; its condition is on another task.
+                  // The inner loop runs as many iterations as the outer loop has done; its
+                  // condition is on another task.
                   Variable j(b, tasks - 1, b.Op(tasks - 1, "Sub", {count, count}), "inner"), w(b, 0, y, "inner");
                   const tw_output until = b.Enter(-1, count, "inner", true);
                   const tw_output goes_on = b.Op(tasks - 1, "LoopCond", {b.Op(tasks - 1, "Less", {j.now(), until})});
@@ -151,7 +153,7 @@ TEST(BranchTest, OverTasksGivesWhatItGivesInOneProcess) {
                   const tw_output many = b.Op(1, "Greater", {n, s.scalar(TW_FLOAT, 2)});
                   const tw_operation* choose = b.Do(0, "Switch", {x, many});
                   const tw_output no = b.Op(1, "Neg", {tw_operation_output(choose, 0)});
-                  // A branch in a branch.
+                  // A branch inside a branch.
                   const tw_output yes = b.Op(2, "Square", {tw_operation_output(choose, 1)});
                   const tw_output lots = b.Op(0, "Greater", {n, s.scalar(TW_FLOAT, 4)});
                   const tw_operation* again = b.Do(1, "Switch", {yes, lots});
@@ -180,7 +182,7 @@ TEST(BranchTest, WithALoopOverTasksInItGivesWhatItGivesInOneProcess) {
                 kValues, {1, 3, 7});
 }
 
-// The same through functions: what the bodies ask for is where they ask for it.
+// The same through functions: the devices that the bodies request are respected.
 TEST(FunctionalTest, LoopsAndBranchesOverTasksGiveWhatTheyGiveInOneProcess) {
   ExpectTheSame(4,
                 [](tw::Graph&, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
@@ -209,7 +211,8 @@ TEST(FunctionalTest, LoopsAndBranchesOverTasksGiveWhatTheyGiveInOneProcess) {
                 kValues, {0, 1, 6});
 }
 
-// Numbers that name no branch choose the last; there are branches in a loop, and one whose branches have an effect.
+// Out-of-range branch numbers choose the last branch. There are branches in a loop, and a branch
+// with a side effect.
 TEST(FunctionalTest, BranchesByNumberOverTasksGiveWhatTheyGiveInOneProcess) {
   ExpectTheSame(4,
                 [](tw::Graph&, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
@@ -294,7 +297,8 @@ TEST(FunctionalTest, GradientsThroughALoopOverTasksAreThoseOfOneProcess) {
                 kValues, {0, 1, 6});
 }
 
-// The loop's nodes are Enter, Merge and so on; its gradient is made of a form of them that calls functions.
+// The loop's nodes are Enter, Merge and so on; its gradient is built from an equivalent form that
+// calls functions.
 TEST(FunctionalTest, GradientsThroughALoopOfPrimitivesOverTasksAreThoseOfOneProcess) {
   ExpectTheSame(3,
                 [](tw::Graph& graph, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
@@ -392,7 +396,7 @@ TEST_F(OneCluster, ALoopWithoutAnEndEndsAtTheDeadlineOnAllTasks) {
   }
 }
 
-// What a part leaves for another goes by way of the client; nothing runs twice, on whichever task it is.
+// The client carries values from one part of a step to another; no node runs twice, on any task.
 TEST_F(OneCluster, AStepMayBeRunInPartsOverTasks) {
   tw::Graph graph(client_);
   tw::Scope s(graph);

@@ -1,5 +1,6 @@
-// A process that has a server and sessions with a target is forked. The child has copies of them: what it asks of them is refused at once,
-// to end them changes nothing and takes no time, and its parent goes on as if there were no child.
+// Forks a process that has a server and sessions with a target. The child has copies: its calls on
+// them are refused at once, destroying them changes nothing and takes no time, and the parent is
+// not affected.
 #include <unistd.h>
 
 #include <cstdio>
@@ -31,7 +32,8 @@ class ForkTest : public ::testing::Test {
     session_ = std::make_unique<tw::Session>(servers_->session(graph_));
   }
   float Step() { return session_->run({}, {y_})[0].values<float>()[0]; }
-  // How a child ends that does this; it has half a minute. A failed expectation is said by the child itself.
+  // Runs `what` in a child, for at most half a minute, and returns how the child ended. The child
+  // itself prints failed expectations.
   static int InChild(const std::function<void()>& what, bool by_exit = false) {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -71,7 +73,7 @@ TEST_F(ForkTest, ParentsOfManyChildrenGoOnWhateverThoseTry) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(InChild([this] {
                 EXPECT_EQ(FailureOf([this] { Step(); }).code, uint32_t{TW_FAILED_PRECONDITION});
-                if (!OverGrpc()) return;  // another transport may let a child connect anew
+                if (!OverGrpc()) return;  // other transports may let a child connect anew
                 const Failure opened = FailureOf([this] { servers_->session(graph_).run({}, {y_}); });
                 EXPECT_EQ(opened.code, uint32_t{TW_FAILED_PRECONDITION});
                 EXPECT_THAT(opened.text, HasSubstr(kWhatToDo));

@@ -1,6 +1,7 @@
-// Links that do harm (relay.h): slow ones, such as stand still now and then, are narrow, break half way through a message, or break at one
-// end only; and somebody who says again what was said. Whatever comes of a step has the bits that it has over a clean link, what fails does
-// so in time, a step has its effects once, and when the harm is over the next step is good.
+// Faulty links (relay.h): links that are slow, stall, have little bandwidth, break in the middle of
+// a message, or break at one end only; and a peer that replays messages. The results have the same
+// bits as over a clean link, failures come in time, a step has its effects once, and after the
+// fault the next step succeeds.
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -24,7 +25,8 @@ int Steps(int few) {
   return text ? std::atoi(text) : few;
 }
 
-// Three tasks. The first is the clients' target; the second and the third are reached by links, also by each other.
+// Three tasks. The first is the clients' target; the second and the third are reached through
+// relays, also by each other.
 class HarmTest : public ::testing::Test {
  protected:
   HarmTest() : graph_(client_) {
@@ -86,14 +88,15 @@ class HarmTest : public ::testing::Test {
     return all;
   }
 
-  // A run that may be done twice, until it is good.
+  // Repeats an idempotent run until it succeeds.
   std::vector<tw::Tensor> Again(tw::Session& session, const std::vector<tw_output>& fetches,
                                 const std::vector<const tw_operation*>& targets = {}) {
     for (int k = 0;; ++k) {
       std::vector<tw::Tensor> found;
       const Failure f = FailureOf([&] { found = session.run({}, fetches, targets); });
       if (f.code == TW_OK) return found;
-      // The second: what was said again came between the opening of a session, after a connection was lost, and what its client said.
+      // `known`: a replayed registration arrived after the client had reopened the session on a new
+      // connection and before the client registered.
       const bool known = f.text.find("the graph has a node of that name") != f.text.npos;
       EXPECT_TRUE(k < 10 && (f.code == TW_UNAVAILABLE || f.code == TW_ABORTED || known)) << f.text;
       if (k >= 10) return {tw::Tensor(-1.f)};
@@ -101,8 +104,9 @@ class HarmTest : public ::testing::Test {
     }
   }
 
-  // Every step until it is good. Answers how often one was tried; none may fail otherwise than by a link that was lost. before: how many
-  // may have had their effect already.
+  // Repeats each step until it succeeds, and returns the number of attempts. An attempt may only
+  // fail because a link was lost. before: the number of earlier attempts that may have had their
+  // effect.
   int Run(tw::Session& session, const std::vector<std::vector<float>>& expected, double bound, int before = 0) {
     int tries = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -118,7 +122,7 @@ class HarmTest : public ::testing::Test {
         }
         EXPECT_TRUE(f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
         EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:"));
-        std::this_thread::sleep_for(50ms);  // who hung up is not asked again at once
+        std::this_thread::sleep_for(50ms);  // a peer that hung up is not called again at once
       }
       EXPECT_EQ(f.code, uint32_t{TW_OK}) << f.text;
     }
@@ -154,7 +158,7 @@ TEST_F(HarmTest, SlowLinksChangeNothing) {
     session.run({}, {}, {begin_});
     Be(c.harm);
     EXPECT_EQ(Run(session, expected, 15), int(expected.size()));  // nothing was lost, so nothing fails
-    // A client that comes now gets in as well.
+    // A client that connects now is served, too.
     tw::Session late = NewSession();
     Step(late, 0);
   }
@@ -170,7 +174,7 @@ TEST_F(HarmTest, LinksThatBreakHalfWayThroughAMessageFailInTimeAndWorkWhenTheyAr
     Cut();
     const Failure f = FailureOf([&] { Step(session, 0); });
     EXPECT_TRUE(f.code == TW_OK || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
-    EXPECT_LT(f.seconds, 10) << f.text;  // it asks again for as long as target_timeout_ms says
+    EXPECT_LT(f.seconds, 10) << f.text;  // the client retries for target_timeout_ms
     Be({});
     Cut();
     Run(session, expected, 10, 1);
@@ -183,9 +187,9 @@ TEST_F(HarmTest, LinksThatBreakAgainAndAgainLoseNothing) {
   tw::Session session = NewSession();
   session.run({}, {}, {begin_});
   std::atomic<bool> stop{false};
-  std::atomic<int> failed{0};  // one after the other: a busy machine gets through no step between two breaks that come too soon for it
+  std::atomic<int> failed{0};  // consecutive failures; on a busy machine, no step fits between two breaks that come too soon
   std::thread breaks([&] {
-    const int pause = OverGrpc() ? 500 : 60;  // it waits for up to a second before it connects again
+    const int pause = OverGrpc() ? 500 : 60;  // gRPC waits for up to a second before it connects again
     for (int i = 0; !stop; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds((pause + 7 * (i % 20)) * (1 + failed / 10)));
       links_[size_t(i % 2)]->Cut();
@@ -202,7 +206,7 @@ TEST_F(HarmTest, LinksThatBreakAgainAndAgainLoseNothing) {
       EXPECT_LT(f.seconds, 5);
       good = f.code == TW_OK;
       failed += !good;
-      if (!good) std::this_thread::sleep_for(10ms);  // who hangs up is not asked again at once
+      if (!good) std::this_thread::sleep_for(10ms);  // a peer that hangs up is not called again at once
     }
     EXPECT_TRUE(good);
   }
@@ -211,7 +215,7 @@ TEST_F(HarmTest, LinksThatBreakAgainAndAgainLoseNothing) {
   Run(session, expected, 5, tries);
 }
 
-// Values that go by several connections at once, of which one breaks.
+// The values use several connections at once, and one of them breaks.
 TEST_F(HarmTest, ManyLargeValuesAreWholeOrTheStepFailsWhereOneOfTheirConnectionsBreaks) {
   constexpr int kValues = 12;
   tw::Graph graph(client_);
@@ -252,13 +256,13 @@ TEST_F(HarmTest, ManyLargeValuesAreWholeOrTheStepFailsWhereOneOfTheirConnections
     EXPECT_TRUE(f.code == TW_OK || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
     EXPECT_LT(f.seconds, 15) << f.text;
     ++(f.code == TW_OK ? good : lost);
-    if (f.code != TW_OK) std::this_thread::sleep_for(50ms);  // who hung up is not asked again at once
+    if (f.code != TW_OK) std::this_thread::sleep_for(50ms);  // a peer that hung up is not called again at once
   }
   EXPECT_GE(good, 10);
   EXPECT_GE(lost, 5);
 }
 
-// One end is gone, and the other has not been told.
+// One end is closed, and the other end is not told.
 TEST_F(HarmTest, LinksThatAreHalfOpenAreNoticedAndWorkWhenTheyAreMended) {
   if (!OverGrpc()) GTEST_SKIP() << "the kernel tells both ends of a socket of one machine";
   const auto expected = Clean(2);
@@ -274,8 +278,9 @@ TEST_F(HarmTest, LinksThatAreHalfOpenAreNoticedAndWorkWhenTheyAreMended) {
   Run(session, expected, 15, 20);
 }
 
-// A client whose session goes on; whatever it has said comes again, by other connections. Over gRPC, whoever says how a connection began is
-// let into it, and takes it along when he hangs up: a step that is under way then is told so.
+// The client's session goes on while its messages are replayed on other connections. Over gRPC, a
+// peer that replays the beginning of a connection joins that connection and closes it when the peer
+// hangs up; a step in progress then fails.
 TEST_F(HarmTest, WhatIsSaidAgainHasNoEffect) {
   tw::Session session = NewSession();
   session.run({}, {}, {begin_});

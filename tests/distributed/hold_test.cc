@@ -1,8 +1,10 @@
-// What one client can make a worker process hold: each way to make it hold too much ends in an error that names what was asked for and the
-// account that has no more, the process lives, serves another client afterwards, and is about as small as before. THALWEG_HOLD_MB: the
-// limit, 64 unless it says otherwise. Where a control group may be made, the worker is in one of the limit and 128 MB more, and dies if it
-// takes more; elsewhere its peak says the same. The packets are those of the socket transport, whose peers prove nothing: their account is
-// as large as the task's. What clients have who prove who they are: rights_test.cc.
+// The memory that one client can make a worker process hold. Each attempt to exceed the limit ends
+// in an error that names the requested amount and the exhausted account; the process survives, then
+// serves another client, and shrinks to about its earlier size. THALWEG_HOLD_MB sets the limit; the
+// default is 64. If a control group can be made, the worker runs in one of the limit plus 128 MB
+// and dies if it takes more; otherwise its peak is checked. The packets are those of the socket
+// transport, whose peers are not authenticated: their account is as large as the task's.
+// rights_test.cc tests the accounts of authenticated clients.
 #include <poll.h>
 
 #include <algorithm>
@@ -36,14 +38,14 @@ using ::testing::HasSubstr;
 namespace by_hand = ::thalweg::testing;
 
 constexpr uint64_t kMega = 1 << 20;
-constexpr uint64_t kBeside = 128 * kMega;  // that a process takes which holds nothing for anybody
+constexpr uint64_t kBeside = 128 * kMega;  // the size of a process that holds nothing for a client
 
 uint64_t Limit() {
   const char* mb = std::getenv("THALWEG_HOLD_MB");
   return (mb ? std::stoull(mb) : 64) * kMega;
 }
 
-// Of a process, in bytes: "VmRSS", "VmHWM".
+// Returns a memory figure of a process, in bytes: "VmRSS", "VmHWM".
 uint64_t MemoryOf(pid_t pid, const std::string& what) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/status");
   for (std::string word; in >> word;) {
@@ -53,7 +55,7 @@ uint64_t MemoryOf(pid_t pid, const std::string& what) {
   return 0;
 }
 
-// A control group with a limit, where one may be made; else it holds nobody.
+// A control group with a limit, if one can be made; otherwise it limits nothing.
 class Group {
  public:
   explicit Group(uint64_t bytes) {
@@ -79,14 +81,14 @@ class Group {
     return out.good();
   }
   void Remove() {
-    std::error_code ignored;  // a folder that stays until its last process is gone harms nobody
+    std::error_code ignored;  // the folder remains until its last process is gone, which is harmless
     if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
     folder_.clear();
   }
   std::string folder_;
 };
 
-// A client by hand, whose messages may be long. What it does not read stays with the worker.
+// A client by hand that can send long messages. The worker keeps the answers that it does not read.
 class Hand {
  public:
   explicit Hand(const std::string& address) : fd_(ConnectByHand(address)) {
@@ -99,7 +101,7 @@ class Hand {
   Hand(const Hand&) = delete;
 
   struct Answer {
-    int code = -1;  // -1: none came
+    int code = -1;  // -1: no answer came
     std::string text, fields, body;
   };
   template <class M>
@@ -115,7 +117,7 @@ class Hand {
   Answer Ask(Method method, const M& m, const std::string& body = "") {
     return Await(Begin(method, m, body));
   }
-  // Answers come in any order.
+  // Answers arrive in any order.
   Answer Await(uint64_t id) {
     by_hand::Frame f;
     std::string rest;
@@ -134,7 +136,7 @@ class Hand {
     if (!outcome.ok()) return {};
     return {int(outcome->status.code()), std::string(outcome->status.message()), std::string(fields), std::move(whole.body)};
   }
-  // A session that somebody watches.
+  // Opens a session and watches it.
   Answer Open(uint64_t session) {
     Answer a = Ask(Method::kOpen, OpenRequest{session, {}});
     if (a.code == 0) Begin(Method::kWatch, SessionRequest{session});
@@ -162,7 +164,7 @@ uint64_t HandleOf(const Hand::Answer& a) {
 
 std::string Type(uint32_t dtype) { return *SerializeAttr(AttrValue::Type(dtype)); }
 
-// A placeholder of any shape, and what doubles it.
+// A placeholder of any shape, and a node that doubles it.
 PieceMessage Doubling(uint32_t dtype) {
   PieceMessage m;
   m.nodes.push_back({"x", "Placeholder", "", "", {}, {}, {}, {{"dtype", Type(dtype)}}, {}});
@@ -198,7 +200,7 @@ class HoldTest : public ::testing::Test {
     worker_ = std::make_unique<Process>(folder_, address_,
                                         std::vector<std::string>{"--server-option", "memory_limit=" + std::to_string(Limit())});
     grouped_ = group_.Add(worker_->pid());
-    // The first use of everything takes memory that stays.
+    // The first use allocates memory that stays allocated.
     Serves(1);
     Serves(2);
     before_ = MemoryOf(worker_->pid(), "VmRSS");
@@ -208,11 +210,11 @@ class HoldTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // An honest client opens a session and runs a step.
+  // Opens a session and runs a step, as an honest client does.
   void Serves(uint64_t session) {
     Hand honest(address_);
     Hand::Answer a;
-    // What another client has left goes soon, and not at once.
+    // The memory of a client that is gone is freed soon, but not at once.
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     do {
       a = honest.Open(session);
@@ -229,7 +231,7 @@ class HoldTest : public ::testing::Test {
     EXPECT_EQ(a.body, OneFeed(TW_FLOAT, 1, two));
   }
 
-  // After a hostile client has gone.
+  // Checks the worker after a hostile client has gone.
   void IsAsBefore(const char* what) {
     Serves(3);
     const uint64_t peak = MemoryOf(worker_->pid(), "VmHWM");
@@ -269,7 +271,7 @@ TEST_F(HoldTest, ConstantsThatUnfold) {
     EXPECT_EQ(a.code, kNone);
     EXPECT_THAT(a.text, HasSubstr("Const 'c"));
     EXPECT_THAT(a.text, HasSubstr("the task holds"));
-    // One that is larger than all that there is, too.
+    // Also registers a constant larger than the whole limit.
     PieceMessage huge;
     huge.nodes.push_back(Splat("huge", uint64_t{1} << 28));
     a = eve.Register(7, huge);
@@ -283,7 +285,7 @@ TEST_F(HoldTest, MessagesThatTakeMoreThanTheirBytes) {
   {
     Hand eve(address_);
     ASSERT_EQ(eve.Open(7).code, 0);
-    // Empty nodes and empty texts.
+    // Sends empty nodes and empty strings.
     WireWriter nodes, texts;
     const auto n = uint32_t(Limit() / 4 / 36);
     nodes.Text("");
@@ -301,7 +303,7 @@ TEST_F(HoldTest, MessagesThatTakeMoreThanTheirBytes) {
       EXPECT_THAT(a.text, HasSubstr("a signature:"));
       EXPECT_THAT(a.text, HasSubstr("the task holds"));
     }
-    // Empty strings.
+    // Feeds empty strings.
     Hand::Answer a = eve.Register(7, Doubling(TW_STRING));
     ASSERT_EQ(a.code, 0) << a.text;
     const auto count = int64_t(Limit() / 12);
@@ -324,7 +326,7 @@ TEST_F(HoldTest, AnswersThatNobodyReads) {
     const uint64_t handle = HandleOf(a), steps = 3 * Limit() / kMega;
     WireWriter nothing;
     nothing.Number(uint32_t{0});
-    // Nothing is read until all was asked for: three times the limit.
+    // Reads no answers until it has sent requests for three times the limit.
     std::vector<uint64_t> asked;
     for (uint64_t step = 1; step <= steps; ++step)
       asked.push_back(eve.Begin(Method::kRun, RunRequest{7, handle, step, step, 0}, nothing.bytes()));
@@ -348,7 +350,7 @@ TEST_F(HoldTest, AnswersThatNobodyReads) {
     EXPECT_GT(good, 0);
     EXPECT_GT(refused, 0);
     EXPECT_THAT(text, HasSubstr("the task holds"));
-    // Once it has read them it is served again.
+    // After it has read the answers, it is served again.
     EXPECT_EQ(eve.Ask(Method::kRun, RunRequest{7, handle, steps + 1, steps + 1, 0}, nothing.bytes()).code, 0);
   }
   IsAsBefore("answers that nobody reads");
@@ -361,7 +363,7 @@ TEST_F(HoldTest, Feeds) {
     Hand::Answer a = eve.Register(7, Doubling(TW_FLOAT));
     ASSERT_EQ(a.code, 0) << a.text;
     const uint64_t handle = HandleOf(a);
-    // More than there is, and more than there is for body, feed and result together.
+    // Exceeds the limit with the body alone, then with body, feed and result together.
     uint64_t step = 0;
     for (const uint64_t bytes : {Limit() + 1024, Limit() / 5 * 2}) {
       ++step;
@@ -378,7 +380,7 @@ TEST_F(HoldTest, SessionsAndGraphs) {
   {
     Hand eve(address_);
     Hand::Answer a;
-    // Each with a graph of its own.
+    // Opens sessions, each with its own graph.
     PieceMessage m;
     for (int i = 0; i < 300; ++i) {
       m.nodes.push_back({"p" + std::to_string(i), "Placeholder", "", "", {}, {}, {}, {{"dtype", Type(TW_FLOAT)}}, {}});
@@ -394,7 +396,7 @@ TEST_F(HoldTest, SessionsAndGraphs) {
       EXPECT_EQ(a.code, kNone);
       EXPECT_THAT(a.text, HasSubstr("the task holds"));
     }
-    // Signatures without end.
+    // Registers signatures until one is refused.
     m.nodes.clear();
     for (int i = 0; i < 300000 && a.code <= 0; ++i) a = eve.Register(11, m);
     EXPECT_EQ(a.code, kNone);
@@ -406,12 +408,13 @@ TEST_F(HoldTest, SessionsAndGraphs) {
 TEST_F(HoldTest, ValuesThatOthersPush) {
   {
     Hand eve(address_);
-    const uint64_t each = std::min(Limit() / 64, 4 * kMega);  // of values that nobody has asked for a task keeps 64 MiB, whatever the limit
+    const uint64_t each = std::min(Limit() / 64, 4 * kMega);  // a task keeps 64 MiB of unrequested values, whatever the limit
     Hand::Answer a = eve.Ask(Method::kOpen, OpenRequest{7, {"memory_limit=" + std::to_string(8 * each)}});
     ASSERT_EQ(a.code, 0) << a.text;
     const std::string owner(WireReader(a.fields).Text());
     eve.Begin(Method::kWatch, SessionRequest{7});
-    // To a session that has memory for eight: what it has no memory for is refused, and stays with its sender.
+    // Pushes values to a session with memory for eight: the task refuses the others, and they stay
+    // with their sender.
     uint64_t taken = 0;
     for (uint64_t step = 1; step <= 32; ++step) {
       WireWriter body;
@@ -429,7 +432,7 @@ TEST_F(HoldTest, ValuesThatOthersPush) {
   IsAsBefore("values that others push");
 }
 
-// A step that waits is not over; those that come and go after it leave nothing behind.
+// A waiting step is not over; later steps that begin and end meanwhile leave nothing behind.
 TEST_F(HoldTest, ShortStepsBesideOneThatWaits) {
   worker_.reset();
   constexpr uint64_t kLittle = 4 << 20, kSteps = 60'000;
@@ -462,7 +465,7 @@ TEST_F(HoldTest, ShortStepsBesideOneThatWaits) {
       }
       asked.clear();
     }
-    // Neither do those that were ended before they came.
+    // Steps that were aborted before they arrived leave nothing behind either.
     for (uint64_t step = kSteps + 100; step < kSteps + 6000; ++step) {
       a = eve.Ask(Method::kAbort, AbortRequest{7, step, Status(absl::StatusCode::kAborted, std::string(300, 'x'))});
       ASSERT_EQ(a.code, 0) << step << " " << a.text;
@@ -487,7 +490,8 @@ TEST_F(HoldTest, RunsHoldSoManyThreadsAndTheseEnd) {
   const uint64_t before = ThreadsOf(worker_->pid());
   Hand eve(address_);
   ASSERT_EQ(eve.Open(7).code, 0);
-  // Half a millisecond of work, and a step that waits for what a later one brings.
+  // work: half a millisecond of computing; wait: a step that waits for a value; bring: a later step
+  // that provides the value.
   PieceMessage work, wait, bring;
   work.nodes.push_back(Splat("c", 1 << 20));
   work.nodes.push_back({"loss", "L2Loss", "", "", {"c"}, {}, {}, {{"T", Type(TW_FLOAT)}}, {}});
@@ -511,7 +515,8 @@ TEST_F(HoldTest, RunsHoldSoManyThreadsAndTheseEnd) {
   uint64_t step = 0, most = 0;
   std::vector<uint64_t> waiting, working;
   const auto begin = [&](uint64_t handle) { return eve.Begin(Method::kRun, RunRequest{7, handle, ++step, 1, 0}, nothing.bytes()); };
-  // Three times as many as there are threads wait, and hold none: others go on, and bring what they wait for.
+  // Three times as many steps wait as there are threads. They block no thread: other steps run and
+  // provide the values.
   for (int i = 0; i < 72; ++i) waiting.push_back(begin(handles[1]));
   for (int i = 0; i < 800; ++i) {
     working.push_back(begin(handles[0]));

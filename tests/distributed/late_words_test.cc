@@ -1,4 +1,5 @@
-// What a task says late, after it was lost and opened again: it says nothing of the task as it is now. The test plays the task.
+// A late message of a task that was lost and opened again does not affect the task's new session.
+// The test plays the task.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,8 +20,9 @@ const char* const kWhoItIs =
 const char* const kTensors = "010000000100000001000000020000000000000008000000000000000000c0bf00000040";
 constexpr int kAborted = 10, kUnavailable = 14;  // codes in messages
 
-// The first time that it is opened it runs nothing: asked for a sign of life, it says by the session's watch that it is gone, so that it is
-// lost, and keeps the question. While the second one's step runs, it says in answer to that question that it was started again.
+// In its first session it runs nothing: it keeps the first status request, and answers the
+// session's watch with "it is gone", so that the client gives the task up. During the step of the
+// second session it answers the kept request with "it was restarted".
 class LateTask {
  public:
   explicit LateTask(const std::string& address) : address_(address), task_(address, [this](const Heard& h) { Serve(h); }) {}
@@ -60,7 +62,7 @@ TEST(LateWords, ASignOfLifeThatWasAskedForEarlierEndsNoStepOfTheNextSession) {
   const tw_output x = s.placeholder("x", TW_FLOAT, {-1}), y = s.op("Neg", {x});
   s.finish();
   const std::string target = "target=" + address;
-  tw::Session session(graph, {target.c_str(), "progress_timeout_ms=40"});  // it asks for signs of life every 10 ms
+  tw::Session session(graph, {target.c_str(), "progress_timeout_ms=40"});  // makes it ask for the status every 10 ms
   const auto run = [&] { return session.run({{x, tw::Tensor({2}, std::vector<float>{1.5, -2})}}, {y}); };
   const Failure f = FailureOf([&] { run(); });
   EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE});

@@ -1,4 +1,5 @@
-// Links over gRPC that go silent, break, or lead to somebody who hangs up: what becomes of calls, and how often a peer is tried again.
+// Links over gRPC that go silent, break, or lead to a peer that hangs up: the results of calls, and
+// the intervals between retries.
 #include <poll.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ class LinkTest : public ::testing::Test {
   std::unique_ptr<Task> here_, there_;
 };
 
-// Both ways, and each way alone, all at the same time.
+// Tests both directions, and each direction alone, all at the same time.
 TEST_F(LinkTest, WhoeverIsSilentIsGivenUpWithinFifteenSecondsAndReachedAgainWhenTheLinkHeals) {
   std::vector<std::unique_ptr<Link>> links;
   std::vector<std::future<Status>> waiting;
@@ -87,21 +88,21 @@ TEST_F(LinkTest, ALinkThatBreaksEndsCallsAtOnceAlsoHalfWayThroughABody) {
   }
 }
 
-// The lines of a peer: the first one for what is small, two for what is big.
+// The connections of a peer: the first for small messages, two for large ones.
 class BulkTest : public LinkTest {
  protected:
   BulkTest() : link_(there_->address()) {}
-  std::future<Status> Big() { return here_->Ask(link_.address, Method::kRun, std::string(1 << 20, 'x')); }  // is kept there
+  std::future<Status> Big() { return here_->Ask(link_.address, Method::kRun, std::string(1 << 20, 'x')); }  // the peer keeps the request
   Status Hello() {
     auto answer = here_->Ask(link_.address, Method::kHello);
     return answer.wait_for(10s) == std::future_status::ready ? answer.get() : absl::DeadlineExceededError("the test waits no longer");
   }
-  // Until bodies have gone by all lines.
+  // Sends bodies until both connections for large messages have been used.
   bool Open() {
     Status hello;
     for (int tries = 0; tries < 500 && !(hello = Hello()).ok(); ++tries) std::this_thread::sleep_for(20ms);
     const int before = link_.relay.connections();
-    kept_.push_back(Big());  // for which the lines are opened
+    kept_.push_back(Big());  // makes the connections for large messages open
     for (int tries = 0; tries < 500 && hello.ok() && link_.relay.connections() < before + 2; ++tries) std::this_thread::sleep_for(20ms);
     for (int tries = 0; tries < 100 && hello.ok(); ++tries) {
       AskAtOnce(8, before);
@@ -112,7 +113,7 @@ class BulkTest : public LinkTest {
     }
     return false;
   }
-  // Nothing passes by these connections, the first of them and those that came later, before all are asked.
+  // Holds the connections from number `first` on until all n requests are sent.
   void AskAtOnce(int n, int first) {
     link_.relay.Hold(true, false, first);
     for (int i = 0; i < n; ++i) kept_.push_back(Big());
@@ -187,14 +188,14 @@ TEST_F(LinkTest, WhoHangsUpIsTriedAgainAtGrowingDistances) {
     if (s.message().find("is not tried again yet") == std::string_view::npos) continue;
     ++not_tried;
     EXPECT_THAT(std::string(s.message()),
-                ContainsRegex("a moment ago \\(.*(closed|reset|refused|[Cc]onnect).*\\)"));  // what gRPC said of it
+                ContainsRegex("a moment ago \\(.*(closed|reset|refused|[Cc]onnect).*\\)"));  // gRPC's own message
   }
   EXPECT_GT(not_tried, 0);
   stop = true;
   hangs_up.join();
   close(listener);
   EXPECT_GE(came, 3);
-  // After 20 ms, 40, ... 1 s, and from then on each second.
+  // The intervals are 20 ms, 40, ... 1 s, and then one second each.
   EXPECT_LE(came, 9 + std::chrono::ceil<std::chrono::seconds>(steady_clock::now() - began).count());
 }
 

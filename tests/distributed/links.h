@@ -1,4 +1,5 @@
-// The two ends of a link over gRPC, below sessions: tasks that keep what they are asked, and a relay between them.
+// The two ends of a link over gRPC, below sessions: tasks that keep their requests, and a relay
+// between them.
 #pragma once
 #include <atomic>
 #include <future>
@@ -19,13 +20,13 @@ namespace thalweg::distributed::testing {
 
 using thalweg::testing::Relay;
 
-// What goes by shared memory within this machine, not by a link that is harmed.
+// The messages that use shared memory within this machine instead of the relayed link.
 enum class Shares { kAll, kBodies, kNothing };
 
 inline std::shared_ptr<Runtime> RuntimeWith(const std::string& transport, Shares shares) {
   RuntimeOptions options;
   options.threads = 1;
-  options.disabled_plugins = {"*opencl*", "*libgrpc.so"};  // of those that are found; a test says which it means
+  options.disabled_plugins = {"*opencl*", "*libgrpc.so"};  // of the plugins that are found; a test loads its own by name
   options.plugin_settings["plugin.org.thalweg.grpc.ring"] = shares == Shares::kAll ? "1" : "0";
   options.plugin_settings["plugin.org.thalweg.grpc.shared_memory"] = shares != Shares::kNothing ? "1" : "0";
   auto runtime = *Runtime::Create(options);
@@ -34,7 +35,7 @@ inline std::shared_ptr<Runtime> RuntimeWith(const std::string& transport, Shares
   return runtime;
 }
 
-// Answers Hello, and keeps every other request until nobody waits for it.
+// Answers Hello, and keeps every other request until its caller is gone.
 class Task {
  public:
   explicit Task(const std::shared_ptr<Runtime>& runtime) {
@@ -54,7 +55,7 @@ class Task {
   }
   std::atomic<int> gone{0};
 
-  // To the address; the answer's status.
+  // Sends a request to the address; returns the status of the answer.
   std::future<Status> Ask(const std::string& address, Method method, std::string body = "") {
     auto answer = std::make_shared<std::promise<Status>>();
     Call call;
@@ -87,7 +88,7 @@ class Task {
   std::unique_ptr<Messenger> messenger_;
 };
 
-// A link to who is there, and the address at which it begins.
+// A relayed link to `there`, and the address at which it begins.
 struct Link {
   explicit Link(const std::string& there) : address("127.0.0.1:" + std::to_string(FreePort())), relay("grpc:" + address, "grpc:" + there) {}
   const std::string address;

@@ -1,4 +1,5 @@
-// Clusters whose tasks are members of a service that tells who is alive: the example that keeps its store in a folder, and etcd.
+// Clusters whose tasks register with a membership service: the example that keeps its store in a
+// folder, and etcd.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -48,7 +49,7 @@ class Membership : public ::testing::Test {
     }
     return all;
   }
-  // What the example does when a lease has ended: a record that removes the key.
+  // Does what the example does when a lease has ended: appends a record that removes the key.
   void RemoveKey(const std::string& key) const {
     for (const auto& f : std::filesystem::directory_iterator(folder_)) {
       if (f.path().filename().string().find(".lease.") != std::string::npos) continue;
@@ -105,11 +106,11 @@ TEST_F(Membership, TellsAClientAtOnceThatATaskIsGone) {
   EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE});
   EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:1 at " + at_[1] + ": is gone, says file:" + folder_ + "/team"));
   EXPECT_LT(f.seconds, 2);
-  // It was alive after all, and takes part again.
+  // The task was alive after all, and takes part again.
   EXPECT_THAT(session.run({}, {plain})[0].values<float>(), ElementsAre(-2));
 }
 
-// The service has lost the task's lease, though the task is alive: it joins again.
+// The service has lost the lease of a task that is alive; the task rejoins.
 TEST_F(Membership, ATaskWhoseLeaseIsLostJoinsAgain) {
   const size_t before = Log().size();
   for (const auto& f : std::filesystem::directory_iterator(folder_)) {
@@ -139,11 +140,11 @@ TEST_F(Membership, ThatIsNotThereIsTold) {
 
 // ---- In place of signs of life ----
 
-// Two tasks, the second of which others reach by a relay that hears what they ask; a value of the second goes to the first when something
-// is put into a queue.
+// Two tasks. The second is reached through a relay that records its requests; when an element is
+// enqueued, a value goes from the second to the first.
 class Asked {
  public:
-  // membership: as a cluster has it; empty: none.
+  // membership: the cluster's setting; empty: none.
   explicit Asked(const std::string& membership, const char* plugin) {
     static int count = 0;
     const std::string id = "a" + std::to_string(getpid()) + "-" + std::to_string(++count);
@@ -180,20 +181,21 @@ class Asked {
     options.push_back(target_.c_str());
     return tw::Session(*graph_, options);
   }
-  // How often the second task was asked by this method (distributed/messages.h).
+  // Returns how many requests of this method (distributed/messages.h) the second task got.
   int asked(char method) const {
-    constexpr size_t kFrame = 32;  // of the transport, which begins with 0 for a request; then version, method
+    constexpr size_t kFrame = 32;  // size of the transport's header, which begins with 0 for a request; version and method follow it
     int n = 0;
     for (const auto& connection : relay_->Heard()) {
       for (const std::string& p : connection) n += p.size() > kFrame + 1 && p[0] == 0 && p[kFrame] == 1 && p[kFrame + 1] == method;
     }
     return n;
   }
-  // While a step waits for that long, its value comes: so often was the second task asked.
+  // Returns how many requests of the method the second task got while a step waited for that time;
+  // then lets the step end.
   int asked_while(tw::Session& session, char method, std::chrono::milliseconds time) const {
     Failure failed;
     std::thread waits([&] { failed = FailureOf([&] { EXPECT_THAT(session.run({}, {waits_})[0].values<float>(), ElementsAre(-7)); }); });
-    std::this_thread::sleep_for(500ms);  // what begins the step is no sign of life
+    std::this_thread::sleep_for(500ms);  // the messages that begin the step do not count
     const int before = asked(method);
     std::this_thread::sleep_for(time);
     const int during = asked(method) - before;
@@ -233,8 +235,8 @@ class Signs : public ::testing::Test {
 TEST_F(Signs, OfLifeAreAskedForWhereNobodyTellsWhoIsAlive) {
   const Asked asked("", "");
   tw::Session session = asked.session();
-  asked.asked_while(session, kHello, 0ms);  // tells the tasks what is to be done
-  // Each second the client asks, and the first task, which waits for the second.
+  asked.asked_while(session, kHello, 0ms);  // registers the graph on the tasks
+  // Each second the client asks, and so does the first task, which waits for the second.
   EXPECT_GE(asked.asked_while(session, kHello, 4500ms), 4);
 }
 
@@ -246,7 +248,7 @@ TEST_F(Signs, OfLifeAreNotAskedForWhereAServiceTellsWhoIsAlive) {
     EXPECT_EQ(asked.asked_while(session, kHello, 4500ms), 0);
     EXPECT_EQ(asked.asked_while(session, kStatus, 1500ms), 0);
   }
-  // How far steps have come is another question.
+  // Progress of steps is asked for separately.
   tw::Session session = asked.session({"progress_timeout_ms=10000"});
   asked.asked_while(session, kHello, 0ms);
   EXPECT_GE(asked.asked_while(session, kStatus, 2500ms), 1);
@@ -259,7 +261,7 @@ TEST_F(Signs, OfLifeAreAskedForWhileEtcdIsAwayAndNoLonger) {
   Etcd store;
   const std::string where = "etcd:" + store.address() + "/team";
   std::unique_ptr<Asked> asked;
-  for (int i = 0; i < 300 && !asked; ++i) {  // it takes its time to start
+  for (int i = 0; i < 300 && !asked; ++i) {  // the service takes some time to start
     try {
       asked = std::make_unique<Asked>(where, ETCD_MEMBERSHIP);
     } catch (const tw::StatusError& e) {
@@ -275,7 +277,7 @@ TEST_F(Signs, OfLifeAreAskedForWhileEtcdIsAwayAndNoLonger) {
   int signs = 0;
   for (int i = 0; i < 30 && signs == 0; ++i) signs = asked->asked_while(session, kHello, 2000ms);
   EXPECT_GT(signs, 0);
-  // It comes back, with what it knew: nobody is gone, and no step fails.
+  // The service returns with its data: no member is lost, and no step fails.
   store.Start();
   for (int i = 0; i < 30 && signs > 0; ++i) signs = asked->asked_while(session, kHello, 2000ms);
   EXPECT_EQ(signs, 0);

@@ -1,4 +1,4 @@
-// What processes say to each other is a format: these bytes are for ever.
+// The messages between processes are a stable format: these bytes must never change.
 #include "distributed/messages.h"
 
 #include <random>
@@ -69,7 +69,7 @@ TEST(Messages, StandAsTheyAlwaysDid) {
             "0100000078");
 }
 
-// What is left is added to the time of who reads it.
+// The receiver adds the remaining time to its own clock.
 TEST(Messages, TheTimeThatIsLeftToAStepIsBounded) {
   EXPECT_EQ(RunRequest::Get(Bytes(RunRequest{1, 2, 3, 4, -5}))->time_left, 0);
   EXPECT_EQ(RunRequest::Get(Bytes(RunRequest{1, 2, 3, 4, 5}))->time_left, 5);
@@ -139,7 +139,7 @@ TEST(Messages, OfStatisticsStandAsTheyAlwaysDid) {
     EXPECT_FALSE(GetStats(rest.substr(0, k), 0, &cut).ok()) << k;
   }
   std::mt19937 random(5);
-  for (int round = 0; round < 5000; ++round) {  // whatever comes, nothing is read that is not there
+  for (int round = 0; round < 5000; ++round) {  // damaged input must never cause a read out of bounds
     std::string bad(rest);
     bad[random() % bad.size()] = char(random());
     StatsPart ended;
@@ -199,7 +199,7 @@ TEST(Messages, OfPiecesStandAsTheyAlwaysDid) {
             "005f65010000003201000000010000006d010000006e0100000001000000010000006101000000620100000001000000"
             "7802000000010000006e030000006e3a3101000000010000007401000000010000006b04000000616464720400000074"
             "61736b0800000000000000");
-  // Only where there is something to say.
+  // The field is written only if it is not empty.
   m.over = {"o"};
   EXPECT_EQ(Hex(m.Put().substr(bytes.size())), "01000000010000006f");
   EXPECT_EQ(PieceMessage::Get(m.Put())->over, m.over);
@@ -224,7 +224,7 @@ TEST(Messages, PiecesReadBackTheSame) {
   EXPECT_EQ(m->sources[0].incarnation, 8u);
 }
 
-// Whatever comes, reading it ends, and makes nothing that is larger than what came.
+// Parsing damaged bytes ends, and allocates nothing larger than the input.
 TEST(Messages, DamagedBytesAreAnErrorEverywhere) {
   std::mt19937 random(1);
   const std::string piece = SomePiece().Put();

@@ -1,4 +1,4 @@
-// What a messenger asks of its transport, and in which order. Over a transport that tells what it was asked.
+// The calls that a messenger makes to its transport, and their order. The transport records them.
 #include "distributed/messenger.h"
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Of whom it connects to, so many calls are taken and stay under way; all others find that the connection is lost.
+// A connecting peer may make `takes` calls, which stay in progress; all later calls report that the
+// connection is lost.
 class LossyTransport {
  public:
   LossyTransport() {
@@ -48,7 +49,7 @@ class LossyTransport {
     };
     d.cancel = [](const tw_host*, void*, uint64_t) {};
     d.close_peer = [](const tw_host*, void* peer) { static_cast<LossyTransport*>(peer)->asked.push_back("close_peer"); };
-    // Calls that are under way end here.
+    // Ends the calls in progress.
     d.close = [](const tw_host*, void* endpoint) {
       auto* self = static_cast<LossyTransport*>(endpoint);
       for (const tw_message& m : self->taken) m.done(m.arg, Lost());
@@ -58,7 +59,7 @@ class LossyTransport {
   std::shared_ptr<const TransportRole> role() const { return role_; }
   static tw_status* Lost() { return ToC(Status(absl::StatusCode::kUnavailable, "is lost")); }
 
-  size_t takes = 0, most = SIZE_MAX;  // calls; of what it was asked, before it connects no more
+  size_t takes = 0, most = SIZE_MAX;  // takes: calls; most: after this many calls in total, nothing connects any more
   std::vector<std::string> asked;
   std::vector<tw_message> taken;
 
@@ -88,7 +89,7 @@ class MessengerTest : public testing::Test {
   std::vector<absl::StatusCode> ends_;
 };
 
-// Its end is told a little later, by the clock: the endpoint may be gone then.
+// The clock reports the call's end a little later; the endpoint may be gone by then.
 TEST_F(MessengerTest, ACallThatFailsAtOnceHoldsNoPeerBeyondTheEnd) {
   Start();
   messenger_->Close();

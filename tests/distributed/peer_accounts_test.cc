@@ -32,7 +32,7 @@ TEST(PeerAccounts, HaveALimitForAllAndOneForEachClient) {
   EXPECT_TRUE(hers.TakeJust(300 << 10));
   EXPECT_FALSE(hers.TakeJust(101 << 10));
   EXPECT_THAT(hers.status().message(), HasSubstr("client 'client/ann' holds 307200 of the 409600 bytes of its memory_limit"));
-  // Others have theirs, and who is no client what there is in all.
+  // Other clients have their own accounts, and a peer that is no client is limited only by the total.
   EXPECT_TRUE(his.TakeJust(400 << 10));
   EXPECT_TRUE(its.TakeJust(324 << 10));
   EXPECT_FALSE(its.TakeJust(1));
@@ -93,9 +93,9 @@ TEST(PeerAccounts, CountRightFromManyThreads) {
   EXPECT_EQ(accounts.all()->used(), 0u);
 }
 
-// ---- Messages that unfold ----
+// ---- Messages that expand ----
 
-// Bytes that a message took while it was read, all but what it needs for nothing.
+// Parses the message with that limit, and checks that its account stays within the limit.
 Status Read(const std::string& message, uint64_t limit) {
   PeerLimits limits = Small();
   limits.memory_limit = limits.client_memory_limit = limit;
@@ -108,7 +108,7 @@ Status Read(const std::string& message, uint64_t limit) {
 }
 
 TEST(Meters, PayForListsBeforeTheyAreMade) {
-  // Four bytes are an empty text, which takes 32; 36 are a node of some 300.
+  // An empty string takes 4 bytes in the message and 32 in memory; a node takes 36 and about 300.
   WireWriter texts, nodes;
   texts.Text("");
   for (int i = 0; i < 3; ++i) texts.Number(uint32_t{0});  // nodes, loops, extended

@@ -1,4 +1,4 @@
-// Pieces of a graph, added to another one.
+// Pieces of a graph that are added to another graph.
 #include "distributed/piece.h"
 
 #include "gmock/gmock.h"
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Everything that is received is zeros of this shape.
+// Every received tensor is zeros of this shape.
 class Sender final : public Rendezvous {
  public:
   explicit Sender(Shape shape) : shape_(std::move(shape)) {}
@@ -33,7 +33,7 @@ class Sender final : public Rendezvous {
 
 class PieceTest : public testing_support::StandardRuntimeTest {
  protected:
-  // A node that receives, and one that reads it. shape: what is said of it; empty: nothing.
+  // A node that receives, and one that reads it. shape: the declared shape; empty: none.
   static PieceMessage Received(const std::string& shape) {
     PieceNode recv, read;
     recv.name = "x";
@@ -52,7 +52,7 @@ class PieceTest : public testing_support::StandardRuntimeTest {
   }
 };
 
-// 40 bytes that say: 2^26 times the number 1.
+// 40 bytes that encode 2^26 copies of the number 1.
 PieceMessage Splat() {
   std::string dim, shape, tensor, value;
   PutVarintField(1, uint64_t{1} << 26, &dim);
@@ -109,7 +109,7 @@ TEST_F(PieceTest, WithoutAWordNothingIsKnownOfIt) {
   EXPECT_FALSE(graph.Find("x")->shape(0).has_rank());
 }
 
-// What is known of a value in part is believed, too, by whoever plans for it.
+// The planner relies on a partially known shape, too.
 TEST_F(PieceTest, WhatComesInAnotherShapeFailsTheStep) {
   auto graph = std::make_shared<Graph>(Shared());
   ASSERT_TRUE(AddPiece(Received(*SerializeAttr(AttrValue::OfShape(Shape({2, -1})))), true, graph.get()).ok());

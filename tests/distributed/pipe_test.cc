@@ -1,4 +1,4 @@
-// The transport `pipe` under messengers at both ends, and with an end that says what it should not.
+// The transport `pipe` between messengers at both ends, and with an end that sends invalid data.
 #include <unistd.h>
 
 #include <atomic>
@@ -54,15 +54,15 @@ class PipeTest : public testing::Test {
     }
   }
   std::string Address(int end) const { return StrCat("fd", ends_[end], "m", memory_); }
-  // As the other side of the client does, but for what it says.
+  // Writes a packet like the client's peer, but with any content.
   void SayToClient(const void* packet, size_t bytes) {
     RingWriter writer(rings_->to_caller());
     ASSERT_TRUE(writer.Put({{static_cast<const char*>(packet), bytes}}));
     RingClient();
   }
-  // Fails where the client was awake and has ended the connection already.
+  // Fails with EPIPE if the client was awake and has already ended the connection.
   void RingClient() { EXPECT_TRUE(send(ends_[1], "", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE) << errno; }
-  // For calls, at the first end.
+  // Makes the client, which calls at the first end.
   void MakeClient() {
     auto made = Messenger::Create(PipeTransport(), {"", "", 1u << 30, false, true}, &clock_, [](auto request) { request->Fail({}); });
     ASSERT_TRUE(made.ok()) << made.status();
@@ -174,7 +174,7 @@ TEST_F(PipeTest, ACallThatIsCancelledIsGoneAtTheOtherEnd) {
   client_->Cancel(name);
   EXPECT_EQ(answered.get_future().get().status.code(), absl::StatusCode::kCancelled);
   gone.get_future().get();
-  kept.reset();  // answers, to nobody
+  kept.reset();  // answers to a closed connection
 }
 
 TEST_F(PipeTest, AnEndThatIsGoneIsToldToAllWhoWait) {
@@ -189,10 +189,10 @@ TEST_F(PipeTest, AnEndThatIsGoneIsToldToAllWhoWait) {
     EXPECT_FALSE(answered.reached);
     EXPECT_THAT(std::string(answered.status.message()), HasSubstr("is gone"));
   }
-  EXPECT_EQ(Ask("3", "").status.code(), absl::StatusCode::kUnavailable);  // there is no other
+  EXPECT_EQ(Ask("3", "").status.code(), absl::StatusCode::kUnavailable);  // there is no second connection
 }
 
-// What a sandbox may say that was taken over: none of it gets further than the connection.
+// Messages that a compromised sandbox may send: none gets further than the connection.
 TEST_F(PipeTest, WhatMakesNoSenseEndsTheConnection) {
   struct {
     uint32_t kind, head;
@@ -223,9 +223,9 @@ TEST_F(PipeTest, WhatMakesNoSenseEndsTheConnection) {
   }
 }
 
-// What a sandbox may write into the memory that it shares with the task.
+// Bytes that a sandbox may write into the memory that it shares with the task.
 TEST_F(PipeTest, RingsThatMakeNoSenseEndTheConnection) {
-  // A packet said to have so many bytes, of which 20 are there with what says so.
+  // Announces a packet of `bytes` bytes; only 20 bytes, with the announcement, are there.
   static const auto say = [](RingPair* r, uint32_t bytes) {
     std::memcpy(r->to_caller()->data, &bytes, sizeof bytes);
     r->to_caller()->state.written = 20;
@@ -272,7 +272,7 @@ TEST_F(PipeTest, WhatIsLateIsDroppedAndWhatWasSaidBeforeTheEndIsHeard) {
   packet.kind = 1;  // an answer to it
   say(24);
   std::memcpy(&packet.id, rings_->to_server()->data + 4 + 8, sizeof packet.id);
-  packet.head = 2;  // all is well, and there is no more to say
+  packet.head = 2;  // an OK status and nothing more
   say(26);
   close(std::exchange(ends_[1], -1));
   const Answered a = answered.get_future().get();

@@ -1,6 +1,8 @@
-// A link between two addresses that a test can harm, each way, or listen to: it holds up what comes, as a network that is repaired later,
-// swallows it, ends connections, with half of what was on its way or without telling the other end, and is slow. Its connections know
-// nothing of each other, so what goes by several of them comes in any order. Threads: any.
+// A link between two addresses on which a test can inject faults in each direction, and which
+// records messages. It can hold messages back until it is repaired, drop them, end connections
+// (after half of the bytes in transit, or without telling the other end), and slow down. Its
+// connections are independent, so messages on different connections arrive in any order. Threads:
+// any.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
@@ -20,18 +22,18 @@
 
 namespace thalweg::testing {
 
-// What befalls all of it while it lasts. Of chance it takes what the connection's number says.
+// The faults of the link while they last. Random values depend on the connection's number.
 struct Harm {
-  int delay_ms = 0, more_ms = 0;  // that whatever is read waits, and up to so many more
-  int stalls = 0;                 // of a hundred of them stand for 300 ms
-  int64_t bytes_per_second = 0;   // 0: any
-  int64_t end_after = -1;         // bytes, both ways together, after which a connection passes half of what it has read and ends; -1: never
-  bool half_open = false;         // where one end hangs up, the other is not told
+  int delay_ms = 0, more_ms = 0;  // each read waits delay_ms, plus up to more_ms
+  int stalls = 0;                 // percentage of reads that wait for 300 ms
+  int64_t bytes_per_second = 0;   // 0: no limit
+  int64_t end_after = -1;         // a connection ends after so many bytes (both directions), passing on half of the last read; -1: never
+  bool half_open = false;         // if one end hangs up, the other end is not told
 };
 
 class Relay {
  public:
-  // Whoever connects to `here` reaches `there`; over gRPC also by the Unix sockets beside both.
+  // Forwards connections to `here` on to `there`; over gRPC also the Unix sockets beside both.
   Relay(const std::string& here, std::string there)
       : there_(std::move(there)), listener_(ListenByHand(here)), beside_(here.starts_with("grpc:") ? OwnUserByHand(here, true) : -1) {
     threads_.push_back(std::make_unique<std::thread>([this] { Accept(); }));
@@ -43,7 +45,8 @@ class Relay {
     close(listener_);
     if (beside_ >= 0) close(beside_);
   }
-  // Keeps it until it is let go. from: the first connection, in the order in which they came, that it is done to.
+  // Holds messages back until it is called again. from: the number of the first connection that it
+  // affects, in the order of connecting.
   void Hold(bool forth, bool back, int from = 0) {
     from_ = from;
     held_[0] = forth;
@@ -57,8 +60,8 @@ class Relay {
     std::lock_guard lock(mu_);
     harm_ = harm;
   }
-  // Ends all connections that there are; from: the first of them, as of Hold. both: also for who was connected to, else only for who came:
-  // with Harm::half_open the other end is not told then.
+  // Ends all open connections, from number `from` on (see Hold). both: also closes the end of the
+  // callee; else only the end of the caller, and with Harm::half_open the other end is not told.
   void Cut(size_t from = 0, bool both = true) {
     std::lock_guard lock(mu_);
     for (size_t i = from; i < all_.size(); ++i) {
@@ -69,20 +72,21 @@ class Relay {
       }
     }
   }
-  // The one that came last, alone.
+  // Ends only the latest connection.
   void CutLast() {
     std::lock_guard lock(mu_);
     if (!all_.empty()) all_.back()->End();
   }
   int connections() const { return connections_; }
-  // That went forth by a connection.
+  // Returns the bytes that a connection passed to `there`.
   uint64_t BytesForth(int number) {
     std::lock_guard lock(mu_);
     uint64_t n = 0;
     for (const auto& packet : heard_[number]) n += packet.size();
     return n;
   }
-  // What went forth by each connection: packets, or, of a stream, what was read at once.
+  // Returns the data passed to `there` by each connection: packets or, for a stream, the bytes of
+  // each read.
   std::vector<std::vector<std::string>> Heard() {
     std::lock_guard lock(mu_);
     std::vector<std::vector<std::string>> all;
@@ -132,7 +136,7 @@ class Relay {
     }
   }
 
-  // Who has come; -1: nobody will.
+  // Returns the next connection; -1: no more will come.
   int Next() const {
     pollfd both[] = {{listener_, POLLIN, 0}, {beside_, POLLIN, 0}};
     while (!stop_) {
@@ -196,7 +200,7 @@ class Relay {
 
   const std::string there_;
   const int listener_, beside_;
-  std::atomic<bool> stop_{false}, held_[2] = {false, false}, swallows_[2] = {false, false};  // forth, back
+  std::atomic<bool> stop_{false}, held_[2] = {false, false}, swallows_[2] = {false, false};  // [to `there`, back]
   std::atomic<int> from_{0}, connections_{0};
   std::mutex mu_;
   Harm harm_;

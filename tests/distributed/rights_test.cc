@@ -1,4 +1,5 @@
-// What those may do who are let in, each to their own: roles, sessions of others, and how many there may be.
+// The rights of admitted peers: roles, sessions of other clients, and limits on the number of
+// sessions.
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -25,7 +26,7 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
   EXPECT_EQ(receive.code(), Code::kPermissionDenied);
   EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
-  // For anybody else there is no such session.
+  // For any other client the session does not exist.
   const SessionRequest session{77};
   for (const Status& s : {bob.Ask(address_, Method::kRegister, session), bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}),
                           bob.Ask(address_, Method::kWatch, session)}) {
@@ -34,7 +35,8 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   }
   EXPECT_TRUE(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).ok());
   EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
-  // Ann's is as it was, and tasks may ask for its values, but not for those of a session of the same number that Bob has elsewhere.
+  // Ann's session is unchanged. Tasks may ask for its values, but not for values of a session with
+  // the same number that Bob has elsewhere.
   EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
   EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
   const Status hers = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
@@ -43,7 +45,7 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   EXPECT_THAT(his.message(), HasSubstr("session 77 of client/bob is not known here"));
 }
 
-// Large messages get a connection of their own, which may still be on its way to being made when the client ends.
+// Large messages get their own connection, which may still be opening when the client ends.
 TEST_F(DenialTest, ClientsThatEndLeaveNoConnections) {
   const size_t before = task_->descriptors();
   for (uint64_t session = 1; session <= 20; ++session) {
@@ -58,7 +60,7 @@ TEST_F(DenialTest, ClientsThatEndLeaveNoConnections) {
   EXPECT_LE(task_->descriptors(), before);
 }
 
-// A graph of one value, which comes when something is put into a queue: never.
+// A graph of one value, which waits for an element of a queue that never comes.
 std::string APieceThatWaits() {
   const std::string of_float("\x0a\x03\x32\x01\x01", 5);  // an AttrValue: a list of one type, float
   PieceMessage m;
@@ -70,10 +72,10 @@ std::string APieceThatWaits() {
 
 TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) {
   Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
-  // Bob knows Ann's number and is there first.
+  // Bob knows the number of Ann's session and opens it first.
   ASSERT_TRUE(bob.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
   ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  // Nobody watches it yet: an attempt whose answer was lost is made again.
+  // Nobody watches the session yet: a client whose first answer was lost opens it again.
   ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
   auto watch = ann.Begin(address_, Method::kWatch, SessionRequest{77});
   EXPECT_EQ(watch.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
@@ -97,14 +99,15 @@ TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) 
     EXPECT_EQ(seen_by(bob, session), 0u);
     EXPECT_EQ(seen_by(task, session), 1u);
   }
-  // What Bob ends is his.
+  // Bob's abort ends only his own session's step.
   EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("his")}).ok());
   EXPECT_EQ(run.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
   EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
   EXPECT_EQ(run.get().status.message(), "the task: hers");
 }
 
-// A client that could name any address would reach through a task what it does not reach itself.
+// A client that could name any address would use a task to reach addresses that the client cannot
+// reach itself.
 TEST_F(DenialTest, ValuesOfStepsComeFromAndGoToTasksOfTheClusterOnly) {
   Client ann(folder_ + "/client-ann");
   ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{79, {}}).ok());
@@ -146,22 +149,23 @@ TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
   EXPECT_EQ(fourth.code(), Code::kResourceExhausted);
   EXPECT_THAT(fourth.message(), HasSubstr("'client/ann' has 3 sessions already, as many as the task takes of one client"));
   EXPECT_THAT(fourth.message(), HasSubstr("max_client_sessions"));
-  EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{2, {}}).ok());  // one again that nobody watches: it takes its own place
+  EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{2, {}}).ok());  // reopens a session that nobody watches, in its own place
   EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{3, {}}).ok());
   EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{4, {}}).ok());
-  // Tasks are no clients; what all may have together holds for them, too.
+  // A task is not a client, but the limit of all sessions holds for it, too.
   EXPECT_TRUE(peer.Ask(address, Method::kOpen, OpenRequest{5, {}}).ok());
   const Status seventh = bob.Ask(address, Method::kOpen, OpenRequest{6, {}});
   EXPECT_EQ(seventh.code(), Code::kResourceExhausted);
   EXPECT_THAT(seventh.message(), HasSubstr("there are 6 sessions already"));
-  // One that somebody watches is there, which is no lack of room: its client may open it when the old watch has ended.
+  // A watched session exists already, which is not a lack of room: its client may open it again
+  // when the old watch has ended.
   const auto watch = bob.Begin(address, Method::kWatch, SessionRequest{3});
   const Status again = bob.Ask(address, Method::kOpen, OpenRequest{3, {}});
   EXPECT_EQ(again.code(), Code::kAlreadyExists) << again;
   EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
 }
 
-// 60 bytes that say: so many times the number 1.
+// 60 bytes that encode `count` copies of the number 1.
 std::string ASplat(const std::string& name, uint64_t count) {
   PieceMessage m;
   m.nodes.push_back(Splat(name, count));
@@ -183,7 +187,7 @@ TEST_F(DenialTest, SessionsOfAClientShareItsPartAndLeaveOthersTheirs) {
     Client ann(folder_ + "/client-ann");
     std::vector<std::future<Client::Answer>> watches;
     for (const uint64_t session : {1, 2}) {
-      // An option of the client's is for its session alone, and lifts nothing.
+      // A client's option applies to its session only, and raises no limit.
       ASSERT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{session, {"memory_limit=1000000000000"}}).ok());
       watches.push_back(ann.Begin(address, Method::kWatch, SessionRequest{session}));
     }
@@ -195,7 +199,7 @@ TEST_F(DenialTest, SessionsOfAClientShareItsPartAndLeaveOthersTheirs) {
     EXPECT_THAT(second.message(), HasSubstr("of the 40000000 bytes of its memory_limit"));
     EXPECT_TRUE(add(bob, 1, "his").ok());
   }
-  // What she held has gone with her.
+  // Ann's memory was freed when she disconnected.
   Client again(folder_ + "/client-ann");
   ASSERT_TRUE(again.Ask(address, Method::kOpen, OpenRequest{3, {}}).ok());
   Status s;

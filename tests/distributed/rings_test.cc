@@ -1,6 +1,7 @@
-// Messages between processes of one machine, by memory that both share: which way they go, what a damaged ring does, and what goes on where
-// one side does without, or is forked. The stream beside it goes by a link that the test can hold up, so what passes meanwhile has gone by
-// the rings.
+// Messages between processes of one machine through shared memory: which path they take, the
+// effects of a damaged ring, and connections with a side that does not use rings or is forked. The
+// stream beside the rings goes through a link that the test can hold, so a message that arrives
+// meanwhile has used the rings.
 #include <unistd.h>
 
 #include <atomic>
@@ -34,7 +35,7 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kPage = 4096, kRing = 128 << 10, kAll = 2 * kPage + 2 * kRing;
 
-// Where shared memory of so many bytes is in this process.
+// Returns the addresses of shared memory of that size in this process.
 std::vector<char*> Shared(uint64_t bytes) {
   std::vector<char*> all;
   std::ifstream maps("/proc/self/maps");
@@ -46,7 +47,7 @@ std::vector<char*> Shared(uint64_t bytes) {
   return all;
 }
 
-// Each connection of two endpoints here has two.
+// Each connection between two endpoints of this process has two.
 std::vector<char*> Rings() { return Shared(kAll); }
 std::vector<char*> Segments() { return Shared(kPage + (8 << 20)); }
 
@@ -59,14 +60,14 @@ class RingsTest : public ::testing::Test {
   }
   std::future<Status> Ask(Method method, std::string body = "") { return here_.Ask(link_.address, method, std::move(body)); }
   Status Hello(std::string body = "") { return Answer(Ask(Method::kHello, std::move(body))); }
-  // The peer is reached again, and nothing is left of the last connection.
+  // Waits until the peer is reached again and nothing is left of the last connection.
   void Heal() {
     Status again;
     for (int i = 0; i < 1500 && (!(again = Hello()).ok() || Rings().size() > 2); ++i) std::this_thread::sleep_for(20ms);
     EXPECT_TRUE(again.ok()) << again;
     EXPECT_LE(Rings().size(), 2u);
   }
-  // Both sides write to the rings.
+  // Makes both sides write to the rings.
   bool Meet() {
     const auto until = steady_clock::now() + 30s;
     while (steady_clock::now() < until) {
@@ -103,10 +104,11 @@ TEST_F(RingsTest, WhatIsToGoByRingsAsksForNothingElse) {
   EXPECT_EQ(Segments().size(), 0u);
 }
 
-// Who is forked has a copy of what knows of the connections, and neither their memory nor the threads that read them.
+// A forked child has a copy of the connections' state, but neither their memory nor the threads
+// that read them.
 TEST_F(RingsTest, AChildThatWasForkedMayAskAndHarmsNobody) {
   ASSERT_TRUE(Meet());
-  std::this_thread::sleep_for(100ms);  // other threads have gone to sleep
+  std::this_thread::sleep_for(100ms);  // other threads go to sleep
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
@@ -118,7 +120,7 @@ TEST_F(RingsTest, AChildThatWasForkedMayAskAndHarmsNobody) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_TRUE(Hello().ok());  // nothing has befallen its parent
+  EXPECT_TRUE(Hello().ok());  // the parent is not affected
 }
 
 TEST_F(RingsTest, MoreThanARingHoldsGoesThrough) {
@@ -139,17 +141,18 @@ TEST_F(RingsTest, ASideThatWantsNoneIsReachedByItsStream) {
     EXPECT_EQ(Rings().size(), 0u);
     for (int i = 0; i < 20; ++i) EXPECT_TRUE(Answer(here_.Ask(without.address(), Method::kHello, std::string(200 << 10, 'x'))).ok());
     if (shares == testing::Shares::kNothing) {
-      EXPECT_LE(Segments().size(), 1u);  // which was offered, and refused
+      EXPECT_LE(Segments().size(), 1u);  // the segment that was offered and refused
     } else {
       EXPECT_GE(Segments().size(), 2u);
     }
   }
 }
 
-// While it lives, writes a word again and again over what is there in rings; they may be gone meanwhile.
+// Overwrites words of the rings repeatedly during its lifetime; the rings may be unmapped
+// meanwhile.
 class Scribbler {
  public:
-  Scribbler(char* rings, uint64_t at, uint64_t bytes) : memory_(mremap(rings, 0, kAll, MREMAP_MAYMOVE)) {  // once more, elsewhere
+  Scribbler(char* rings, uint64_t at, uint64_t bytes) : memory_(mremap(rings, 0, kAll, MREMAP_MAYMOVE)) {  // a second mapping
     EXPECT_NE(memory_, MAP_FAILED);
     char* to = static_cast<char*>(memory_) + at;
     thread_ = std::thread([this, to, bytes] {
@@ -172,7 +175,8 @@ class Scribbler {
   std::thread thread_;
 };
 
-// What says how far a side has written (0) or read (64), of the ring of who was called (0) or of who called (128).
+// The offsets are the write (0) or read (64) position, of the callee's ring (0) or of the caller's
+// (128).
 TEST_F(RingsTest, APositionWithoutSenseEndsTheConnectionAndTheNextOneIsGood) {
   for (const uint64_t at : {0, 64, 128, 192}) {
     ASSERT_TRUE(Meet()) << at;
@@ -181,7 +185,8 @@ TEST_F(RingsTest, APositionWithoutSenseEndsTheConnectionAndTheNextOneIsGood) {
     auto waits = Ask(Method::kWatch);
     {
       const Scribbler scribbler(rings[0], kPage + at, sizeof(uint64_t));
-      // Who writes it rightly may be the one who is read, for as long as the machine keeps the scribbler waiting.
+      // The side that writes the correct position may win as long as the machine does not run the
+      // scribbler.
       const auto until = steady_clock::now() + 60s;
       while (waits.wait_for(0s) != std::future_status::ready && steady_clock::now() < until) Answer(Ask(Method::kHello), 5s).IgnoreError();
     }
@@ -192,7 +197,8 @@ TEST_F(RingsTest, APositionWithoutSenseEndsTheConnectionAndTheNextOneIsGood) {
   }
 }
 
-// Whatever is said then, nobody else is harmed by it: calls may wait for answers that got lost, until their connection ends.
+// The overwritten records may contain anything, but harm no other peer: calls may wait for lost
+// answers until their connection ends.
 TEST_F(RingsTest, RecordsThatAreOverwrittenHarmNobodyElse) {
   for (const uint64_t of : {uint64_t{0}, kRing, uint64_t{0}, kRing}) {
     ASSERT_TRUE(Meet());

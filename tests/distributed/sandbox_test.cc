@@ -1,5 +1,6 @@
-// What runs in a sandbox gets at nothing outside of it: ten ways out, each tried by an op with code of its own (escape.cc), once without a
-// sandbox, where it is good, and once in each kind of sandbox, where it is refused. And what becomes of a client whose process ends.
+// Code in a sandbox reaches nothing outside of it: an op with native code tries ten ways out
+// (escape.cc), once without a sandbox, in which case each succeeds, and once in each kind of
+// sandbox, in which case each is refused. Also tests a client whose process ends.
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// THALWEG_TEST_TRUST: in a namespace of users every file seems to belong to somebody else.
+// THALWEG_TEST_TRUST: in a user namespace, every file seems to belong to another user.
 tw::Runtime EscapeRuntime() {
   std::vector<const char*> options = {"threads=2"};
   if (std::getenv("THALWEG_TEST_TRUST")) options.push_back("trust_plugin_folders=true");
@@ -39,11 +40,11 @@ tw::Runtime EscapeRuntime() {
   return runtime;
 }
 
-// Graphs over ops of the plugin, one for each session.
+// Graphs of the plugin's op, one for each session.
 class Tries {
  public:
   Tries(const tw::Runtime& runtime, std::vector<const char*> options) : graph_(runtime), session_(graph_, options) {}
-  // The answer of the op, see escape.cc.
+  // Returns the op's result, see escape.cc.
   int64_t operator()(const std::string& what, int64_t n = 0, const std::string& path = "") {
     tw::Scope s(graph_);
     const tw_output in = s.placeholder(("n" + std::to_string(++count_)).c_str(), TW_INT64, {});
@@ -63,7 +64,7 @@ class Tries {
   int count_ = 0;
 };
 
-// A process that does nothing and may be signalled, traced and looked into.
+// An idle process that may be signalled, traced and inspected.
 pid_t Victim() {
   static const pid_t victim = [] {
     const pid_t child = fork();
@@ -136,7 +137,7 @@ class SandboxTest : public ::testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SandboxTest, ::testing::Values("server", "session"), [](const auto& i) { return std::string(i.param); });
 
-// ---- The ten ---
+// ---- The ten ways ---
 
 TEST_P(SandboxTest, FilesOutsideAreNotReadAndNoneIsWritten) {
   const std::string secret = folder_ + "/secret", known = folder_ + "/allowed/known";
@@ -236,10 +237,10 @@ TEST_P(SandboxTest, TimeEnds) {
   const Failure f = FailureOf([&] { (*inside)("time", 3'600'000); });
   EXPECT_EQ(f.code, TW_DEADLINE_EXCEEDED) << f.text;
   EXPECT_LT(f.seconds, 20);
-  // The step's own time is over first, where the session has one; then its process.
+  // If the session has a step timeout, that timeout comes first; then the sandbox ends the process.
   for (int i = 0; i < 2000 && kill(pid_t(process), 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_NE(kill(pid_t(process), 0), 0);
-  // What comes next begins in another one; what was told of the old one may come first.
+  // The next step begins in a new process; errors about the old process may come first.
   Failure after;
   for (int i = 0; i < 200; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(i ? 10 : 0));
@@ -249,7 +250,7 @@ TEST_P(SandboxTest, TimeEnds) {
   EXPECT_EQ(after.code, TW_OK) << after.text;
 }
 
-// ---- What else there is to call ----
+// ---- Other system calls ----
 
 TEST_P(SandboxTest, CallsThatReachOutAreRefused) {
   auto inside = Inside();
@@ -336,7 +337,7 @@ TEST_P(SandboxTest, CallsThatReachOutAreRefused) {
                {"acct", SYS_acct},
                {"quotactl", SYS_quotactl}};
   for (const auto& call : calls) EXPECT_THAT((*inside)("call", call.nr), AnyOf(EPERM, ENOSYS, EROFS)) << call.name;
-  EXPECT_EQ((*inside)("call", SYS_getpid), 0);  // so that the test can tell
+  EXPECT_EQ((*inside)("call", SYS_getpid), 0);  // proves that the test can tell the difference
 }
 
 // ---- Honest graphs, and ends ----
@@ -377,7 +378,7 @@ TEST_P(SandboxTest, ACrashIsToldAndTouchesNobodyElse) {
   EXPECT_EQ(f.code, TW_UNAVAILABLE) << f.text;
   EXPECT_THAT(f.text, AllOf(HasSubstr("SIGSEGV"), HasSubstr("what it held is lost")));
   EXPECT_EQ(other->session().run({}, {other_read})[0].values<float>()[0], 1);
-  // The variable is a new one, which has no value yet.
+  // The variable is new, and has no value yet.
   Failure lost;
   for (int i = 0; i < 200; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(i ? 10 : 0));

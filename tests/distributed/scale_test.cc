@@ -1,5 +1,5 @@
-// Many tasks in one process: what a cluster costs in threads and descriptors grows with its tasks and links, and not with its steps.
-// THALWEG_SCALE=10 has 40 parameter servers and 400 workers.
+// Many tasks in one process: the cluster's threads and descriptors grow with its tasks and links,
+// and not with its steps. THALWEG_SCALE=10 uses 40 parameter servers and 400 workers.
 #include <dirent.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ struct Cost {
   int threads = Entries("/proc/self/task"), descriptors = Entries("/proc/self/fd");
 };
 
-// Stubs: servers that share one runtime. Each worker reads the parameters of a few servers and gives them back a little changed.
+// Servers that share one runtime. Each worker reads the parameters of a few servers and updates
+// them slightly.
 class Crowd {
  public:
   Crowd(const tw::Runtime& runtime, int n_ps, int n_workers) : n_ps_(n_ps), n_workers_(n_workers) {
@@ -45,7 +46,8 @@ class Crowd {
   }
   std::string target() const { return "target=" + first_worker_; }
 
-  // A step in which every worker takes part. Answers the operation, what begins it and the sum of all parameters.
+  // Builds a step in which every worker takes part. Returns the operation, the initialisation, and
+  // the sum of all parameters.
   void Build(tw::Scope& s, const tw_operation** step, const tw_operation** start, tw_output* sum) const {
     std::vector<tw_output> parameters, all;
     for (int p = 0; p < n_ps_; ++p) {
@@ -74,14 +76,14 @@ class Crowd {
     *sum = s.op("AddN", all);
     *start = s.initializer();
   }
-  static constexpr int kEach = 2;  // servers that a worker uses
+  static constexpr int kEach = 2;  // servers per worker
 
  private:
   std::string Addresses(const std::string& job, int n) {
     std::string text;
     for (int i = 0; i < n; ++i) {
       const std::string address = NewAddress(job + std::to_string(i));
-      if (i == 0) first_worker_ = address;  // workers come last
+      if (i == 0) first_worker_ = address;  // workers are added last
       text += (i ? ", \"" : "\"") + address + "\"";
     }
     return text;
@@ -115,14 +117,15 @@ TEST(Scale, ThreadsAndDescriptorsGrowWithTasksAndNotWithSteps) {
     const Cost early;
     for (int i = 3; i < steps; ++i) session.run({}, {}, {step});
     after[size] = Cost();
-    // Threads that may block come when so many are needed at once, and a link that was lost on a busy machine comes again.
+    // The pool adds threads for blocking work on demand, and a busy machine may lose and reopen a
+    // link.
     EXPECT_LE(after[size].threads, 1.25 * early.threads + 8);
     EXPECT_LE(after[size].descriptors, 1.05 * early.descriptors + 8);
     EXPECT_EQ(session.run({}, {sum})[0].values<float>()[0], float(n_workers * Crowd::kEach * steps));
     std::printf("%d ps, %d workers: %d threads, %d descriptors, %d steps\n", n_ps, n_workers, after[size].threads, after[size].descriptors,
                 steps);
   }
-  // Twice the tasks cost twice as much; some of it is the process's own.
+  // Twice the tasks cost about twice as much; a part is fixed per process.
   EXPECT_LE(after[1].threads - empty.threads, 2.3 * (after[0].threads - empty.threads) + 10);
   EXPECT_LE(after[1].descriptors - empty.descriptors, 2.3 * (after[0].descriptors - empty.descriptors) + 10);
 }

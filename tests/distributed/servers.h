@@ -1,4 +1,5 @@
-// A cluster of several servers in one process, for tests through the C API, over the transport of addresses.h. Its addresses are its own.
+// A cluster of several servers in one process, for tests through the C API, over the transport of
+// addresses.h, at new addresses.
 #pragma once
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 
 namespace thalweg::testing {
 
-// THALWEG_TEST_SHARED_MEMORY=0: what goes over gRPC goes by its streams, also within this machine.
+// THALWEG_TEST_SHARED_MEMORY=0: gRPC uses only its streams, also within this machine.
 inline tw::Runtime NewRuntime(std::vector<const char*> options = {"threads=2"}) {
   const char* shares = std::getenv("THALWEG_TEST_SHARED_MEMORY");
   if (shares && std::string(shares) == "0") options.push_back("plugin.org.thalweg.grpc.shared_memory=0");
@@ -59,7 +60,7 @@ class Servers {
   std::vector<std::unique_ptr<tw::Server>> servers_;
 };
 
-// What is thrown; empty text: nothing was.
+// A thrown error; empty text: nothing was thrown.
 struct Failure {
   uint32_t code = TW_OK;
   std::string text;

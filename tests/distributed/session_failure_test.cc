@@ -75,7 +75,7 @@ TEST_P(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
   }
   session.run({}, {}, {put});
   EXPECT_THAT(session.run({}, {on})[0].values<float>(), ElementsAre(-7));
-  // One client waits, another one brings what it waits for.
+  // One client waits, and another one provides the value.
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     NewSession(graph).run({}, {}, {put});
@@ -101,9 +101,9 @@ TEST_P(SessionTest, FeedsCountAgainstTheMemoryLimitUntilTheirStepIsOver) {
   const tw_output size = On(s, kPs, "Size", {x}, [&](tw_op* op) { tw_op_add_control(op, take); });
   s.finish();
   tw::Session session = NewSession(graph, {"memory_limit=1000000"});
-  const tw::Tensor large({150'000}, std::vector<float>(150'000));  // two are too many
+  const tw::Tensor large({150'000}, std::vector<float>(150'000));  // the limit is too small for two of them
   std::thread waits([&] { EXPECT_EQ(session.run({{x, large}}, {size})[0].values<int32_t>()[0], 150'000); });
-  session.run({}, {came.element});  // its feed is there from now on
+  session.run({}, {came.element});  // when this returns, the first step holds its feed
   const Failure f = FailureOf([&] { session.run({{x, large}}, {size}); });
   EXPECT_EQ(f.code, uint32_t{TW_RESOURCE_EXHAUSTED}) << f.text;
   EXPECT_THAT(f.text, HasSubstr("task /job:ps/task:0 at " + p_ + ": feeds:"));
@@ -171,7 +171,7 @@ TEST_P(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
   EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE});
   EXPECT_THAT(f.text, HasSubstr("task /job:ps/task:0 at " + p_));
   EXPECT_LT(f.seconds, 5);
-  // Only its state is gone.
+  // Only the state of the task is lost.
   ps_ = std::make_unique<Server>(cluster_, "ps", 0);
   const Failure empty = FailureOf([&] { session.run({}, {sum}); });
   EXPECT_EQ(empty.code, uint32_t{TW_FAILED_PRECONDITION}) << empty.text;
@@ -220,7 +220,7 @@ TEST_P(SessionTest, GarbageAtTheAddressHurtsNobody) {
   for (int round = 0; round < 50; ++round) {
     const int fd = ConnectAsOwnUser(p_);
     ASSERT_GE(fd, 0);
-    // A frame of the transport's with a head that is no request's, or not even a frame.
+    // A transport packet whose head is not a request's, or that is not a packet at all.
     uint64_t packet[6] = {0, uint64_t(round), 16, 0, uint64_t(round) * 0x9e3779b97f4a7c15, ~uint64_t(round)};
     (void)!write(fd, packet, round % 2 ? sizeof packet : size_t(round));
     close(fd);
@@ -249,7 +249,7 @@ TEST_P(SessionTest, ServersAreRefusedWithAReason) {
   EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_start(first.c())); }).code, uint32_t{TW_FAILED_PRECONDITION});
 }
 
-// Who starts a server of its own may leave the port to the machine; nobody else would know it.
+// A task may leave its port to the machine only if no other task needs to know it.
 TEST_P(SessionTest, APortIsLeftOpenOnlyWhereNobodyElseHasToKnowIt) {
   if (!OverGrpc()) GTEST_SKIP() << "the socket transport has no ports";
   const std::string other = "grpc:127.0.0.1:" + std::to_string(FreePort());

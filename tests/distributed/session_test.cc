@@ -1,4 +1,5 @@
-// Sessions over several servers in one process, over the transport that it is compiled for: what runs where.
+// Sessions over several servers in one process, over the transport that the test is compiled for:
+// where operations run.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -34,13 +35,13 @@ TEST_P(SessionTest, NodesRunOnTheirTasksAndValuesGoBetweenThem) {
     EXPECT_THAT(out[3].values<float>(), ElementsAre(2, 3));
     EXPECT_THAT(out[4].values<float>(), ElementsAre(9, 19));
   }
-  // Values in the middle may be fed, whoever makes them, and other shapes too.
+  // Any intermediate value may be fed, also with another shape.
   const auto fed = session.run({{b, tw::Tensor({1}, std::vector<float>{10})}, {x, tw::Tensor({1}, std::vector<float>{4})}}, {c});
   EXPECT_THAT(fed[0].values<float>(), ElementsAre(6));
   EXPECT_EQ(session.report().steps, 4u);
 }
 
-// Whose steps must not hold the thread that brings what they wait for.
+// A task with one thread: its waiting steps must not block the thread that receives their values.
 TEST_P(SessionTest, ATaskOfOneThreadWaitsForOthersInTheMiddleOfItsSteps) {
   w0_ = NewTarget();
   ps_ = std::make_unique<Server>(NewRuntime({"threads=1"}), cluster_, "ps", 0);
@@ -88,7 +89,7 @@ TEST_P(SessionTest, StateIsWhereItsHandleIsAndClientsShareIt) {
     tw::Scope s(graph);
     const tw_output v = Variable(s, kPs, id_);
     const tw_operation* assign = Do(s, "", "AssignVariableOp", {v, s.scalar(TW_FLOAT, 0)});
-    // What is added is made elsewhere.
+    // The added value is computed on another task.
     const tw_operation* add = Do(s, "", "AssignAddVariableOp", {v, On(s, kW1, "AddV2", {s.scalar(TW_FLOAT, 0), s.scalar(TW_FLOAT, 1)})});
     const tw_output read = Read(s, v);
     s.finish();
@@ -138,7 +139,7 @@ TEST_P(SessionTest, AResetEmptiesTheContainerAtEveryTask) {
   EXPECT_EQ(session.reset("other"), 2u);
   EXPECT_THAT(fails(other, reads[0]), HasSubstr("not initialised"));
 
-  // A task that does not answer is named; the others have done it.
+  // The error names a task that does not answer; the other tasks have run the operation.
   session.run({}, {}, assign);
   w1_.reset();
   try {
@@ -151,8 +152,8 @@ TEST_P(SessionTest, AResetEmptiesTheContainerAtEveryTask) {
   EXPECT_THAT(fails(again, reads[0]), HasSubstr("not initialised"));
 }
 
-// The same numbers as in one process, bit for bit.
-// What is assigned without a look at its shape may have another one than the variable says, wherever it is read.
+// The values have the same bits as in one process. A value assigned without a shape check may
+// differ in shape from the variable's declaration, wherever it is read.
 TEST_P(SessionTest, ValuesBehindReferencesHaveTheShapeThatTheyHave) {
   StartAll();
   tw::Graph graph(client_);
@@ -255,7 +256,7 @@ TEST_P(SessionTest, BranchesAndLoopsRunWhereTheirNodesAre) {
   tw::Scope s(graph);
   const tw_output x = s.placeholder("x", TW_FLOAT, {});
   const tw_output positive = On(s, kW0, "Greater", {x, s.scalar(TW_FLOAT, 0)});
-  // Only the first node of the branch says where.
+  // Only the first node of the branch has a device.
   const tw_output no = On(s, kPs, "Switch", {x, positive});
   const tw_output yes = tw_scope_output(s.c(), no, 1);
   const tw_output merged = s.op("Merge", {On(s, "", "Neg", {no}), On(s, "", "Square", {yes})});

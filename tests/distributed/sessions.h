@@ -1,5 +1,5 @@
-// A cluster of one parameter server and two workers in one process, each with a runtime of its own, for tests of sessions over it; and
-// nodes that are given to its tasks.
+// A cluster of one parameter server and two workers in one process, each with its own runtime, for
+// tests of sessions; and helpers that place nodes on its tasks.
 #pragma once
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 
 namespace thalweg::testing {
 
-// A task; by itself it has a runtime of its own.
+// A task; by default it has its own runtime.
 struct Server : tw::Server {
   Server(const std::string& cluster, const char* job, uint32_t task, const std::vector<const char*>& options = {})
       : Server(NewRuntime(), cluster, job, task, options) {}
@@ -24,8 +24,8 @@ struct Server : tw::Server {
       : tw::Server(runtime, cluster, job, task, options) {}
 };
 
-// A cluster of one parameter server and two workers; its addresses are its own. The client is a program of its own, or in that of its
-// target, worker 0, over whose runtime it runs its steps there.
+// A cluster of one parameter server and two workers, at new addresses. The client has its own
+// runtime, or shares the runtime of its target, worker 0.
 class SessionTest : public ::testing::TestWithParam<bool> {
  protected:
   bool beside() const { return GetParam(); }
@@ -58,10 +58,10 @@ class SessionTest : public ::testing::TestWithParam<bool> {
 
 constexpr const char *kPs = "/job:ps/task:0", *kW0 = "/job:worker/task:0", *kW1 = "/job:worker/task:1";
 
-// Says more of a node than its type, its inputs and where it is.
+// Sets more of a node than its type, its inputs and its device.
 using Describe = std::function<void(tw_op*)>;
 
-// A node on that device; none: wherever the runtime puts it.
+// Adds a node on that device; "": the runtime chooses the device.
 inline tw_output On(tw::Scope& s, const char* device, const char* type, const std::vector<tw_output>& in, const Describe& more = nullptr,
                     const char* name = nullptr) {
   const auto describe = [&](tw_op* op) {
@@ -71,7 +71,7 @@ inline tw_output On(tw::Scope& s, const char* device, const char* type, const st
   return s.op(type, in, describe, name);
 }
 
-// The same where the operation matters.
+// The same, but returns the operation.
 inline const tw_operation* Do(tw::Scope& s, const char* device, const char* type, const std::vector<tw_output>& in,
                               const Describe& more = nullptr) {
   tw_op* op = tw_scope_begin(s.c(), type, nullptr);
@@ -92,7 +92,7 @@ inline tw_output Read(tw::Scope& s, tw_output handle) {
   return On(s, "", "ReadVariableOp", {handle}, [](tw_op* op) { tw_op_set_type(op, "dtype", TW_FLOAT); });
 }
 
-// A queue that stays empty until something is put into it.
+// A queue that is empty until an element is enqueued.
 struct Queue {
   Queue(tw::Scope& s, const char* device, const std::string& name)
       : handle(On(s, device, "FIFOQueueV2", {},

@@ -1,5 +1,6 @@
-// A world of processes that talk over a simulated transport under a simulated clock: one thread, one queue of events, and a seed that says
-// how long each message takes and what goes wrong. The same seed gives the same run.
+// A world of processes that communicate over a simulated transport under a simulated clock: one
+// thread and one queue of events. A seed sets the delay of each message and the faults. The same
+// seed gives the same run.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -30,7 +31,7 @@ class World {
   }
   Name After(int64_t ns, std::function<void()> f) { return At(now + ns, std::move(f)); }
   void Forget(const Name& name) { events_.erase(name); }
-  // Everything that happens until then.
+  // Runs all events up to that time.
   void RunUntil(int64_t ns) {
     while (!events_.empty() && events_.begin()->first.first <= ns) {
       auto first = events_.extract(events_.begin());
@@ -44,8 +45,8 @@ class World {
 
   std::mt19937_64 random;
   int64_t now = 1;
-  int64_t slowest = 50'000'000;          // nanoseconds that a message may take
-  uint64_t log = 14695981039346656037u;  // of when things happened
+  int64_t slowest = 50'000'000;          // nanoseconds that a message may take at most
+  uint64_t log = 14695981039346656037u;  // hash of the times of all events
 
  private:
   std::map<Name, std::function<void()>> events_;
@@ -84,7 +85,7 @@ class SimulatedClock final : public Clock {
   std::map<uint64_t, World::Name> at_;
 };
 
-// The transport role over a world. Faults: Kill an endpoint, Cut a connection.
+// The transport role in a world. Faults: Kill an endpoint, Cut a connection.
 class SimulatedTransport {
  public:
   explicit SimulatedTransport(World* world) : world_(world) {
@@ -114,9 +115,9 @@ class SimulatedTransport {
     };
   }
   std::shared_ptr<const TransportRole> role() const { return role_; }
-  uint64_t calls() const { return calls_.size(); }  // that are under way
+  uint64_t calls() const { return calls_.size(); }  // in progress
 
-  // Nothing of the process at the address is heard any more, nor does it hear.
+  // Cuts off the process at the address: it sends and receives nothing any more.
   void Kill(const std::string& address) {
     auto it = listening_.find(address);
     if (it == listening_.end()) return;
@@ -127,7 +128,7 @@ class SimulatedTransport {
       if (p->to == e || p->from == e) world_->After(Delay(), [this, p = p.get()] { LosePeer(p, TW_UNAVAILABLE); });
     }
   }
-  // The connections between two addresses are lost.
+  // Ends the connections between two addresses.
   void Cut(const std::string& a, const std::string& b) {
     for (auto& p : peers_) {
       const bool both = (p->from->address == a && p->to->address == b) || (p->from->address == b && p->to->address == a);
@@ -218,7 +219,7 @@ class SimulatedTransport {
     t->world_->After(t->Delay(), [t, call] { t->Arrive(call); });
   }
 
-  // The answer is at the caller.
+  // The answer arrives at the caller.
   void Arrive(const std::shared_ptr<Call>& c) {
     if (!c->answer.done) return;
     const bool heard = !c->over && !c->peer->lost && !c->peer->to->dead;
@@ -235,7 +236,7 @@ class SimulatedTransport {
     Clear(c);
   }
 
-  // For the caller it is over.
+  // Ends the call for the caller.
   void End(const std::shared_ptr<Call>& c, tw_status* s) {
     if (c->over) return (void)FromC(s);
     c->over = true;
@@ -261,7 +262,7 @@ class SimulatedTransport {
       if (c->peer == p) End(c, Fail(code, "is lost"));
     }
   }
-  // Waits for nothing here: what is open ends now.
+  // Ends open calls at once instead of waiting for them.
   void CloseEndpoint(Endpoint* e) {
     auto it = listening_.find(e->address);
     if (it != listening_.end() && it->second == e) listening_.erase(it);

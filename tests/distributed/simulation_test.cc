@@ -1,5 +1,6 @@
-// The values of steps between processes that die, come back, lose each other and change their minds, by the seed: what is received is what
-// was sent in the same step by the process that was meant, everybody who waits hears once and in time, and nothing is left over.
+// The values of steps between processes that die, restart, disconnect and cancel, for a given seed.
+// A received value is the one that the right process sent in the same step, every receiver is
+// called back once and in time, and nothing is left over.
 #include <cstdlib>
 
 #include "gtest/gtest.h"
@@ -17,9 +18,9 @@ namespace {
 
 const SessionName kSession{"client", 5};
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kPatience = 2 * kSecond;  // of a step
+constexpr int64_t kPatience = 2 * kSecond;  // the time limit of a step
 
-// A process: what of a server the values of steps go through.
+// A process: the parts of a server through which a step's values pass.
 class Process {
  public:
   Process(World* world, SimulatedTransport* transport, std::string address, uint64_t incarnation)
@@ -39,7 +40,8 @@ class Process {
     messenger_->Close();
     clock_.Stop();
   }
-  // Is there until the step is over, or the process: what the step does later must find that out.
+  // Returns a meeting that lives until the step or the process ends; the step's later work must
+  // check for that.
   std::weak_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Routes> routes) {
     return meetings_[step] = std::make_shared<StepMeeting>(kSession, step, std::move(routes), clock_.Now() + kPatience,
                                                            Channels{messenger_.get(), &mailbox_, &inbox_, pusher_.get()});
@@ -62,19 +64,19 @@ class Process {
     ASSERT_TRUE(m.ok());
     mailbox_.Ask(*m, std::move(request));
   }
-  // As a worker does it.
+  // Does this as a worker does.
   void AskLate() {
-    const auto all = meetings_;  // what is told may end some
+    const auto all = meetings_;  // a callback may end some of them
     for (auto& [step, meeting] : all) meeting->AskLate(clock_.Now() - kSecond / 2);
     clock_.At(clock_.Now() + kSecond / 2, [this] { AskLate(); });
   }
   SimulatedClock clock_;
   const uint64_t incarnation_;
   Mailbox mailbox_;
-  Inbox inbox_{300};  // bytes: too few for all values that come early
+  Inbox inbox_{300};  // bytes: too few for all early values
   std::unique_ptr<Messenger> messenger_;
   std::unique_ptr<Pusher> pusher_;
-  std::map<uint64_t, std::shared_ptr<StepMeeting>> meetings_;  // go first
+  std::map<uint64_t, std::shared_ptr<StepMeeting>> meetings_;  // destroyed first
 };
 
 struct Tally {
@@ -117,7 +119,7 @@ class Story {
   static constexpr uint64_t kSteps = 60;
   struct Wait {
     int at = 0;
-    uint64_t by = 0;  // incarnation of who waits
+    uint64_t by = 0;  // incarnation of the receiver
     int ends = 0;
   };
 
@@ -132,7 +134,7 @@ class Story {
     return *std::move(t);
   }
 
-  // Sends from one process to another, in any order, and maybe ends the step in between.
+  // Sends values from one process to another, in any order, and possibly ends the step in between.
   void Begin(uint64_t step) {
     const int from = int(world_.Below(kProcesses)), to = (from + 1 + int(world_.Below(kProcesses - 1))) % kProcesses;
     Process& a = *processes_[size_t(from)];
@@ -169,7 +171,7 @@ class Story {
         if (auto m = sender.lock()) m->StepFailed(InvalidArgument("broke"));
       });
     }
-    // What waits still holds its meeting itself.
+    // A waiting receiver keeps its meeting alive.
     world_.After(2 * kSecond, [=, this] {
       for (int i : {from, to}) processes_[size_t(i)]->EndMeeting(step);
     });

@@ -1,4 +1,4 @@
-// Splat: a constant of many equal floats, which its message says once.
+// Splat: a constant of many equal floats; its message contains the value once.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// What becomes of the values that a step asks others for where their answers come late, or their tasks are lost. Over a transport that does
-// nothing by itself, so that each of these meets the others in the order that it says.
+// The values that a step requests from other tasks, when answers come late or tasks are lost. The
+// transport does nothing by itself, so that the test sets the order of events.
 #include "distributed/step_meeting.h"
 
 #include <cstring>
@@ -25,7 +25,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Calls stay under way until the test says what happens to them.
+// Keeps calls in progress until the test ends them.
 class HeldTransport {
  public:
   HeldTransport() {
@@ -55,7 +55,7 @@ class HeldTransport {
     d.close = [](const tw_host*, void*) {};
   }
   std::shared_ptr<const TransportRole> role() const { return role_; }
-  // The head of an answer with so many bytes is there: where they go.
+  // Delivers the head of an answer with a body of that size; returns the memory for the body.
   static void* Place(const tw_message& m, const std::string& head, uint64_t bytes) {
     const tw_incoming in = {TW_SIZED(tw_incoming), 1, TW_S("somebody"), head.data(), head.size(), nullptr, bytes, nullptr};
     void *data = nullptr, *region = nullptr;
@@ -152,7 +152,8 @@ TEST_F(StepMeetingTest, AValueGoesWhereItsAnswerSaid) {
   EXPECT_EQ(received->value.data(), data);
 }
 
-// The step's time is over when half of the value is there. The transport is told, and until it has said so it still writes.
+// The step's time is over when half of the value is there. The transport is told, and writes until
+// it has confirmed.
 TEST_F(StepMeetingTest, AValueThatComesTooLateGoesToMemoryThatIsStillThere) {
   auto meeting = Meeting(Asked({{"v", {"there", "the task there", 1}}}));
   auto received = Receive(meeting.get(), "v");
@@ -174,7 +175,7 @@ TEST_F(StepMeetingTest, AValueThatComesTooLateGoesToMemoryThatIsStillThere) {
   EXPECT_EQ(received->times, 1);
 }
 
-// A task that was started again has its old name, and is another process.
+// A restarted task has its old name, and is another process.
 TEST_F(StepMeetingTest, WhatALostProcessOwedIsNotAskedOfTheOneThatCameAfterIt) {
   auto meeting = Meeting(Asked({{"old", {"there", "the task there", 1}}, {"new", {"there", "the task there", 2}}}));
   auto old = Receive(meeting.get(), "old");
@@ -192,7 +193,7 @@ TEST_F(StepMeetingTest, WhatALostProcessOwedIsNotAskedOfTheOneThatCameAfterIt) {
   EXPECT_NE(testing_support::Text(fresh->status), testing_support::Text(old->status));
 }
 
-// ---- Values that nobody asks for ----
+// ---- Values that nobody requests ----
 
 TEST_F(StepMeetingTest, AValueThatCameBeforeItIsWantedIsThere) {
   auto meeting = Meeting(Pushed());
@@ -413,9 +414,9 @@ TEST_F(StepMeetingTest, SoManyBytesAndNoMoreAreOnTheirWayToAllTasks) {
   transport_.End(transport_.calls.begin()->first, Code::kOk);
 }
 
-// ---- Who pays ----
+// ---- Memory accounts ----
 
-// The session has this much, and pays for what its steps take here.
+// The session has this budget, which is charged for the values of its steps here.
 class PaidTest : public StepMeetingTest {
  protected:
   static constexpr uint64_t kLimit = 1 << 20;
@@ -438,7 +439,7 @@ class PaidTest : public StepMeetingTest {
                                          budget_);
   }
   static Tensor Floats(uint64_t bytes) { return *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(bytes / 4, 1)); }
-  // The answer's fields of a push of these values.
+  // Returns the fields of the answer to a push of these values.
   std::vector<std::string> Push(uint64_t step, const std::vector<PushedValue>& values) {
     WireWriter fields, body;
     PushRequest{kSession.id, step, kSession.owner}.Put(&fields);
@@ -481,7 +482,7 @@ TEST_F(PaidTest, AnAnswerThatTheSessionHasNoMemoryForIsNotTaken) {
 }
 
 TEST_F(PaidTest, AValueThatIsPushedAndThatTheSessionHasNoMemoryForStaysWithItsSender) {
-  // Who waits for it is told to ask.
+  // A receiver that waits for the value must request it.
   auto meeting = Paid(Pushed(), 2);
   auto received = Receive(meeting.get(), "v");
   EXPECT_TRUE(transport_.calls.empty());
@@ -489,7 +490,7 @@ TEST_F(PaidTest, AValueThatIsPushedAndThatTheSessionHasNoMemoryForStaysWithItsSe
   ASSERT_EQ(transport_.calls.size(), 1u);
   transport_.End(transport_.calls.begin()->first, Code::kUnavailable);
   EXPECT_EQ(received->times, 1);
-  // What waits is paid for, whatever the inbox has in all.
+  // Waiting values are charged to the session, whatever the inbox's own limit.
   std::vector<PushedValue> taken;
   for (int k = 0; k < 4; ++k) {
     auto later = Paid(Pushed(), uint64_t(10 + k));
@@ -522,7 +523,7 @@ TEST_F(PaidTest, AMillionStepsBesideOneThatWaitsCostNothing) {
 
 TEST_F(PaidTest, ValuesWithoutEndThatNobodyTakesEndInAnError) {
   auto meeting = Paid({});
-  const Tensor one = Value();  // one tensor, sent again and again, as a loop does
+  const Tensor one = Value();  // one tensor, sent repeatedly, as a loop does
   Status s;
   uint64_t sent = 0;
   for (; sent < 100'000 && s.ok(); ++sent) s = meeting->Send("v", std::to_string(sent), one);
@@ -530,7 +531,7 @@ TEST_F(PaidTest, ValuesWithoutEndThatNobodyTakesEndInAnError) {
   EXPECT_LT(sent, kLimit / 100);
   const std::string text(testing_support::Text(s));
   for (const char* part : {"value 'v:", "the session holds"}) EXPECT_NE(text.find(part), text.npos) << text;
-  // The same of pushes: first they are on their way, then they wait in the mailbox.
+  // The same for pushes: values are first in transit, then wait in the mailbox.
   Reopen();
   pusher_.emplace(&mailbox_, messenger_.get());
   meeting = Paid(Sends());
@@ -572,7 +573,7 @@ TEST(StepSet, KeepsRanges) {
   EXPECT_TRUE(set.Contains(UINT64_MAX));
 }
 
-// Against a set of numbers, with a meter that must be even in the end.
+// Compares it with a std::set of numbers; the meter must be balanced at the end.
 TEST(StepSet, IsASetInAnyOrder) {
   MemoryBudget* const budget = MemoryBudget::Create(1 << 20);
   {
@@ -607,7 +608,7 @@ TEST(EndedSteps, KeepTheReasonsOfTheLast) {
 
 // ---- Threads ----
 
-// What follows on a value, as a step starts it.
+// The work that a step starts when a value arrives.
 struct Follows final : ThreadPool::Task {
   void Go() override { thread.set_value(std::this_thread::get_id()); }
   std::promise<std::thread::id> thread;
@@ -644,7 +645,7 @@ TEST_F(StepMeetingTest, TimeThatIsTakenForWhatFollowsIsCounted) {
   EXPECT_TRUE(lent->over()) << "a short part makes nothing of a long one";
   lent->Renew();
   EXPECT_FALSE(lent->over());
-  // Those of one client have no more together than one of them.
+  // All steps of one client together have no more time than one of them.
   const auto all = std::make_shared<LentTime>();
   LentTime one(all), other(all);
   one.Used(20'000'000);

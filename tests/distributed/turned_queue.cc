@@ -15,7 +15,7 @@ namespace {
 
 using thalweg::testing::TurnedQueue;
 
-// NULL: this is another process, which only looks at the plugin.
+// Returns NULL in another process, which only probes the plugin.
 TurnedQueue* Control() {
   static TurnedQueue* const control = [] {
     const char* text = std::getenv(thalweg::testing::kTurnedQueue);
@@ -29,7 +29,7 @@ TurnedQueue* Control() {
 
 std::mutex mu;
 std::vector<grpc_event> held;
-thread_local bool handles = false;  // this thread an event
+thread_local bool handles = false;  // this thread handles an event
 
 grpc_event Handled(grpc_event e) {
   handles = e.type == GRPC_OP_COMPLETE;
@@ -38,7 +38,8 @@ grpc_event Handled(grpc_event e) {
 
 }  // namespace
 
-// The linker gives these to the plugin in the place of the functions behind the prefix.
+// The linker substitutes the __wrap_ functions in the plugin for the originals, which keep the
+// prefix __real_.
 extern "C" {
 
 grpc_event __real_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved);

@@ -1,17 +1,18 @@
-// What a test does to the plugin grpc_turned, which is the plugin grpc and turned_queue.cc: it holds back what happens, then gives the last
-// first, as two threads at a completion queue may; and it takes memory away. Without memory of its own to share bodies by.
+// The controls of the plugin grpc_turned, which is the plugin grpc with turned_queue.cc. It holds
+// events back and then returns the last one first, as two threads at a completion queue may do; it
+// makes an allocation fail; and it offers no shared memory for bodies.
 #pragma once
 #include <atomic>
 
 namespace thalweg::testing {
 
-// The plugin finds it by the environment, as "PROCESS ADDRESS".
+// The environment variable that names the controls to the plugin, as "PROCESS ADDRESS".
 constexpr const char* kTurnedQueue = "THALWEG_TURNED_QUEUE";
 
 struct TurnedQueue {
   std::atomic<bool> holds{false};
-  std::atomic<int> held{0};            // events
-  std::atomic<bool> no_memory{false};  // for what the plugin asks for next while it handles an event; false again afterwards
+  std::atomic<int> held{0};            // number of events
+  std::atomic<bool> no_memory{false};  // the next allocation while the plugin handles an event fails; then it is false again
 };
 
 }  // namespace thalweg::testing

@@ -1,6 +1,7 @@
-// A step over two tasks whose client, sender and receiver are each of the version before, of ours, or of one to come: those of ours are
-// real, the others are played by the bytes that they say and hear. All of the 27 groups in which one at least is ours. A value crosses
-// unasked where all three know of that, else it is asked for.
+// A step over two tasks whose client, sender and receiver each have the previous version, ours, or
+// a later one. Ours are real; the others are played by the bytes that they send and receive. Runs
+// all of the 27 combinations with at least one of ours. The value is pushed if all three versions
+// support it, and requested otherwise.
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -21,22 +22,22 @@ using ::testing::HasSubstr;
 
 enum Version { kOlder, kOurs, kNewer };
 
-const char* const kOwner = "a process of this user";  // as which the transport knows everybody
-const char* const kKey = "y/0/worker_0";              // of the value that crosses, as a client of ours names it
+const char* const kOwner = "a process of this user";  // the transport's identity of every peer
+const char* const kKey = "y/0/worker_0";              // key of the value that crosses, as our client names it
 const char* const kElements = "0000c0bf00000040";     // of two floats, -1.5 and 2
 
 std::string FloatsOf2() { return Number(uint32_t{1}) + Number(uint32_t{1}) + Number(int64_t{2}); }  // type, rank, size
 std::string WithElements(const char* elements) { return FloatsOf2() + Number(uint64_t{8}) + OfHex(elements); }
 std::string Tensors(const char* elements) { return Number(uint32_t{1}) + WithElements(elements); }
 
-// What a task says of itself; asked: the fields of the question.
+// A task's description of itself; asked: the fields of the request.
 std::string Who(const std::string& job, uint64_t incarnation, Version version, const std::string& asked) {
   const std::string who = Text(job) + Number(int32_t{0}) + Number(incarnation) + Text(version == kOlder ? "0.0.9" : "9.1.0") +
                           Number(uint64_t{0}) + Number(uint64_t{0});
   return who + (version == kNewer && !asked.empty() ? Number(uint32_t{0xffffffff}) : "");
 }
 
-// The two addresses, without their scheme, and what the tasks know.
+// The two addresses, without their scheme, and the versions of the tasks.
 struct Places {
   explicit Places(const std::string& name) : ps(NewAddress(name + "-ps")), worker(NewAddress(name + "-worker")) {}
   std::string cluster() const { return "{\"ps\": [\"" + ps + "\"], \"worker\": [\"" + worker + "\"]}"; }
@@ -68,7 +69,7 @@ class Other {
   virtual void Run(const Heard& h) = 0;
   virtual void Asked(const Heard& h) { h.Answer(Failed(3, "nobody asks for that")); }
   virtual void Told(const Heard& h) { h.Answer(Failed(3, "nobody is told that")); }
-  // What the other task of the cluster answers, who says first which process it is.
+  // Returns the answer of the other task of the cluster; sends Hello first.
   static std::string Ask(const std::string& address, int method, const std::string& fields, const std::string& body,
                          std::string* out_body) {
     ClientByHand other(address);
@@ -80,10 +81,11 @@ class Other {
   const std::string job_;
   const uint64_t incarnation_;
   const Version version_;
-  std::string piece_;  // what it was told last
+  std::string piece_;  // the last registered piece
 };
 
-// Has y, and gives it to whoever asks, or, if the client has said so, to the other task.
+// Has y, and sends it to any peer that asks or, if the client requested it, pushes it to the other
+// task.
 class OtherSender final : public Other {
  public:
   OtherSender(Version version, const Places& places)
@@ -91,7 +93,7 @@ class OtherSender final : public Other {
 
  private:
   void Run(const Heard& h) override {
-    EXPECT_EQ(h.body, Tensors("0000c03f000000c0"));  // what is fed: 1.5 and -2
+    EXPECT_EQ(h.body, Tensors("0000c03f000000c0"));  // the feed: 1.5 and -2
     if (version_ == kNewer && piece_.find(Text(Places::Bare(places_.worker))) != piece_.npos) {
       const std::string value = Number(uint32_t{1}) + Text(kKey) + Number(uint8_t{1}) + WithElements(kElements);
       std::string none;
@@ -106,7 +108,7 @@ class OtherSender final : public Other {
   const TaskByHand task_;
 };
 
-// Answers a step with what it receives, turned.
+// Answers a step with the negated value that it receives.
 class OtherReceiver final : public Other {
  public:
   OtherReceiver(Version version, const Places& places)
@@ -137,8 +139,8 @@ class OtherReceiver final : public Other {
     run_ = Heard();
     value_.clear();
   }
-  Heard run_;          // that waits for the value
-  std::string value_;  // its elements
+  Heard run_;          // it waits for the value
+  std::string value_;  // elements of the value
   const TaskByHand task_;
 };
 
@@ -190,7 +192,7 @@ std::string Piece(const std::vector<std::string>& nodes, const std::vector<std::
   return out + Number(uint32_t{0}) + Number(uint32_t{0}) + List(feeds) + List(fetches) + List(targets);
 }
 
-// As a client of the other version says it.
+// Sends the messages of a client of the other version.
 void RunOtherClient(Version version, const Places& places) {
   ClientByHand ps(places.ps), worker(places.worker);
   const std::string session = Number(uint64_t{5}), asks = version == kNewer ? OfHex("ffffffff") : "";
@@ -200,7 +202,7 @@ void RunOtherClient(Version version, const Places& places) {
     const std::string who = to->Ask(Request(kHello, 0, asks)), job = i ? "worker" : "ps";
     ASSERT_EQ(who.substr(0, 10 + job.size()), Good(Text(job) + Number(int32_t{0})));
     incarnation[i] = NumberAt(who, 10 + job.size());
-    const size_t behind = 10 + job.size() + 8;  // the version
+    const size_t behind = 10 + job.size() + 8;  // offset of the version
     const uint64_t length = NumberAt(who, behind) & 0xffffffff;
     const std::string features = who.substr(std::min(who.size(), behind + 4 + size_t(length) + 16));
     unasked = unasked && !features.empty() && (features[0] & 1);
@@ -213,7 +215,8 @@ void RunOtherClient(Version version, const Places& places) {
                             {"x"}, {}, {send});
   std::string second =
       Piece({PieceNode(receive, "_Recv", {}, Meeting("tensor_type")), PieceNode("z", "Neg", {receive}, {TypeAttr("T")})}, {}, {"z"}, {});
-  // Where values come from, and, where all know of that, to whom they go, and which come by themselves.
+  // The sources of values; and if all versions know pushes, their destinations and the pushed
+  // values.
   const auto at = [&](const std::string& address, const char* title, int i) {
     return Text(key) + Text(Places::Bare(address)) + Text(title) + Number(incarnation[i]);
   };
@@ -241,7 +244,7 @@ void RunOtherClient(Version version, const Places& places) {
   }
 }
 
-// ---- All of them ----
+// ---- All combinations ----
 
 struct Group {
   Version client, sender, receiver;

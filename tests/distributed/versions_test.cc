@@ -1,6 +1,7 @@
-// Processes of different versions in one cluster: what version 0.1 says, in bytes that were written down then, is understood, and answered
-// in a way that it understands; so is what one to come says that keeps to the protocol. What a task cannot do is told with both versions.
-// The packets are those of the socket transport.
+// Processes of different versions in one cluster. Messages of version 0.1, recorded at that time,
+// are understood and answered in a way that 0.1 understands; so are messages of a later version
+// that keeps to the protocol. If a task cannot do something, the error names both versions. The
+// packets are those of the socket transport.
 #include <cstring>
 #include <string>
 #include <tuple>
@@ -28,12 +29,12 @@ std::string OwnVersion() {
 const char* const kHelloAnswer =
     "000006000000776f726b657200000000070000000000000005000000302e302e390200000000000000"
     "0100000000000000";
-// The same of version "9.1.0", which can do all that there is a bit for.
+// The same of version "9.1.0", which has every feature bit set.
 const char* const kNewerHelloAnswer =
     "000006000000776f726b657200000000070000000000000005000000392e312e300200000000000000"
     "0100000000000000ffffffff";
 const std::string kGood = "0000";
-const char* const kHandle = "000001000000000000000900000000000000";  // of session 1: 9; nobody reads the first
+const char* const kHandle = "000001000000000000000900000000000000";  // session 1's handle 9; nobody reads the first number
 // One tensor: float, [2], -1.5 and 2.
 const char* const kTensors = "010000000100000001000000020000000000000008000000000000000000c0bf00000040";
 // NOT_FOUND, "op 'Neg' is not known".
@@ -44,7 +45,7 @@ const char* const kUnknownAttr =
     "0300230000004e6567202779273a206174747269627574652027612720697320"
     "6e6f74207468657265";
 
-// A task of another version: answers what it is asked, but for watches.
+// A task of another version: answers every request except watches.
 class OtherTask {
  public:
   OtherTask(const std::string& address, const std::string& hello, const std::string& answer_to_register)
@@ -103,7 +104,8 @@ TEST_P(OtherVersion, OfATaskIsToldWithOursWhereItHasNotAnOpOrItsAttribute) {
 INSTANTIATE_TEST_SUITE_P(Versions, OtherVersion,
                          ::testing::Values(std::pair(kHelloAnswer, "0.0.9"), std::pair(kNewerHelloAnswer, "9.1.0")));
 
-// What a client of that version says and hears, byte for byte, but for numbers that a task makes up.
+// The bytes that a client of that version sends and receives, except for numbers that a task
+// chooses.
 TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   Servers servers(1);
   ClientByHand client(servers.address(0));
@@ -114,7 +116,8 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   std::string body;
   const std::string hello = ask(OfHex("0101") + nobody, "", &body);
   EXPECT_THAT(body, HasSubstr(servers.address(0).substr(5)));
-  // Job, number, incarnation, version, steps and sessions, and nothing that it would not know.
+  // The fields are job, number, incarnation, version, steps and sessions, and nothing that 0.1
+  // would not know.
   ASSERT_GT(hello.size(), 2u + 4 + 6 + 4 + 8 + 4);
   EXPECT_EQ(hello.substr(0, 16), OfHex("000006000000776f726b657200000000"));
   const std::string version = hello.substr(24);
@@ -122,16 +125,17 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   std::memcpy(&length, version.data(), sizeof length);
   EXPECT_EQ(version.size(), sizeof length + length + 16);
   EXPECT_EQ(version.substr(4, length), OwnVersion());
-  // One to come asks what else the task can do, and hears of what it knows; a method that it has not is no more than refused.
+  // A later version asks for the task's features and sends its own; an unknown method is refused,
+  // which has no other effect.
   EXPECT_EQ(ask(OfHex("0101") + nobody + OfHex("ffffffff"), "", &body), hello + OfHex("01000000"));
   EXPECT_THAT(ask(OfHex("01ff") + nobody, "", &body), HasSubstr("method 255, which there is not"));
   EXPECT_THAT(ask(OfHex("0201") + nobody, "", &body), HasSubstr("protocol version 2, but this runtime speaks 1"));
   const std::string task = hello.substr(16, 8);
-  // Options: optimize=true. Of the answer it reads whether it is good.
+  // Options: optimize=true. The client reads only whether the answer is OK.
   EXPECT_EQ(ask(OfHex("0102") + task + session + OfHex("010000000d0000006f7074696d697a653d74727565"), "", &body).substr(0, 2),
             OfHex(kGood));
   client.Begin(OfHex("0103") + task + session);
-  // x: Placeholder, dtype float; y: Neg of x. The one is fed, the other fetched.
+  // x: Placeholder, dtype float; y: Neg of x. x is fed and y is fetched.
   const std::string piece = OfHex(
       "000000000200000001000000780b000000506c616365686f6c6465720000000000000000000000000000000000000000010000000500000064747970650200000030"
       "01"
@@ -141,16 +145,16 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   const std::string handle = ask(OfHex("0104") + task + session, piece, &body);
   ASSERT_EQ(handle.size(), 18u) << handle;
   EXPECT_EQ(handle.substr(0, 10), OfHex(kGood) + session);
-  // Step 1, which is the oldest, in any time. 1.5 and -2 are fed.
+  // Step 1, which is the oldest, without a deadline. 1.5 and -2 are fed.
   const std::string step = OfHex("0100000000000000") + OfHex("0100000000000000") + nobody;
   const std::string run = OfHex("0105") + task + session + handle.substr(10) + step;
   const std::string feeds = OfHex("010000000100000001000000020000000000000008000000000000000000c03f000000c0");
   EXPECT_EQ(ask(run, feeds, &body), OfHex(kGood));
   EXPECT_EQ(body, OfHex(kTensors));
-  // Said again it has no effect.
+  // A repeated message has no effect.
   EXPECT_THAT(ask(run, feeds, &body), HasSubstr("step 1 was begun already"));
   EXPECT_EQ(ask(OfHex("0108") + task + session + handle.substr(10), "", &body), OfHex(kGood));
-  // Status: what it reads is the body; the fields grow.
+  // Status: the client reads only the body; the fields may grow.
   EXPECT_EQ(ask(OfHex("0109") + task + session, "", &body).substr(0, 2), OfHex(kGood));
 }
 
