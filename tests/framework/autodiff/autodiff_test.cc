@@ -1,4 +1,4 @@
-// Gradients over the standard ops and the CPU plugin, and over a few ops of this test's own.
+// Tests gradients over the standard ops and the CPU plugin, and over a few ops defined here.
 #include "framework/autodiff/autodiff.h"
 
 #include <cmath>
@@ -45,7 +45,7 @@ void WrongShapeGradient(const tw::Grad& g) {
   const float values[] = {1, 2, 3};
   g.dx(0, g.c->host->graph->constant(g.c->b, TW_FLOAT, &three, 1, values, sizeof values));
 }
-// An index that is negative as int32, given to each of the calls that take one.
+// Passes an index that is negative as int32 to each call that takes an index.
 void HugeIndexGradient(const tw::Grad& g) {
   constexpr uint32_t kHuge = 0xfffffff0;
   const tw_graph_api* api = g.c->host->graph;
@@ -184,14 +184,14 @@ TEST_F(AutodiffTest, InnerValuesHaveGradientsToo) {
 // ---- Sums ----
 
 TEST_F(AutodiffTest, WhatIsUsedTwiceIsSummedOnce) {
-  // v is read three times; what is before it must see one sum.
+  // v is read three times; the nodes before v must get a single sum.
   Edge v = Op("Exp", {x_}), y = Op("AddV2", {Op("Mul", {v, v}), Op("Neg", {v})});
   Edge before = Derivative(y, x_);
   EXPECT_EQ(CountOps("AddN"), 1u);
   auto at = At({0, 1}, before);
   EXPECT_NEAR(at[0], 2 - 1, 1e-6);
   EXPECT_NEAR(at[1], 2 * std::exp(2.0) - std::exp(1.0), 1e-5);
-  // Asked for both, the sum at v is made once and used for both.
+  // If gradients of both are requested, the sum at v is computed once and used for both.
   Gradients({y}, {v, x_, v});
   EXPECT_EQ(CountOps("AddN"), 2u);
 }
@@ -203,7 +203,7 @@ TEST_F(AutodiffTest, ManyPathsGiveOneSumEach) {
   EXPECT_LE(CountOps("AddN"), 30u);
 }
 
-// ---- Where nothing flows ----
+// ---- No flow of gradients ----
 
 TEST_F(AutodiffTest, UnconnectedValuesHaveNone) {
   Edge other = g_.Input(Shape({2}), "other"), y = Op("Square", {x_});
@@ -244,7 +244,7 @@ TEST_F(AutodiffTest, WhatIsNotDifferentiableIsRefusedByNameAndReason) {
             "Step 'the_step': op Step is not differentiable: it has steps; stop the gradient before it (StopGradient) or use another op");
   EXPECT_EQ(Text(Refusal(Op("Square", {Op("Silent", {x_}, {.name = "silent"})}), x_)),
             "Silent 'silent': op Silent has no gradient; its plugin 'org.test.gradients' must register one");
-  // Only what lies between an x and a y matters, and what is stopped does not.
+  // Only nodes between an x and a y matter; a stopped gradient does not.
   Edge other = g_.Input(Shape({2}));
   EXPECT_TRUE(Refusal(Op("Mul", {Op("Step", {other}), x_}), x_).ok());
   EXPECT_TRUE(Refusal(Op("Mul", {Op("Step", {Op("StopGradient", {x_})}), x_}), x_).ok());
@@ -267,7 +267,7 @@ TEST_F(AutodiffTest, RefusesTypesWithoutGradients) {
 TEST_F(AutodiffTest, APluginsGradientMayCaptureInputsAndResults) {
   Edge y = Op("Cube", {Op("Mul", {x_, Number(2)})});
   EXPECT_THAT(At({1, 2, -3}, Derivative(y, x_)), Pointwise(FloatNear(1e-4f), std::vector<float>{24, 96, 216}));
-  // Built of ordinary ops, it can be differentiated again.
+  // The gradient consists of ordinary ops, so it can be differentiated again.
   Edge second = Derivative(Derivative(Op("Cube", {x_}), x_), x_);
   EXPECT_THAT(At({1, 2, -3}, second), Pointwise(FloatNear(1e-4f), std::vector<float>{6, 12, -18}));
 }
@@ -282,7 +282,8 @@ TEST_F(AutodiffTest, APluginSeesWhichGradientsArrive) {
 TEST_F(AutodiffTest, ZerosStandForGradientsThatDoNotArrive) {
   Edge halves = Op("Halves", {g_.Const({1, 2})}), high{halves.node, 1};
   auto g = Gradients({high}, {halves.node->inputs()[0]});
-  // dlow is ZerosLike(low), so fetching it would need Halves itself; its place in the formula is enough.
+  // dlow is ZerosLike(low), so fetching it would need Halves itself; the test only checks its place
+  // in the formula.
   EXPECT_EQ(CountOps("ZerosLike"), 1u);
   EXPECT_TRUE(g[0].values);
 }
@@ -301,7 +302,7 @@ TEST_F(AutodiffTest, MistakesOfAPluginNameTheNode) {
 TEST_F(AutodiffTest, AnIndexAboveTwoToThe31IsNoInputOrOutput) {
   for (int64_t call = 0; call < 9; ++call) {
     Status s = Refusal(Op("HugeIndex", {x_}, {.attrs = {{"call", AttrValue::Int(call)}}}), x_);
-    EXPECT_EQ(s.ok(), call == 8) << call;  // has_dy answers 0
+    EXPECT_EQ(s.ok(), call == 8) << call;  // has_dy returns 0
     EXPECT_THAT(Text(s), HasSubstr(call < 8 ? "put 4294967280" : "")) << call;
   }
 }

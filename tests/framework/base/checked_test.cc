@@ -39,7 +39,7 @@ TEST(CheckedTest, CountsElements) {
 TEST(CheckedTest, RefusesWhatCannotBeCounted) {
   EXPECT_EQ(Text(Elements({2, -1}).status()), "size -1 of axis 1 is negative");
   EXPECT_EQ(Text(Elements({kMax, 2}).status()), StrCat("shape [", kMax, ", 2] has more than 2^63-1 elements"));
-  EXPECT_FALSE(Elements({int64_t{1} << 40, int64_t{1} << 40, 0}).ok());  // nothing in it, but no shape of ours either
+  EXPECT_FALSE(Elements({int64_t{1} << 40, int64_t{1} << 40, 0}).ok());  // no elements, but larger than any shape we allow
   EXPECT_FALSE(Elements({0, kMax, kMax}).ok());
   EXPECT_EQ(Text(CountElements(nullptr, -1).status()), "the rank is unknown");
 }

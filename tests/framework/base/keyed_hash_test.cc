@@ -20,7 +20,7 @@ TEST(KeyedHashTest, NamesThatCollideUnderOneKeySpreadUnderAnother) {
   }
   std::set<uint64_t> slots;
   for (const std::string& name : chosen) slots.insert(KeyedHash(name, other) % 256);
-  EXPECT_GT(slots.size(), 100u);  // 139 are to be expected of 200 in 256
+  EXPECT_GT(slots.size(), 100u);  // 139 of 200 are expected in 256 slots
 }
 
 TEST(KeyedHashTest, EveryByteAndTheLengthCount) {

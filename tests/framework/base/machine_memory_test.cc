@@ -1,4 +1,4 @@
-// The limits of control groups, in folders that look as the kernel's do.
+// Tests the limits of control groups, in folders that look like the kernel's.
 #include "framework/base/machine_memory.h"
 
 #include <unistd.h>
@@ -62,7 +62,8 @@ TEST_F(ControlGroupMemoryTest, TheWordMaxIsNoLimitAndNothingIsOne) {
   EXPECT_EQ(Memory("0::/a\n", kSecond), 0u);
 }
 
-// In a container the tree is mounted from its own group on, but /proc may name that group from the machine's root on.
+// In a container, the tree is mounted from the container's group on, but /proc may name that group
+// from the machine's root on.
 TEST_F(ControlGroupMemoryTest, AMountThatShowsAPartOfTheTreeBeginsWithThatPart) {
   const std::string mounts = "35 31 0:32 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "7000");
@@ -77,7 +78,7 @@ TEST_F(ControlGroupMemoryTest, BothVersionsCountWhereBothAreMounted) {
   EXPECT_EQ(Memory("4:memory:/a\n0::/b\n", kFirst), 7000u);
 }
 
-// Where this process may make a group of its own, the kernel's folders say the same.
+// If this process may make a control group, checks the same with the kernel's own folders.
 TEST_F(ControlGroupMemoryTest, AGroupOfTheKernelsLimitsThisMachine) {
   const std::string group = "/sys/fs/cgroup/memory/thalweg_test_" + std::to_string(getpid());
   std::error_code error;

@@ -23,7 +23,7 @@ Tensor StringTensor(std::string_view s) {
   return t;
 }
 
-// One value of each kind, single and list.
+// Returns one value of each kind, single and list.
 std::vector<AttrValue> Samples() {
   return {AttrValue::Int(-3),
           AttrValue::Float(0.5),

@@ -1,4 +1,4 @@
-// GraphDefs that no import takes: each is refused with a code and words, and leaves the graph as it was.
+// GraphDefs that import refuses: each with a code and a message, and without a change to the graph.
 #include <algorithm>
 
 #include "framework/graph/left_out.h"
@@ -67,7 +67,7 @@ TEST_F(GraphDefTest, LeavesOutWhatNeedsOpsThatNobodyDefines) {
   EXPECT_EQ(CheckNothingLeftOut(*graph_).code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(CheckNothingLeftOut(*graph_))),
               HasSubstr("4 nodes were left out of the import: no loaded plugin defines"));
-  // An export has all of them, and is the same when it is imported again.
+  // An export contains all of them, and importing it gives the same graph.
   const std::string once = Export();
   const GraphDef whole = Exported();
   EXPECT_EQ(whole.node_size(), 7);
@@ -114,10 +114,10 @@ TEST_F(GraphDefTest, RefusesNamesThatAreNone) {
 TEST_F(GraphDefTest, SaysWhereTheGraphIsInWhatHoldsOne) {
   std::string meta, meta_info, saved;
   PutBytesField(5, "2.21.0", &meta_info);  // tensorflow_version
-  PutBytesField(1, meta_info, &meta);      // of a MetaGraphDef: meta_info_def
+  PutBytesField(1, meta_info, &meta);      // meta_info_def of a MetaGraphDef
   PutBytesField(2, "", &meta);             // graph_def
   EXPECT_THAT(std::string(ImportBytes(meta).message()), HasSubstr("of a MetaGraphDef, such as a .meta file holds, give the graph_def"));
-  PutVarintField(1, 1, &saved);  // of a SavedModel: saved_model_schema_version
+  PutVarintField(1, 1, &saved);  // saved_model_schema_version of a SavedModel
   PutBytesField(2, meta, &saved);
   EXPECT_THAT(std::string(ImportBytes(saved).message()), HasSubstr("this is a SavedModel and no GraphDef"));
 }
@@ -221,7 +221,7 @@ TEST_F(GraphDefTest, RefusesAnAttributeSetTwice) {
 }
 
 TEST_F(GraphDefTest, RefusesDeepNesting) {
-  // A function whose attribute is a function whose attribute ...
+  // A function attribute that is nested in a function attribute, and so on.
   std::string value = "\x18\x01";
   for (int i = 0; i < 100000 && value.size() < (8u << 20); ++i) {
     std::string entry, func, attr;
@@ -235,7 +235,7 @@ TEST_F(GraphDefTest, RefusesDeepNesting) {
   Status s = ImportBytes(WithRawAttr("Placeholder", "dtype", value));
   EXPECT_EQ(s.code(), kInvalid);
   EXPECT_THAT(std::string(Message(s)), HasSubstr("nested more than 100 deep"));
-  // Where nobody looks inside, depth does no harm.
+  // If nobody reads the nested value, its depth does no harm.
   EXPECT_TRUE(ImportBytes(WithRawAttr("NoOp", "_deep", value)).ok());
 }
 
@@ -246,7 +246,7 @@ TEST_F(GraphDefTest, RefusesBombs) {
   Refuses(g, kExhausted, "Const 'c': attribute 'value':");
   shape->add_dim()->set_size(int64_t{1} << 40);
   Refuses(g, kInvalid, "2^63-1");
-  // The limit is for the whole graph, and can be raised.
+  // The limit counts for the whole graph, and can be raised.
   g.Clear();
   for (int i = 0; i < 3; ++i) {
     auto* t = (*AddScalar(&g, StrCat("c", i), 1)->mutable_attr())["value"].mutable_tensor();

@@ -24,7 +24,8 @@ using testing_support::kInvalid;
 using testing_support::WithRawAttr;
 using std::string_literals::operator""s;
 
-// In a function's body that is the name of a group, as in TensorFlow.
+// In a function's body, the name of a node outside is the name of a colocation group, as in
+// TensorFlow.
 TEST_F(GraphDefTest, PlacesNodesOfABodyTogetherThatNameANodeOutside) {
   GraphDef g;
   AddPlaceholder(&g, "x");
@@ -65,7 +66,7 @@ TEST_F(GraphDefTest, RoundTripsAGraph) {
   EXPECT_EQ(out.versions().producer(), 2000);
   EXPECT_EQ(out.versions().min_consumer(), 12);
   EXPECT_THAT(out.versions().bad_consumers(), ElementsAre(3));
-  // And once more: the same bytes.
+  // A second export gives the same bytes.
   graph_ = std::make_unique<Graph>(runtime_);
   ASSERT_TRUE(ImportBytes(bytes).ok());
   EXPECT_EQ(Export(), bytes);
@@ -117,7 +118,8 @@ TEST_F(GraphDefTest, KeepsEveryKindOfAttribute) {
   }
 }
 
-// A field that nobody knows makes the parser read what is else read off the wire.
+// An unknown field makes the parser read the attributes that are otherwise read directly from the
+// wire.
 TEST_F(GraphDefTest, ReadsUsualAttributesAsTheParserDoes) {
   std::vector<proto::AttrValue> all;
   const auto add = [&]() -> proto::AttrValue& { return all.emplace_back(); };
@@ -202,7 +204,7 @@ TEST_F(GraphDefTest, WritesDefaultsTooInTheOrderOfNames) {
 }
 
 TEST_F(GraphDefTest, KeepsUnderscoreAttributesByteForByte) {
-  // A bool, written in three bytes where two would do.
+  // A bool, encoded in three bytes instead of two.
   const std::string odd = "\x28\x81\x00"s;
   ASSERT_TRUE(ImportBytes(WithRawAttr("NoOp", "_odd", odd)).ok());
   EXPECT_EQ(graph_->Find("n")->extra_attrs().at("_odd"), odd);
@@ -242,7 +244,7 @@ TEST_F(GraphDefTest, RefusesNodesThatCannotRunInThePlaceOfOthers) {
   GraphDef gone = g;
   (*gone.mutable_node(3)->mutable_attr())["_thalweg_extends"].set_s("nobody");
   (*gone.mutable_node(3)->mutable_attr())["_thalweg_replaces"].mutable_list()->add_s("nobody:1 0");
-  ASSERT_TRUE(Import(gone, {.prefix = "gone"}).ok());  // somebody has cut the graph
+  ASSERT_TRUE(Import(gone, {.prefix = "gone"}).ok());  // the graph lacks the extended node
   EXPECT_EQ(graph_->ExtendedBy(graph_->Find("gone/sum")), nullptr);
 
   const auto refuses = [&](const char* key, const char* value, bool list, const char* words) {
@@ -297,7 +299,7 @@ TEST_F(GraphDefTest, KeepsLibraryAndUnknownFieldsByteForByte) {
   std::string signature;
   PutBytesField(1, "f", &signature);
   PutBytesField(1, signature, &function);
-  PutBytesField(3, "\x99"s, &function);  // a node that is none: nobody looks until somebody calls it
+  PutBytesField(3, "\x99"s, &function);  // an invalid node: it is not read until the function is called
   PutBytesField(1, function, &library);
   PutBytesField(2, library, &bytes);
   PutBytesField(5, "debug", &tail);  // debug_info
@@ -422,7 +424,7 @@ class DamagedGraphDefTest : public GraphDefTest {
     g.mutable_library()->add_function()->mutable_signature()->set_name("f");
     return g.SerializeAsString();
   }
-  // Whatever comes of it, the graph stays one that can be written and read.
+  // Whatever the import returns, the graph can still be exported and imported.
   void Try(const std::string& bytes) {
     graph_ = std::make_unique<Graph>(runtime_);
     Status s = ImportBytes(bytes);

@@ -1,4 +1,4 @@
-// GraphDefs to import, what a graph has of them afterwards, and ops for them.
+// Helpers to build and import GraphDefs, inspect the resulting graph, and define ops for them.
 #pragma once
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ class GraphDefTest : public testing::Test {
   Status ImportBytes(const std::string& bytes, const ImportOptions& options = {}) {
     return ImportGraphDef(bytes.data(), bytes.size(), options, graph_.get());
   }
-  // The import is refused with this code and these words, and leaves the graph as it was.
+  // Checks that the import is refused with this code and this text, and leaves the graph unchanged.
   void Refuses(const proto::GraphDef& g, absl::StatusCode code, const std::string& words, const ImportOptions& options = {}) {
     const std::string before = Export();
     Status s = Import(g, options);
@@ -123,7 +123,8 @@ inline proto::NodeDef* AddScalar(proto::GraphDef* g, const std::string& name, fl
   return n;
 }
 
-// A serialised GraphDef with one node that has this attribute value, whatever its bytes.
+// Serialises a GraphDef with one node that has this attribute value; the value's bytes need not be
+// valid.
 inline std::string WithRawAttr(const std::string& op, const std::string& key, const std::string& value) {
   std::string entry, node, graph;
   PutBytesField(1, key, &entry);

@@ -13,7 +13,7 @@ class NameIndexTest : public testing::Test {
   int32_t Find(std::string_view name) const {
     return index_.Find(name, [this](int32_t i) -> std::string_view { return names_[size_t(i)]; });
   }
-  // The number that has the name already, or kNone.
+  // Returns the number that has the name already, or kNone.
   int32_t Add(const std::string& name) {
     names_.push_back(name);
     const auto name_of = [this](int32_t i) -> std::string_view { return names_[size_t(i)]; };

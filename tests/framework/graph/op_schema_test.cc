@@ -23,7 +23,7 @@ OpSchema Parsed(std::string_view text) {
   return s.ok() ? *std::move(s) : OpSchema();
 }
 
-// The message of the refusal, from "column" on.
+// Returns the message of the refusal, from "column" on.
 std::string Refusal(std::string_view text) {
   auto s = ParseOpSchema(text);
   EXPECT_FALSE(s.ok()) << text;
@@ -307,7 +307,7 @@ TEST(OpSchemaTest, RefusesAlgebraThatCannotBe) {
   }
 }
 
-// Every prefix of a text that uses the whole grammar is read or refused, never a crash.
+// Every prefix of a text that uses the whole grammar is parsed or refused without a crash.
 TEST(OpSchemaTest, SurvivesEveryPrefixAndEveryDroppedByte) {
   std::string text =
       "Ns.F(x: ref(T)[2, n, *s, _] * N, l: L) -> (y: float[]); T: {float, half} = half since 1; N: int >= 1 = 2; L: list(type) = [int32]; "

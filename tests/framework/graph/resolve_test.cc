@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What resolving a node of the op says, with that many values where the schema asks for N.
+// Returns the error of resolving a node of the op, with n values for the input of N.
 std::string Refusal(std::string_view schema, std::vector<uint32_t> inputs, int64_t n) {
   auto op = ParseOpSchema(schema);
   EXPECT_TRUE(op.ok()) << op.status();
@@ -23,7 +23,7 @@ std::string Refusal(std::string_view schema, std::vector<uint32_t> inputs, int64
 
 TEST(ResolveTest, CountsBeyondAllNumbersAreRefused) {
   constexpr int64_t kHuge = INT64_MAX;
-  // The sum of both would be 0, as many inputs as there are.
+  // The total number of inputs would wrap around to 0, which is the number given.
   EXPECT_THAT(Refusal("B(a: T, b: T, x: T * N, y: T * N) -> (); N: int; T: type; stateful", {}, kHuge), HasSubstr("inputs but got 0"));
   EXPECT_THAT(Refusal("C(a: T) -> (o: T, p: T * N); N: int; T: type", {TW_FLOAT}, kHuge),
               HasSubstr("cannot have 9223372036854775807 outputs"));

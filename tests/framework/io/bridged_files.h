@@ -1,4 +1,5 @@
-// Any file system behind the plugin interface, as a role that a registry may have: what the runtime does to it arrives as a plugin sees it.
+// Wraps a file system in the plugin interface and returns it as a role for a registry, so that it
+// gets the calls that a plugin gets.
 #pragma once
 #include <memory>
 #include <string>

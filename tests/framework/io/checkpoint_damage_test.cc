@@ -1,4 +1,4 @@
-// Checkpoints that are damaged, hostile, or written by others in other ways than ours.
+// Checkpoints that are damaged, hostile, or written differently by other programs.
 #include <set>
 
 #include "gmock/gmock.h"
@@ -111,13 +111,14 @@ TEST(CheckpointDamageTest, AFlippedBitOfTheIndexIsNoticedOrHarmless) {
       ASSERT_THAT(Text(s), HasSubstr("c.index")) << bit;
     }
   }
-  // The footer's padding and the empty meta index mean nothing.
+  // The footer's padding and the empty meta index carry no information.
   EXPECT_LT(harmless, 60u * 8);
 }
 
 // ---- Foreign and hostile indexes ----
 
-// What opening says where the index has this header and, under "t", this entry, and the data file 64 bytes.
+// Returns the status of opening a checkpoint with this header, this entry for "t", and a data file
+// of 64 bytes.
 Status OpenWith(const proto::BundleHeaderProto& header, const proto::BundleEntryProto& entry) {
   TempFolder folder;
   Spill(folder / "c.index", Table({{"", header.SerializeAsString()}, {"t", entry.SerializeAsString()}}));
@@ -191,7 +192,7 @@ TEST(CheckpointDamageTest, RefusesEntriesThatLie) {
   EXPECT_TRUE(absl::IsDataLoss(OpenWith(Header(), elsewhere)));
 }
 
-// A megabyte that a thousand tensors share would be read into a gigabyte.
+// A thousand tensors that share one megabyte would be read into a gigabyte.
 TEST(CheckpointDamageTest, RefusesTensorsThatShareBytes) {
   TempFolder folder;
   const auto open = [&](const std::vector<proto::BundleEntryProto>& entries) {
@@ -252,7 +253,7 @@ TEST(CheckpointDamageTest, RefusesStringsWhoseLengthsLie) {
     EXPECT_TRUE(absl::IsDataLoss(s)) << s;
     EXPECT_THAT(Text(s), HasSubstr("tensor 't' in"));
   }
-  // Two lengths whose sum overflows to what is there.
+  // Two lengths whose sum overflows to the actual size.
   EXPECT_TRUE(absl::IsDataLoss(read({2}, std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01\0\0\0\0", 15))));
 }
 
@@ -283,7 +284,7 @@ TEST(CheckpointDamageTest, ListsTypesThatItCannotRead) {
 TEST(CheckpointDamageTest, NamesThatUnfoldToGigabytesAreRefused) {
   TempFolder folder;
   std::map<std::string, std::string> entries = {{"", Header().SerializeAsString()}};
-  // The table stores only what differs from the name before.
+  // The table stores each name without the prefix that it shares with the name before.
   const std::string stem(100000, 'n');
   for (int i = 0; i < 2000; ++i) entries[stem + std::to_string(10000 + i)] = Entry(TW_FLOAT, {}, 0, 4).SerializeAsString();
   Spill(folder / "c.index", Table(entries, leveldb::kSnappyCompression));
@@ -305,7 +306,7 @@ TEST(CheckpointDamageTest, ReadsCompressedIndexesAndManyShards) {
   }
   Spill(folder / "c.index", Table(entries, leveldb::kSnappyCompression));
   EXPECT_TRUE(Holds(folder / "c", {{"t0", Floats({4}, 0)}, {"t1", Floats({4}, 1)}, {"t2", Floats({4}, 2)}}));
-  // And saving over it clears its shards away.
+  // Saving over the checkpoint removes its shards.
   ASSERT_TRUE(Save(folder / "c", Version(1)).ok());
   EXPECT_EQ(folder.names(), (std::set<std::string>{"c.index", "c.data-00000-of-00001"}));
 }

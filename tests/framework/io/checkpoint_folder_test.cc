@@ -1,4 +1,5 @@
-// The state file, what is kept, and when a checkpointer saves. Dying and failing: save_crash_test.cc.
+// The state file, the retention of checkpoints, and the times at which a checkpointer saves.
+// save_crash_test.cc tests crashes and failures.
 #include "framework/io/checkpoint_folder.h"
 
 #include <unistd.h>
@@ -65,7 +66,7 @@ TEST(CheckpointStateTest, NamesTheLineThatIsDamaged) {
   }
 }
 
-// ---- What is kept ----
+// ---- Retention ----
 
 std::set<std::string> Kept(const RecordedFiles& files) {
   std::set<std::string> kept;
@@ -110,9 +111,9 @@ TEST(CheckpointFolderTest, KeepsTheBestAcrossProcesses) {
     s.Reopen(keep);
   }
   EXPECT_THAT(Kept(s.files), ElementsAre("m-1", "m-4", "m-5"));
-  EXPECT_EQ(*BestCheckpoint("dir", "m", false, s.files), "dir/m-4");  // of equals the newest
+  EXPECT_EQ(*BestCheckpoint("dir", "m", false, s.files), "dir/m-4");  // of equal scores, the newest
   EXPECT_EQ(*BestCheckpoint("dir", "m", true, s.files), "dir/m-5");
-  s.Save(6, 6);  // not known what it is worth
+  s.Save(6, 6);  // its score is not known
   EXPECT_THAT(Kept(s.files), ElementsAre("m-1", "m-4", "m-6"));
   EXPECT_TRUE(absl::IsNotFound(BestCheckpoint("nowhere", "m", false, s.files).status()));
 }
@@ -120,7 +121,7 @@ TEST(CheckpointFolderTest, KeepsTheBestAcrossProcesses) {
 TEST(CheckpointFolderTest, PreservesOneNowAndThenForGood) {
   Saving s({1, 0, false, 100});
   for (int i = 0; i < 10; ++i) s.Save(i, 1000 + 30 * i);
-  // Times 1000, 1030, ...: kept for good at 1120 and 1240.
+  // Times 1000, 1030, ...: the checkpoints at 1120 and 1240 are kept for good.
   EXPECT_THAT(Kept(s.files), ElementsAre("m-4", "m-8", "m-9"));
   EXPECT_EQ(s.folder->state().all.size(), 1u);
 }
@@ -299,7 +300,7 @@ TEST(CheckpointerTest, SavesEverySoManyStepsOrSeconds) {
     ASSERT_TRUE(did.ok()) << did.status();
     if (*did) saved.push_back(step);
   }
-  EXPECT_THAT(saved, ElementsAre(10, 20, 27, 30, 33, 36, 39));  // by steps, then three times 20 seconds
+  EXPECT_THAT(saved, ElementsAre(10, 20, 27, 30, 33, 36, 39));  // every 10 steps, then three times every 20 seconds
   EXPECT_EQ(c.report().saves, 7u);
   EXPECT_EQ(c.report().step, 39);
   EXPECT_EQ(c.report().bytes, 4u);
@@ -323,7 +324,7 @@ TEST(CheckpointerTest, RefusesNegativeTimes) {
   }
 }
 
-// Files that hold every sync of a folder until they are told.
+// Files on which every sync of a folder blocks until the test opens the gate.
 class Gate {
  public:
   void Open() {
@@ -431,7 +432,7 @@ TEST(CheckpointerTest, AChildOfForkDoesNotWaitForAThreadThatItHasNot) {
   gate.Await();
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);  // which ends it with another status
+    alarm(20);  // ends the process with another status
     made->reset();
     _exit(0);
   }

@@ -1,4 +1,5 @@
-// Checkpoints that TensorFlow 2.21 wrote (checkpoint_goldens.py), read, and written again byte for byte.
+// Reads checkpoints that TensorFlow 2.21 wrote (checkpoint_goldens.py), and writes them again byte
+// for byte.
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -158,7 +159,7 @@ TEST(CheckpointGoldenTest, WhatCannotBeMergedIsRefusedAndStays) {
   EXPECT_TRUE(absl::IsInvalidArgument(merge({folder / "a", folder / "b"})));
   EXPECT_TRUE(absl::IsInvalidArgument(merge({folder / "a", folder / "a"})));
   EXPECT_TRUE(absl::IsInvalidArgument(merge({folder / "a", folder / "c"})));
-  EXPECT_TRUE(absl::IsInvalidArgument(merge({folder / "./c"})));  // another name of the whole
+  EXPECT_TRUE(absl::IsInvalidArgument(merge({folder / "./c"})));  // another name of the target
   EXPECT_TRUE(absl::IsInvalidArgument(merge({})));
   EXPECT_TRUE(absl::IsNotFound(merge({folder / "a", folder / "none"})));
   EXPECT_EQ(folder.names(), before);

@@ -1,8 +1,8 @@
-// The program beside checkpoint_peer_test.py.
+// The program that checkpoint_peer_test.py runs.
 //   checkpoint_peer copy FROM TO       reads every tensor of one checkpoint and saves it as another
 //   checkpoint_peer shards FROM TO     the same in three data files
-//   checkpoint_peer pieces FROM TO     the same with each tensor cut in two along its first axis, the halves merged from two checkpoints
-//   checkpoint_peer folder FROM TO     saves it into a folder four times, of which two stay
+//   checkpoint_peer pieces FROM TO     the same with each tensor split along its first axis, the halves merged from two checkpoints
+//   checkpoint_peer folder FROM TO     saves it into a folder four times and keeps two
 //   checkpoint_peer latest FOLDER TO   copies the latest checkpoint of a folder
 #include <cstdio>
 #include <string>
@@ -32,7 +32,7 @@ Status Write(const std::string& to, const NamedTensors& all, int32_t shards) {
   return writer->Commit();
 }
 
-// Half h of every tensor; what cannot be cut is in the first.
+// Writes half h of every tensor; a tensor that cannot be split is in the first half.
 Status WriteHalf(const std::string& to, const std::string& from, int h) {
   ASSIGN_OR_RETURN(auto reader, CheckpointReader::Open(from));
   ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(to));

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 std::string Text(const Status& s) { return std::string(Message(s)); }
 
 TEST(CheckpointPiecesTest, PieceKeysAreThoseOfTensorFlow) {
-  // Taken from indexes that TensorFlow 2.21 wrote.
+  // Copied from indexes that TensorFlow 2.21 wrote.
   using std::string_literals::operator""s;
   EXPECT_EQ(PieceKey("w", {{0, 0}, {2, -1}}), "\x00w\x00\x01\x01\x02\x80\x82\x80\x7f"s);
   EXPECT_EQ(PieceKey("w", {{64, 0}, {100, -1}}), "\x00w\x00\x01\x01\x02\xc0\x40\xc0\x64\x80\x7f"s);
@@ -37,7 +37,7 @@ struct PieceSpec {
   Tensor value;
 };
 
-// A checkpoint with "w" in pieces.
+// Writes a checkpoint with "w" in pieces.
 void SpillPieces(const TempFolder& folder, const std::vector<int64_t>& dims, const std::vector<PieceSpec>& specs) {
   auto whole = Entry(TW_FLOAT, dims, 0, 0);
   std::map<std::string, std::string> entries = {{"", Header().SerializeAsString()}};

@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-// Nothing here asks the runtime.
+// Returns a host table without a runtime, which no call here needs.
 std::unique_ptr<tw_host, void (*)(tw_host*)> Host() { return MakeHostTable(nullptr, "test", "", 0); }
 
 TEST(CheckpointSetTest, SavesAndReadsThroughTheTable) {
@@ -26,7 +26,7 @@ TEST(CheckpointSetTest, SavesAndReadsThroughTheTable) {
   ASSERT_TRUE(t.ok());
   EXPECT_TRUE(FromC(api->add(w, "a/b", 3, &t->view())).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(FromC(api->add(w, "a/b", 3, &t->view()))));
-  EXPECT_TRUE(FromC(api->commit(w)).ok());  // and w is gone
+  EXPECT_TRUE(FromC(api->commit(w)).ok());  // frees w, too
 
   tw_checkpoint_reader* r = nullptr;
   ASSERT_TRUE(FromC(api->open(host.get(), prefix.data(), prefix.size(), &r)).ok());
@@ -75,7 +75,7 @@ TEST(CheckpointSetTest, PiecesOfTwoCheckpointsBecomeOneTensor) {
   const std::string whole = folder / "c";
   const tw_string names[] = {{parts[0].data(), parts[0].size()}, {parts[1].data(), parts[1].size()}};
   EXPECT_TRUE(FromC(api->merge(host.get(), names, 2, whole.data(), whole.size(), 1)).ok());
-  EXPECT_EQ(folder.names().size(), 3u);  // an index, two data files; the folder of the parts is gone
+  EXPECT_EQ(folder.names().size(), 3u);  // an index and two data files; the folder of the parts is gone
 
   tw_checkpoint_reader* r = nullptr;
   ASSERT_TRUE(FromC(api->open(host.get(), whole.data(), whole.size(), &r)).ok());

@@ -29,7 +29,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Not Shape{}, whose rank is unknown.
+// Shape{} would have an unknown rank.
 const Shape kScalar{std::vector<int64_t>()};
 
 std::string Text(const Status& s) { return std::string(Message(s)); }
@@ -114,7 +114,7 @@ TEST(CheckpointTest, WriterRefusesWhatCannotBeSaved) {
   odd = t.view();
   odd.data = nullptr;
   EXPECT_TRUE(absl::IsInvalidArgument(w.Add("s", odd)));
-  EXPECT_TRUE(w.Commit().ok());  // a refusal does not spoil the rest
+  EXPECT_TRUE(w.Commit().ok());  // after a refusal, the writer still works
   EXPECT_TRUE(absl::IsFailedPrecondition(w.Add("b", t.view())));
   EXPECT_TRUE(absl::IsFailedPrecondition(w.Commit()));
   EXPECT_TRUE(Holds(folder / "c", {{"a", t}}));
@@ -233,14 +233,14 @@ TEST(CheckpointTest, WhereverACallFailsTheOldCheckpointIsWholeAndNoTemporaryIsLe
     EXPECT_TRUE(published || Holds(prefix, Version(1)));
     for (const std::string& name : folder.names()) EXPECT_THAT(name, Not(HasSubstr("tmp")));
     if (s.ok()) {
-      // Only clearing away the old data may fail without a word.
+      // Only the removal of the old data may fail silently.
       EXPECT_TRUE(published);
       EXPECT_THAT(files.failed(), HasSubstr("remove"));
     } else {
       EXPECT_TRUE(absl::IsResourceExhausted(s)) << s;
       EXPECT_THAT(Text(s), HasSubstr("checkpoint '" + prefix + "':"));
       EXPECT_THAT(Text(s), HasSubstr("errno 28"));
-      // The one failure after which the new one stands is that of the last sync.
+      // A failure may leave the new checkpoint in place only if it is a failure of the last sync.
       if (published) {
         EXPECT_THAT(files.failed(), HasSubstr("sync folder"));
       }
@@ -248,7 +248,7 @@ TEST(CheckpointTest, WhereverACallFailsTheOldCheckpointIsWholeAndNoTemporaryIsLe
         EXPECT_EQ(folder.names(), (std::set<std::string>{"c.index", "c.data-00000-of-00001"}));
       }
     }
-    // And life goes on.
+    // Later saves work.
     EXPECT_TRUE(Save(prefix, Version(3)).ok());
     EXPECT_TRUE(Holds(prefix, Version(3)));
     EXPECT_EQ(folder.names().size(), 2u);

@@ -30,7 +30,8 @@ using testing::HasSubstr;
 
 std::string Text(const Status& s) { return std::string(Message(s)); }
 
-// A folder to be confined to, "root", full of ways out, and what must stay untouched beside it.
+// A folder "root" that confines access and is full of ways out, and files beside it that must not
+// change.
 class World {
  public:
   World() {
@@ -51,7 +52,7 @@ class World {
     fs::create_hard_link(at("outside/sub/x"), at("root/sub/hard"));
     EXPECT_EQ(mkfifo(at("root/fifo").c_str(), 0600), 0);
     MakeSocket();
-    // Only root makes devices; for others a link stands in.
+    // Only root can make devices; other users test with a link.
     if (mknod(at("root/device").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) Link("/dev/null", "device");
     before_ = Outside();
   }
@@ -72,7 +73,7 @@ class World {
     EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     close(fd);
   }
-  // Every name out there, with contents.
+  // Returns the name and contents of every file outside.
   std::map<std::string, std::string> Outside() const {
     std::map<std::string, std::string> all;
     for (const char* part : {"outside", "rootx"}) {
@@ -87,7 +88,7 @@ class World {
   std::map<std::string, std::string> before_;
 };
 
-// Paths that lead out, or to what is no plain file of one name. None may be read.
+// Paths that lead outside, or to anything but a plain file with one name. None may be read.
 std::vector<std::string> HostilePaths(const World& w) {
   const std::string root = w.at("root");
   std::string upper = root;
@@ -185,7 +186,7 @@ TEST_P(ConfinedFilesTest, NoHostilePathIsWritten) {
   const std::vector<std::string> paths = HostilePaths(world_);
   ASSERT_GE(paths.size(), 30u);
   for (const std::string& path : paths) {
-    // "IN" and its like are new names in the folder; all else is refused.
+    // "IN" and similar paths are new names in the folder; all others are refused.
     EXPECT_TRUE(!Write(path).ok() || Slurp(world_.at("root/" + path)) == "new") << path.substr(0, 60);
     EXPECT_TRUE(world_.untouched()) << path.substr(0, 60);
   }
@@ -209,7 +210,7 @@ TEST_P(ConfinedFilesTest, NoHostilePathIsRenamedRemovedOrMade) {
   }
 }
 
-// The files of a checkpoint under a hostile prefix, and hostile files under a good one.
+// Tests the files of a checkpoint under a hostile prefix, and hostile files under a good prefix.
 TEST_P(ConfinedFilesTest, NoCheckpointLeadsOut) {
   const auto value = Tensor::Vector<float>(TW_FLOAT, {1, 2, 3});
   ASSERT_TRUE(value.ok());
@@ -233,7 +234,7 @@ TEST_P(ConfinedFilesTest, NoCheckpointLeadsOut) {
   EXPECT_FALSE(save(world_.at("outside/model"), *files_).ok());
 
   const std::string suffixes[] = {".index", ".data-00000-of-00001"};
-  for (const std::string& hostile : suffixes) {  // one file leads out, the other is a good copy
+  for (const std::string& hostile : suffixes) {  // one file leads outside, the other is a good copy
     for (const bool hard : {false, true}) {
       for (const std::string& suffix : suffixes) {
         const std::string from = world_.at("outside/model" + suffix), to = world_.at("root/ck" + suffix);
@@ -247,7 +248,7 @@ TEST_P(ConfinedFilesTest, NoCheckpointLeadsOut) {
       }
       const Status s = CheckpointReader::Open("ck", *files_).status();
       EXPECT_TRUE(absl::IsPermissionDenied(s)) << s;
-      save("ck", *files_).IgnoreError();  // may take the names, not what they lead to
+      save("ck", *files_).IgnoreError();  // may replace the names, but not their targets
       EXPECT_TRUE(intact()) << hostile << hard;
     }
   }
@@ -288,7 +289,7 @@ TEST_P(ConfinedFilesTest, TellsWhyAPathIsRefused) {
   EXPECT_THAT(Read("fifo"), HasSubstr("is not a regular file"));
 }
 
-// Somebody exchanges a folder for a link to the outside, over and over, while it is read.
+// Another thread repeatedly replaces a folder by a link to the outside while files are read.
 TEST_P(ConfinedFilesTest, ARaceIsNotWon) {
   Spill(world_.at("root/sub/secret"), "fine");
   fs::create_symlink("../outside", world_.at("root/other"));
@@ -318,7 +319,7 @@ TEST(OpenFilesBeneathTest, TheFolderMayBeNamedThroughALink) {
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_TRUE((*files)->Open(w.at("alias/in")).ok());
   EXPECT_TRUE((*files)->Open(w.at("root/in")).ok());
-  fs::rename(w.at("root"), w.at("moved"));  // the folder itself counts, not its name
+  fs::rename(w.at("root"), w.at("moved"));  // access is bound to the folder, not to its name
   EXPECT_TRUE((*files)->Open("in").ok());
 }
 

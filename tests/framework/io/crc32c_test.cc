@@ -39,7 +39,7 @@ TEST(Crc32cTest, ExtendingIsTheSameAsOneGo) {
 }
 
 TEST(Crc32cTest, MasksAsLevelDbDoes) {
-  // ((crc >> 15) | (crc << 17)) + 0xa282ead8, of the checksum of "foo".
+  // The mask ((crc >> 15) | (crc << 17)) + 0xa282ead8 of the checksum of "foo".
   EXPECT_EQ(ExtendCrc32c(0, "foo", 3), 0xcfc4ae1du);
   EXPECT_EQ(MaskCrc(0xcfc4ae1du), 0xfebe8a61u);
 }

@@ -1,4 +1,5 @@
-// For tests of files: a folder of their own, and a file system that makes any call fail. One that loses power: recorded_files.h.
+// Helpers for tests of files: a temporary folder, and a file system that makes any call fail.
+// recorded_files.h simulates power loss.
 #pragma once
 #include <cerrno>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace thalweg::test {
 
-// A folder of its own, gone at the end.
+// A temporary folder, removed by the destructor.
 class TempFolder {
  public:
   TempFolder() {
@@ -44,8 +45,8 @@ inline void Spill(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
 }
 
-// Other files, but call number `fail_at` (from 1) fails as a full disk does, or with another error, or every call from then on. Calls on
-// open files count too.
+// Wraps a file system. Call number `fail_at` (from 1) fails as on a full disk or with another
+// error, or all calls from then on fail. Calls on open files count too.
 class FaultyFiles final : public FileSystem {
  public:
   explicit FaultyFiles(int fail_at, FileSystem& files = LocalFiles(), int error = ENOSPC, bool for_good = false)
@@ -98,7 +99,7 @@ class FaultyFiles final : public FileSystem {
     Writable(FaultyFiles* fs, std::unique_ptr<WritableFile> file) : fs_(fs), file_(std::move(file)) {}
     Status Append(const void* bytes, uint64_t n) override {
       Status s = fs_->Count("append");
-      // A full disk takes a part.
+      // A full disk accepts a part of the bytes.
       if (!s.ok()) file_->Append(bytes, n / 2).IgnoreError();
       return s.ok() ? file_->Append(bytes, n) : s;
     }

@@ -1,4 +1,4 @@
-// The set "files" of the host table: whole files for kernels and readers of plugins.
+// Tests the set "files" of the host table: whole files for kernels and readers of plugins.
 #include "framework/io/file_set.h"
 
 #include "gmock/gmock.h"

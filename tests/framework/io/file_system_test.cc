@@ -85,7 +85,7 @@ TEST(FileSystemTest, ReadPastTheEndIsDataLoss) {
 }
 
 TEST(FileSystemTest, WriteErrorsAreStatuses) {
-  // The limit on file sizes stands in for a full disk.
+  // The file size limit simulates a full disk.
   TempFolder folder;
   signal(SIGXFSZ, SIG_IGN);
   rlimit before;
@@ -127,7 +127,7 @@ TEST(FileSystemTest, AChildOfForkDoesNotKeepALock) {
     _exit(0);
   }
   lock->reset();
-  EXPECT_TRUE(LocalFiles().LockFolderOf(folder / "a").ok());  // while the child lives
+  EXPECT_TRUE(LocalFiles().LockFolderOf(folder / "a").ok());  // the lock is taken while the child lives
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }

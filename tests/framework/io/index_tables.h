@@ -1,4 +1,4 @@
-// Indexes of checkpoints as others may write them.
+// Builds checkpoint indexes as other programs may write them.
 #pragma once
 #include <map>
 #include <string>

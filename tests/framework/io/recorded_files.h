@@ -1,4 +1,5 @@
-// A disk in memory that remembers every call that changed it, and can be built again as a crash after any of them leaves it.
+// A disk in memory that records every call that changes it, and can be rebuilt in the state after a
+// crash at any call.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,7 +14,7 @@
 
 namespace thalweg::test {
 
-// What a crash takes.
+// The data that a crash loses.
 enum class Crash { kNothing, kUnsyncedBytes, kUnsyncedNames, kBoth };
 constexpr Crash kCrashes[] = {Crash::kNothing, Crash::kUnsyncedBytes, Crash::kUnsyncedNames, Crash::kBoth};
 
@@ -21,18 +22,18 @@ class Disk {
  public:
   struct File {
     std::string bytes;
-    size_t synced = 0;  // bytes of it; files only grow
+    size_t synced = 0;  // bytes of it that survive a crash; files only grow
   };
   std::map<std::string, std::shared_ptr<File>> names, synced_names;
 
-  // What a folder's names are now survives.
+  // Makes the current names of a folder survive a crash.
   void SyncFolder(const std::string& folder) {
     std::erase_if(synced_names, [&](auto& entry) { return FolderOf(entry.first) == folder; });
     for (auto& [name, file] : names) {
       if (FolderOf(name) == folder) synced_names[name] = file;
     }
   }
-  // On its own: files copied, and all that is left is safe.
+  // Returns an independent copy after a crash: files are copied, and all remaining data is synced.
   Disk After(Crash crash) const {
     const bool lose_names = crash == Crash::kUnsyncedNames || crash == Crash::kBoth;
     const bool lose_bytes = crash == Crash::kUnsyncedBytes || crash == Crash::kBoth;
@@ -48,13 +49,13 @@ class Disk {
   }
 };
 
-// One call that changed something, with what it needs to be done again.
+// A recorded call that changes the disk, with the arguments to repeat it.
 struct Call {
   enum Kind { kCreate, kAppend, kSync, kRename, kRemove, kSyncFolder } kind;
-  std::string path, to;  // to: of kRename; the bytes of kAppend
+  std::string path, to;  // to: the new name of kRename, or the bytes of kAppend
 };
 
-// Does a call to a disk. `part`: bytes of an append that arrive.
+// Applies a call to a disk. part: the number of an append's bytes that are written.
 inline void Replay(const Call& call, Disk* disk, size_t part = std::string::npos) {
   switch (call.kind) {
     case Call::kCreate: disk->names[call.path] = std::make_shared<Disk::File>(); break;
@@ -117,7 +118,7 @@ class RecordedFiles final : public FileSystem {
   StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string&) override { return std::make_unique<FolderLock>(); }
 
  private:
-  // Files are renamed only when they are closed, so that the path leads to the file while it is written.
+  // Files are renamed only when they are closed, so the path leads to the file while it is written.
   class Writable final : public WritableFile {
    public:
     Writable(RecordedFiles* files, std::string path) : files_(files), path_(std::move(path)) {}

@@ -1,5 +1,6 @@
-// Saves that die, fail or are torn: at every call, in every way, and what is left is the old checkpoint or the new one.
-// THALWEG_TEST_LARGE=FLOATS: another size.
+// Saves that crash, fail or are torn, at every call and in every way, leave the old checkpoint or
+// the new one.
+// THALWEG_TEST_LARGE=FLOATS sets another size.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +27,7 @@ using test::Tensors;
 using testing::HasSubstr;
 using testing::Not;
 
-// Floats in a large tensor: the size flag of this test.
+// Floats in a large tensor; THALWEG_TEST_LARGE overrides it.
 constexpr int64_t kLarge = 300000;
 int64_t Large() {
   const char* text = std::getenv("THALWEG_TEST_LARGE");
@@ -35,7 +36,7 @@ int64_t Large() {
 
 std::string Text(const Status& s) { return std::string(Message(s)); }
 
-// Which version is there: -1 none, -2 something that never was.
+// Returns the version on disk: -1 none, -2 something that no save wrote.
 int VersionOf(const Scenario& scenario, const std::vector<Tensors>& versions, FileSystem& files, Status* why) {
   Tensors got;
   *why = test::LoadLatest(scenario, files, &got);
@@ -53,7 +54,7 @@ std::vector<Tensors> VersionsOf(const Scenario& scenario) {
   return versions;
 }
 
-// Versions with the same contents (empty checkpoints) cannot be told apart.
+// Versions with the same contents (empty checkpoints) cannot be distinguished.
 bool IsOneOf(int found, int a, int b, const std::vector<Tensors>& versions) {
   if (found == a || found == b) return true;
   for (int v : {a, b}) {
@@ -64,7 +65,7 @@ bool IsOneOf(int found, int a, int b, const std::vector<Tensors>& versions) {
 
 struct Recording {
   RecordedFiles files;
-  std::vector<size_t> done;  // calls made when save v had returned
+  std::vector<size_t> done;  // number of calls when save v returned
 };
 
 void Record(const Scenario& scenario, Recording* r) {
@@ -76,7 +77,8 @@ void Record(const Scenario& scenario, Recording* r) {
   }
 }
 
-// The disk after a crash holds version `before` or `before` + 1, and a program can go on with it.
+// Checks that the disk after a crash holds version `before` or `before` + 1, and that a program can
+// continue with it.
 void CheckDisk(const Scenario& scenario, const std::vector<Tensors>& versions, Disk disk, int before) {
   RecordedFiles files(std::move(disk));
   Status why;
@@ -111,7 +113,7 @@ TEST(SaveCrashTest, AfterACrashAtAnyCallTheOldOrTheNewCheckpointIsWhole) {
         ++states;
       }
       if (k == calls.size()) break;
-      if (calls[k].kind == Call::kAppend) {  // half of it arrives
+      if (calls[k].kind == Call::kAppend) {  // half of the append is written
         Disk torn = disk.After(Crash::kNothing);
         Replay(calls[k], &torn, calls[k].to.size() / 2);
         SCOPED_TRACE(scenario.name + ", in call " + std::to_string(k));
@@ -127,7 +129,7 @@ TEST(SaveCrashTest, AfterACrashAtAnyCallTheOldOrTheNewCheckpointIsWhole) {
   EXPECT_GE(scenarios, 20);
 }
 
-// The proof that the test above can fail: a writer that forgets one kind of call is found out.
+// Proves that the test above can fail: it detects a writer that omits one kind of call.
 TEST(SaveCrashTest, AForgottenSyncIsFoundOut) {
   for (Call::Kind forgotten : {Call::kSync, Call::kSyncFolder}) {
     int bad = 0;
@@ -176,14 +178,14 @@ void CheckFailure(const Scenario& scenario, const std::vector<Tensors>& versions
   }
 }
 
-// Runs the scenario with call n failing; false when there are fewer calls.
+// Runs the scenario with call n failing; returns false if there are fewer calls.
 bool RunWithFault(const Scenario& scenario, const std::vector<Tensors>& versions, const std::set<std::string>& clean, int n,
                   const Fault& fault) {
   RecordedFiles disk;
   test::FaultyFiles files(n, disk, fault.error, fault.for_good);
   auto save = scenario.start(files);
   int v = 0;
-  if (files.calls() >= n) return true;  // opening failed: nothing was there to be harmed
+  if (files.calls() >= n) return true;  // opening failed before anything was written
   for (; v < scenario.saves; ++v) {
     const Status s = save(v);
     if (files.calls() < n) {
@@ -195,7 +197,8 @@ bool RunWithFault(const Scenario& scenario, const std::vector<Tensors>& versions
   }
   if (v == scenario.saves) return false;
   if (fault.for_good || testing::Test::HasFatalFailure()) return true;
-  // The same program goes on: the next saves work, and nothing is left behind that a clean run would not have.
+  // The same program continues: the next saves work, and leave nothing that a clean run would not
+  // leave.
   for (; v < scenario.saves; ++v) EXPECT_TRUE(save(v).ok());
   Status why;
   EXPECT_TRUE(IsOneOf(VersionOf(scenario, versions, disk, &why), scenario.saves - 1, scenario.saves - 1, versions)) << why;
@@ -226,7 +229,8 @@ TEST(SaveFailureTest, WhicheverCallFailsTheOldCheckpointIsWholeAndTheStatusSaysW
 
 // ---- Torn files ----
 
-// Cuts every file at every edge of 512 bytes, and the index and the state at every byte: noticed, or harmless because nothing is missing.
+// Truncates data files at each multiple of 512 bytes, and the index and the state at every byte:
+// each cut is detected, or loses nothing.
 TEST(TornFileTest, EveryTruncationIsNoticedOrHarmless) {
   int cuts = 0;
   for (const Scenario& scenario : test::SaveScenarios(4000)) {
@@ -237,7 +241,7 @@ TEST(TornFileTest, EveryTruncationIsNoticedOrHarmless) {
     for (const auto& [name, file] : whole.names) {
       const std::string bytes = file->bytes;
       const bool data = name.find(".data-") != name.npos;
-      const size_t edge = data && Large() == kLarge ? 512 : 1;  // the larger size cuts everywhere
+      const size_t edge = data && Large() == kLarge ? 512 : 1;  // with another size, data files are truncated at every byte, too
       for (size_t n = 0; n < bytes.size(); n += edge) {
         file->bytes.resize(n);
         RecordedFiles files(whole);
@@ -245,7 +249,8 @@ TEST(TornFileTest, EveryTruncationIsNoticedOrHarmless) {
         const int found = VersionOf(scenario, versions, files, &why);
         ++cuts;
         const bool right = found == -2 ? absl::IsDataLoss(why) : IsOneOf(found, scenario.saves - 1, scenario.saves - 1, versions);
-        // Of the state file, a part may still be a state: an earlier line cut, the name of the latest whole.
+        // A prefix of the state file may still be a state: an earlier line is cut, but the name of
+        // the latest checkpoint is complete.
         ASSERT_TRUE(right) << scenario.name << ": '" << name << "' cut to " << n << " bytes: version " << found << ", " << why;
         file->bytes = bytes;
       }

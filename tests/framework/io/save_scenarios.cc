@@ -13,7 +13,8 @@ namespace {
 
 constexpr char kPrefix[] = "dir/c", kFolder[] = "dir";
 
-// Names and sizes are the same for every version, so that a mix would not be noticed by shape.
+// Names and sizes are the same in every version, so that the shapes would not reveal a mix of
+// versions.
 Tensors Plain(int v) { return {{"w", Floats({7, 5}, float(v))}, {"b", Floats({5}, float(100 + v))}, {"step", Floats({}, float(v))}}; }
 
 Tensors Mixed(int v) {
@@ -36,7 +37,7 @@ Tensors Many(int v) {
 
 NamedTensors Named(const Tensors& t) { return {t.begin(), t.end()}; }
 
-// A third of the values in each part, and "w" in pieces of its rows.
+// Writes a third of the values into each part, and "w" in pieces of its rows.
 Status WriteParts(const Tensors& values, const std::string& prefix, const std::vector<std::string>& parts, FileSystem& files) {
   for (int p = 0; p < 3; ++p) {
     ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(parts[size_t(p)], files));
@@ -58,7 +59,7 @@ Status WriteParts(const Tensors& values, const std::string& prefix, const std::v
 
 using Values = std::function<Tensors(int)>;
 
-// The same prefix again and again; shards: of each save.
+// Saves to the same prefix repeatedly. shards: number of shards of each save.
 Scenario ToPrefix(std::string name, Values values, std::vector<int32_t> shards) {
   auto start = [values, shards](FileSystem& files) {
     return [values, shards, &files](int v) { return Save(kPrefix, values(v), files, shards[size_t(v)]); };
@@ -87,7 +88,7 @@ Scenario ToFolder(std::string name, Values values, const FolderSaves& how) {
   return {std::move(name), how.saves, values, start, "", kFolder};
 }
 
-// Two names in turn, each with the file of the other to leave as it is.
+// Saves two names in turn; each save must not change the files of the other name.
 Scenario TwoNames() {
   auto start = [](FileSystem& files) -> std::function<Status(int)> {
     std::vector<std::shared_ptr<CheckpointFolder>> folders;
@@ -129,7 +130,8 @@ Scenario Merging(int saves) {
   return {"merged " + std::to_string(saves), saves, Mixed, start, kPrefix, ""};
 }
 
-// As the tasks of a cluster do it, in whatever order: each a part beside the checkpoint, then all become one.
+// Saves like the tasks of a cluster, in any order: each task writes a part beside the checkpoint,
+// then one task merges the parts.
 Scenario Cluster(int saves, uint32_t last) {
   auto start = [last](FileSystem& files) -> std::function<Status(int)> {
     auto opened = CheckpointFolder::Open(kFolder, "m", {last, 0, false, 0}, files);
@@ -148,7 +150,7 @@ Scenario Cluster(int saves, uint32_t last) {
   return {"cluster that keeps " + std::to_string(last), saves, Mixed, start, "", kFolder};
 }
 
-// The same, with a plugin's interface in between.
+// The same, through a plugin's file system interface.
 Scenario ThroughPlugin(Scenario scenario) {
   struct Bridged {
     explicit Bridged(FileSystem* below) : files(Bridge(below), &locks) {}

@@ -1,4 +1,5 @@
-// Ways to save, for the tests that make saving fail or die at every call. A scenario is a row of saves, each of another version of values.
+// Scenarios for the tests that make saving fail or crash at every call. A scenario is a series of
+// saves, each of another version of the values.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,19 +14,20 @@ namespace thalweg::test {
 struct Scenario {
   std::string name;
   int saves;
-  // What version v holds.
+  // The values of version v.
   std::function<Tensors(int v)> values;
-  // Makes what does one save after the other into that file system, in one process.
+  // Returns a function that saves one version after the other into that file system, in one
+  // process.
   std::function<std::function<Status(int v)>(FileSystem& files)> start;
-  // Where it saves to: a prefix, or a folder of checkpoints.
+  // The destination: a prefix, or a folder of checkpoints.
   std::string prefix, folder;
 };
 
-// The size of the large ones, in floats.
+// Returns the scenarios. large: the size of the large tensors, in floats.
 std::vector<Scenario> SaveScenarios(int64_t large);
 
-// What a program that goes on after a crash finds: NOT_FOUND where there is nothing. In a folder, what the file "checkpoint" names must be
-// whole without falling back.
+// Loads the checkpoint that a program finds after a crash; NOT_FOUND if there is none. In a folder,
+// the checkpoint that the file "checkpoint" names must be whole without falling back.
 Status LoadLatest(const Scenario& scenario, FileSystem& files, Tensors* out);
 
 }  // namespace thalweg::test

@@ -1,4 +1,4 @@
-// Tensors to save, and whether a checkpoint holds them.
+// Tensors to save, and checks of a checkpoint against them.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -50,7 +50,7 @@ inline Status Save(const std::string& prefix, const Tensors& tensors, FileSystem
   return writer->Commit();
 }
 
-// Everything, or what is wrong.
+// Loads every tensor, or returns the first error.
 inline Status Load(const std::string& prefix, Tensors* out, FileSystem& files = LocalFiles()) {
   ASSIGN_OR_RETURN(auto reader, CheckpointReader::Open(prefix, files));
   RETURN_IF_ERROR(reader->VerifyAll());
@@ -67,7 +67,8 @@ inline bool Holds(const std::string& prefix, const Tensors& want, FileSystem& fi
   return s.ok() && Same(got, want);
 }
 
-// Two checkpoints with the same names and sizes, so that a mix of them would not be noticed by shape.
+// Returns tensors whose names and sizes do not depend on v, so that the shapes would not reveal a
+// mix of checkpoints.
 inline Tensors Version(float v) {
   return {{"model/dense/kernel", Floats({7, 5}, v)},
           {"model/dense/bias", Floats({5}, v + 100)},

@@ -1,4 +1,5 @@
-// Paths of plugins' file systems: where they lead, what of a plugin's answers is believed, and what failures say.
+// Paths of plugins' file systems: their resolution, the checks of a plugin's replies, and the error
+// messages.
 #include "framework/io/scheme_files.h"
 
 #include <chrono>

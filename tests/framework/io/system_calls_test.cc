@@ -1,5 +1,5 @@
-// The machine's own files when the system refuses, interrupts or shortens its calls. The calls below stand in for those of the C library in
-// this program; none of them is made to wait for a disk.
+// The local file system when the kernel refuses, interrupts or shortens its calls. The functions
+// below replace those of the C library in this program; none of them waits for a disk.
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 namespace thalweg {
 namespace {
 
-// What happens to the calls between Arm and Disarm.
+// The faults of the calls between Arm and Disarm.
 struct Faults {
   bool armed = false;
   int calls = 0;    // so far
@@ -33,7 +33,7 @@ struct Faults {
   std::string failed;
 } faults;
 
-// True: the call is to fail; errno is set.
+// Returns true if the call must fail; errno is set.
 bool Fails(const char* call, bool interruptible) {
   if (!faults.armed) return false;
   ++faults.calls;
@@ -64,7 +64,7 @@ ssize_t pread64(int fd, void* p, size_t n, off_t at) { return pread(fd, p, n, at
 int fsync(int) { return Fails("fsync", true) ? -1 : 0; }
 int fdatasync(int) { return Fails("fsync", true) ? -1 : 0; }
 int close(int fd) {
-  const bool fails = Fails("close", true);  // Linux closes it all the same
+  const bool fails = Fails("close", true);  // Linux closes the descriptor even so
   const int error = errno;
   const long done = syscall(SYS_close, fd);
   errno = fails ? error : errno;
@@ -118,7 +118,8 @@ class Armed {
   ~Armed() { faults.armed = false; }
 };
 
-// Two saves that work, then one with faults, in a folder that keeps two checkpoints. Answers what the third said.
+// Saves twice without faults, then once with faults, in a folder that keeps two checkpoints.
+// Returns the result of the third save.
 StatusOr<uint64_t> SaveThree(const std::string& folder, const Faults& how) {
   CheckpointKeep keep;
   keep.last = 2;
@@ -128,7 +129,7 @@ StatusOr<uint64_t> SaveThree(const std::string& folder, const Faults& how) {
   return saver->Save(3, {}, 3, Version(3), 2);
 }
 
-// The version that the folder names, if it is whole.
+// Returns the version that the folder names, if its checkpoint is whole.
 StatusOr<int> Latest(const std::string& folder) {
   ASSIGN_OR_RETURN(const CheckpointState state, ReadCheckpointState(folder, LocalFiles()));
   ASSIGN_OR_RETURN(auto reader, CheckpointReader::Open(folder + "/" + state.latest));

@@ -160,14 +160,14 @@ TEST(TensorProtoTest, BombsAreRefusedBeforeAnythingIsAllocated) {
   EXPECT_TRUE(absl::IsResourceExhausted(TensorFromProto(p).status()));
   p = Proto(TW_COMPLEX128, {int64_t{1} << 58});
   EXPECT_TRUE(absl::IsResourceExhausted(TensorFromProto(p).status()));
-  // The budget is one for many tensors.
+  // Many tensors share one budget.
   SplatBudget budget{1000};
   p = Proto(TW_UINT8, {400});
   EXPECT_TRUE(TensorFromProto(p, &budget).ok());
   EXPECT_TRUE(TensorFromProto(p, &budget).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(TensorFromProto(p, &budget).status()));
   EXPECT_EQ(budget.left, 200u);
-  // What is spelled out costs nothing.
+  // Values that are written out in full cost nothing.
   p.set_tensor_content(std::string(400, '\1'));
   EXPECT_TRUE(TensorFromProto(p, &budget).ok());
   EXPECT_EQ(budget.left, 200u);
@@ -239,7 +239,7 @@ TEST(TensorProtoTest, ShapesKeepWhatTheySay) {
     EXPECT_EQ(*back, shape);
   }
   proto::TensorShapeProto p;
-  ShapeToProto(Shape({-5}), &p);  // an unknown with a name
+  ShapeToProto(Shape({-5}), &p);  // an unknown dimension with a name
   EXPECT_EQ(p.dim(0).size(), -1);
 }
 

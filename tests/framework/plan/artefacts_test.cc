@@ -1,4 +1,5 @@
-// What compilers made, kept in a folder for other processes: read only as it was written, by the one who wrote it.
+// Compiled artefacts in a folder, for other processes: loaded only if unchanged, and only from
+// files that the same user wrote.
 #include "framework/plan/artefacts.h"
 
 #include <unistd.h>
@@ -36,7 +37,7 @@ class ArtefactTest : public testing::Test {
     options.static_plugins = {{"test ops", testing_support::QueryTestOps}};
     return *Runtime::Create(options);
   }
-  // Another process: a runtime, a graph and a compiler of its own.
+  // Runs with a new runtime, graph and compiler, as another process does.
   std::vector<float> RunAnew(TestCompiler* c, float factor = 1) {
     TestGraph g(Cached());
     c->claim = Take({"Neg", "Mul"});
@@ -67,7 +68,7 @@ TEST_F(ArtefactTest, WhatWasCompiledIsLoadedByOthers) {
   EXPECT_EQ(second.compiled, 0);
   EXPECT_EQ(second.loaded, 1);
   EXPECT_EQ(second.destroyed, 1);
-  EXPECT_THAT(RunAnew(&other, 3), ElementsAre(-3, -4));  // another constant is another part
+  EXPECT_THAT(RunAnew(&other, 3), ElementsAre(-3, -4));  // another constant makes another part
   EXPECT_EQ(other.compiled, 1);
   EXPECT_EQ(Files().size(), 2u);
 }
@@ -107,7 +108,7 @@ TEST_F(ArtefactTest, ATornForeignOrRefusedFileIsWrittenAnew) {
   refuses.on_load = [] { return Fail(TW_DATA_LOSS, "no"); };
   RunAnew(&refuses);
   EXPECT_EQ(refuses.compiled, 1);
-  ASSERT_EQ(chmod(file.c_str(), 0666), 0);  // others could have written it
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);  // makes the file writable by others
   TestCompiler wary;
   RunAnew(&wary);
   EXPECT_EQ(wary.compiled, 1);

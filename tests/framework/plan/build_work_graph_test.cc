@@ -1,4 +1,5 @@
-// References in the work graph: what runs in the place of nodes that have them, and when their values are read. Over the standard ops.
+// References in the work graph: the nodes that replace nodes with references, and the time at which
+// values are read. Over the standard ops.
 #include <algorithm>
 
 #include "gmock/gmock.h"
@@ -73,12 +74,12 @@ TEST_F(ReferencesTest, AReadWaitsForWhatItsReaderWaitsFor) {
   EXPECT_EQ(Awaited(given, *Reads(given)[0]), std::vector<const Node*>{set_.node});
   Planning fetched(g_.graph(), {{}, {set_}, {}});
   EXPECT_EQ(Awaited(fetched, *Reads(fetched)[0]), std::vector<const Node*>{set_.node});
-  // By way of another input that follows from the change.
+  // The other input depends on the change.
   Edge follows = Op("Neg", {Op("Neg", {set_})});
   Planning beside(g_.graph(), {{}, {Op("Add", {v_, follows})}, {}});
   ASSERT_THAT(Reads(beside), SizeIs(2));
   EXPECT_EQ(Awaited(beside, *Reads(beside)[1]), std::vector<const Node*>{follows.node});
-  // What changes nothing is not waited for.
+  // A read does not wait for a node that changes nothing.
   Planning idle(g_.graph(), {{}, {Op("Add", {v_, Op("Neg", {v_}, {Scalar(3).node})})}, {}});
   for (const WorkNode* read : Reads(idle)) EXPECT_THAT(read->controls, IsEmpty());
 }
@@ -109,7 +110,7 @@ TEST_F(ReferencesTest, WhatWasPassedOnIsReadAgainBehindAChange) {
     Planning behind(g_.graph(), {{}, {y}, {}});
     const WorkNode& read = behind.w.nodes[size_t(behind.Find(y)->in[0].node)];
     ASSERT_EQ(read.node, v_.node->read(0));
-    EXPECT_THAT(Awaited(behind, read), ElementsAre(set_.node, kept.node));  // and so what that one waited for
+    EXPECT_THAT(Awaited(behind, read), ElementsAre(set_.node, kept.node));  // also the wait of its predecessor
     Edge z = Op("Neg", {passed});
     Planning alone(g_.graph(), {{}, {z}, {}});
     EXPECT_EQ(alone.w.nodes[size_t(alone.Find(z)->in[0].node)].node, passed.node);

@@ -1,4 +1,5 @@
-// Graph compilers: what they are shown, which sets become one node, what the node computes, and that a bad compiler costs nothing.
+// Graph compilers: the parts that they see, the sets that become one node, the results of such a
+// node, and fallbacks from faulty compilers.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -160,7 +161,7 @@ TEST_F(ClaimTest, WhatTouchesFilesOrBlocksIsNotShown) {
   EXPECT_THAT(c_.shown, ElementsAre("a", "d"));
 }
 
-// ---- Sets that cannot be one ----
+// ---- Sets that cannot become one node ----
 
 TEST_F(ClaimTest, APathThatLeavesAndComesBackIsRefused) {
   c_.Register(&g_, "some");
@@ -224,7 +225,7 @@ TEST_F(ClaimTest, OfSetsThatOverlapTheHigherPriorityWinsThenTheLowerId) {
   EXPECT_EQ(p->notes.claims[1].refused, "'b' is in a part of 'one' already");
   other.on_compile = c_.on_compile = [] { return Fail(TW_UNIMPLEMENTED, "no"); };
   EXPECT_THAT(Names(*Compile({{x_}, {c}, {}}, {Shape({2})})), ElementsAre("a", "b", "c"));
-  other.on_compile = nullptr;  // what the first could not compile is free again
+  other.on_compile = nullptr;  // nodes that the first compiler could not compile are free again
   EXPECT_THAT(Names(*Compile({{x_}, {c}, {}}, {Shape({2})})), ElementsAre("a", "b+c"));
 }
 
@@ -326,7 +327,7 @@ TEST_F(ClaimTest, APartOfUnknownShapesIsJudgedByTheShapeRules) {
   ASSERT_TRUE(step({1}, {1}).ok());
   c_.on_prepare = [] { return Fail(TW_UNIMPLEMENTED, "only one size"); };
   auto all = step({1, 2}, {3, 4});
-  EXPECT_THAT(Text(all.status()), HasSubstr("only one size"));  // compiled for sizes unknown, it must serve all
+  EXPECT_THAT(Text(all.status()), HasSubstr("only one size"));  // an executable for unknown sizes must serve all sizes
   c_.on_prepare = nullptr;
   all = step({1, 2, 3}, {3, 4, 5});
   ASSERT_TRUE(all.ok()) << all.status();
@@ -390,7 +391,7 @@ TEST_F(ClaimTest, AFailureOfAPartNamesItsNodes) {
   EXPECT_EQ(Text(step()), "fragile 'a+y' on CPU:0: it broke (inputs: float[2])");
   c_.on_execute = []() -> tw_status* { throw std::runtime_error("boom"); };
   EXPECT_THAT(Text(step()), HasSubstr("fragile 'a+y' on CPU:0:"));
-  c_.on_execute = [] { return static_cast<tw_status*>(nullptr); };  // leaves what it finds
+  c_.on_execute = [] { return static_cast<tw_status*>(nullptr); };  // leaves the output memory unchanged
   EXPECT_TRUE(step().ok());
   c_.on_execute = nullptr;
   EXPECT_TRUE(step().ok());

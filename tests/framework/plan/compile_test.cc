@@ -63,7 +63,7 @@ TEST_F(CompileTest, AChainNeedsTwoBuffersOrOneInPlace) {
 }
 
 TEST_F(CompileTest, OnlyTheLastReaderWorksInPlace) {
-  // `second` reads the same value later, so `first` may not write over it; `second` may.
+  // `second` reads the same value later, so `first` must not overwrite it; `second` may.
   Edge v = g_.Op("Next", {x_}), first = g_.Op("Neg", {v}), second = g_.Op("Mul", {v, first}), end = g_.Op("Next", {second});
   auto p = Compile({{x_}, {end}, {}}, {Shape({1000})});
   ASSERT_THAT(Ops(*p), ElementsAre("Next", "Neg", "Mul", "Next"));
@@ -80,7 +80,8 @@ TEST_F(CompileTest, AValueReadTwiceByOneNodeIsNotOverwritten) {
 }
 
 TEST_F(CompileTest, SideBySideNothingIsOverwrittenThatMayStillBeRead) {
-  // In order the second Neg would be the last reader; with counts the first may run after it.
+  // In fixed order the second Neg would be the last reader; with counted readers the first may run
+  // after it.
   Edge v = g_.Op("Next", {x_}), a = g_.Op("Neg", {v}), b = g_.Op("Neg", {v});
   Edge c = g_.Op("Two", {b}), end = g_.Op("Add", {a, c});
   PlanOptions o;
@@ -114,7 +115,8 @@ TEST_F(CompileTest, ValuesHaveTheKindThatTheirUseAsksFor) {
 }
 
 TEST_F(CompileTest, ManySmallReadersOfOneArgumentLeaveItToTheLast) {
-  // x + c + c + c, as a function whose arguments x and c are: all but who lets one go, or gives the result, only call their kernels.
+  // x + c + c + c, as a function with the arguments x and c. Only the nodes that free an argument
+  // or return the result do more than call their kernels.
   const Edge c = g_.Input(Shape({-1}), "c");
   Edge y = x_;
   for (int i = 0; i < 5; ++i) y = g_.Op("Add", {y, c});
@@ -129,7 +131,7 @@ TEST_F(CompileTest, ManySmallReadersOfOneArgumentLeaveItToTheLast) {
   EXPECT_THAT(simple(*p), ElementsAre(false, true, true, true, false));  // the first is the last to read x
   EXPECT_EQ(p->values[size_t(p->feeds[1])].readers, 1);
   EXPECT_THAT(p->nodes[4].held_in, ElementsAre(p->feeds[1]));
-  // Side by side nobody is known to be the last.
+  // In parallel execution, no reader is known to be the last.
   PlanOptions o;
   o.engine = "counted";
   p = Compile(s, {Shape({400}), Shape({400})}, o);
@@ -138,7 +140,7 @@ TEST_F(CompileTest, ManySmallReadersOfOneArgumentLeaveItToTheLast) {
 }
 
 TEST_F(CompileTest, SmallValuesOfAFunctionGoInAndOutByCopy) {
-  // x, x + x, -(x + x), and what is positive in it, whose size only running tells.
+  // x, x + x, -(x + x), and its positive elements, whose number is known only at run time.
   const Edge twice = g_.Op("Add", {x_, x_}), minus = g_.Op("Neg", {twice}), end = g_.Op("Next", {minus}),
              positive = g_.Op("Positive", {minus});
   Signature s{{x_}, {x_, minus, end, positive}, {}};
@@ -149,14 +151,14 @@ TEST_F(CompileTest, SmallValuesOfAFunctionGoInAndOutByCopy) {
   for (int32_t v : p->fetches) kinds.push_back(kind(v));
   EXPECT_EQ(kind(p->feeds[0]), PlanValue::kPassed);
   EXPECT_THAT(kinds, ElementsAre(PlanValue::kPassed, PlanValue::kPassed, PlanValue::kPassed, PlanValue::kHeld));
-  std::vector<uint64_t> at;  // each in memory that no other value ever has
+  std::vector<uint64_t> at;  // each in memory that no other value uses
   for (size_t v = 0; v < p->values.size(); ++v) {
     if (kind(int32_t(v)) == PlanValue::kPassed || kind(int32_t(v)) == PlanValue::kBlock) at.push_back(p->shapes->values[v].offset);
   }
   EXPECT_THAT(at, testing::WhenSorted(ElementsAre(0, 64, 128, 192)));
   EXPECT_EQ(p->shapes->block_bytes[0], 256);
   EXPECT_EQ(OtherShapes(*p, {Shape({8})})->block_bytes[0], 256);
-  EXPECT_EQ(OtherShapes(*p, {Shape({400})}), nullptr);  // too large to be copied: another plan
+  EXPECT_EQ(OtherShapes(*p, {Shape({400})}), nullptr);  // too large to be copied: needs another plan
   p = Compile(s, {Shape({400})});
   EXPECT_EQ(kind(p->feeds[0]), PlanValue::kHeld);
   s.takes_feeds = false;
@@ -166,7 +168,8 @@ TEST_F(CompileTest, SmallValuesOfAFunctionGoInAndOutByCopy) {
 }
 
 TEST_F(CompileTest, WhoHasMoreToDoKnowsOfLaterReaders) {
-  // What is positive in x takes its sizes from the step; the small reader behind it counts, the one before it does not.
+  // The sizes of Positive(x) come from the step; the small reader behind it counts, the one before
+  // it does not.
   const Edge before = g_.Op("Next", {g_.Op("Neg", {x_})}), positive = g_.Op("Positive", {x_}), behind = g_.Op("Next", {x_});
   Signature s{{x_}, {before, positive, g_.Op("Neg", {behind})}, {}};
   s.takes_feeds = true;
@@ -196,7 +199,7 @@ TEST_F(CompileTest, ViewsOfPlannedAndFedMemoryAreNotRun) {
   Edge m = g_.Input(Shape({2, 3})), a = g_.Op("Next", {g_.Op("Flat", {g_.Op("Next", {m})})}), b = g_.Op("Neg", {g_.Op("Flat", {m})});
   Edge end = g_.Op("Add", {a, b}), handed_out = g_.Op("Flat", {g_.Op("Two", {m})});
   EXPECT_THAT(Ops(*Compile({{m}, {end}, {}}, {Shape({2, 3})})), ElementsAre("Next", "Next", "Neg", "Add"));
-  // What is handed out shares the memory of its source, which then has some of its own.
+  // An output shares the memory of its forwarded source, which therefore gets its own memory.
   auto p = Compile({{m}, {handed_out}, {}}, {Shape({2, 3})});
   ASSERT_THAT(Ops(*p), ElementsAre("Two", "Flat"));
   EXPECT_EQ(p->values[size_t(p->nodes[0].out[0])].kind, PlanValue::kHeld);
@@ -230,11 +233,11 @@ TEST_F(CompileTest, TheEngineFollowsOptionAndKernels) {
     o.threads = threads;
     return Compile({{x_}, {e}, {}}, {Shape({4})}, o)->counted;
   };
-  EXPECT_FALSE(counted(plain, "auto", 4));  // nothing to run side by side
+  EXPECT_FALSE(counted(plain, "auto", 4));  // nothing can run in parallel
   EXPECT_TRUE(counted(plain, "counted", 1));
   EXPECT_FALSE(counted(plain, "fixed", 4));
   EXPECT_TRUE(counted(later, "auto", 1));
-  EXPECT_TRUE(counted(later, "fixed", 1));  // what ends elsewhere cannot be walked in order
+  EXPECT_TRUE(counted(later, "fixed", 1));  // asynchronous nodes cannot run in fixed order
   Edge wide = g_.Op("Sum", {g_.Op("Next", {x_}), g_.Op("Neg", {x_}), g_.Op("Two", {x_})});
   PlanOptions o;
   o.threads = 4;
@@ -268,7 +271,8 @@ TEST_F(CompileTest, AReaderWaitsForWhatViewsAndConstantsWaitFor) {
   EXPECT_EQ(p->nodes[4].pending, 1);
 }
 
-// Each reader of the last view asks what all of them wait for, on a stack that has no room for a call per view.
+// Each reader of the last view needs the waits of all views; a call per view would overflow the
+// stack.
 TEST_F(CompileTest, LongChainsOfViewsNeedNoStackAndNoTime) {
   constexpr int kMany = 20000;
   Edge end = Chain("Flat", kMany);
@@ -297,11 +301,11 @@ TEST_F(CompileTest, LongChainsOfViewsNeedNoStackAndNoTime) {
 
 // ---- Random plans ----
 
-// What of a plan's block is used by what, from when to when.
+// A piece of a plan's block, its users, and its lifetime.
 struct Use {
   uint64_t offset, bytes;
   int32_t maker;
-  std::vector<int32_t> users;  // the maker and all readers
+  std::vector<int32_t> users;  // the producer and all readers
   int32_t value;               // -1: scratch
 };
 
@@ -323,14 +327,14 @@ std::vector<Use> UsesOf(const Plan& p) {
   return all;
 }
 
-// The one sharing that is allowed while both are in use: the last reader of `old` writes `young` over it.
+// The only sharing allowed while both are in use: the last reader of `old` writes `young` over it.
 bool InPlace(const Plan& p, const Use& old, const Use& young) {
   if (old.value < 0 || young.value < 0 || old.offset != young.offset || old.bytes != young.bytes) return false;
   const std::vector<int32_t>& in = p.nodes[size_t(young.maker)].in;
   return std::count(in.begin(), in.end(), old.value) == 1;
 }
 
-// Who starts only when a node is over: by edges, or by batches as a whole.
+// Returns, per node, the nodes that start only after it: by edges, or by whole batches.
 std::vector<std::set<int32_t>> After(const Plan& p) {
   std::vector<std::set<int32_t>> after(p.nodes.size());
   auto add = [&](size_t i, int32_t k) {
@@ -355,7 +359,7 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
     for (const std::string engine : {"fixed", "counted", "auto"}) {
       SCOPED_TRACE(StrCat("seed ", seed, ", ", engine));
       TestGraph g(g_.graph().runtime_ptr());
-      // Without views every use of memory is a value of the plan.
+      // Without views, every use of memory is a value of the plan.
       PlanOptions o;
       o.engine = engine;
       o.optimize = seed % 3 != 0;

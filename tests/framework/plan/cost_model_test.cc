@@ -36,9 +36,9 @@ TEST(CostModelTest, CopiesOfTwoDevicesGoByWayOfTheHostWhereNoneWasSeen) {
   m.AddCopy("", "FAKE:0", 1000, 10'000);
   m.AddCopy("FAKE:1", "", 1000, 5'000);
   EXPECT_EQ(m.CopyNs("", "FAKE:0", 1000), 10'000);
-  EXPECT_EQ(m.CopyNs("FAKE:0", "", 1000), 10'000);  // as the other way round
+  EXPECT_EQ(m.CopyNs("FAKE:0", "", 1000), 10'000);  // the same as in the other direction
   EXPECT_EQ(m.CopyNs("FAKE:0", "FAKE:1", 1000), 15'000);
-  EXPECT_GT(m.CopyNs("A", "B", 1000), 0);  // nothing is known
+  EXPECT_GT(m.CopyNs("A", "B", 1000), 0);  // no measurements
   EXPECT_GT(m.CopyNs("", "B", 1 << 30), m.CopyNs("", "B", 1));
 }
 

@@ -1,4 +1,4 @@
-// Equal nodes become one, and no others.
+// Equal nodes are merged, and no others.
 #include <algorithm>
 #include <ctime>
 
@@ -20,7 +20,7 @@ using testing_support::Values;
 
 class CsePassTest : public testing::Test {
  protected:
-  // How many of the nodes that make the fetches are left to run.
+  // Returns the number of nodes that still run to make the fetches.
   size_t Left(const std::vector<Edge>& fetches, const PlanOptions& options = {}) {
     Planning p(g_.graph(), {{x_}, fetches, {}}, {Shape({2})}, options);
     p.Through("prune");
@@ -59,7 +59,7 @@ TEST_F(CsePassTest, MergesReadersOfEqualConstants) {
   EXPECT_EQ(Left({a, b, c}), 2u);
 }
 
-// Small whole numbers as doubles: their first bytes are all zero.
+// Small integers as doubles: their first bytes are all zero.
 TEST_F(CsePassTest, ManyDifferentConstantsTakeNoTime) {
   std::vector<Edge> all;
   for (int i = 0; i < 60000; ++i) all.push_back(g_.Const(*Tensor::Vector<double>(TW_DOUBLE, {double(i % 59999)})));
@@ -72,7 +72,7 @@ TEST_F(CsePassTest, ManyDifferentConstantsTakeNoTime) {
   EXPECT_NE(p.w.fetches[1].node, p.w.fetches.front().node);
 }
 
-// Equal but for an attribute, which is part of what they are found by.
+// The nodes differ only in an attribute, which must be part of the hash.
 TEST_F(CsePassTest, ManyDifferentAttributesTakeNoTime) {
   std::vector<Edge> all;
   for (int i = 0; i < 20000; ++i) all.push_back(g_.Op("Traced", {x_}, {.attrs = {{"tag", AttrValue::Int(i % 19999)}}}));
@@ -113,7 +113,7 @@ TEST_F(CsePassTest, KeepsControlInputsApart) {
   EXPECT_EQ(Left({g_.Op("Neg", {x_}, {.controls = {first}}), g_.Op("Neg", {x_}, {.controls = {second}}), g_.Op("Neg", {x_})}), 3u);
 }
 
-// More than a node is compared with: only their hashes tell them apart soon enough.
+// There are more nodes than the pass compares one by one; only their hashes find twins quickly.
 TEST_F(CsePassTest, FindsTwinsAmongManyOfOtherShapes) {
   constexpr int kShapes = 200;
   Edge scalar = g_.Input(Shape({}));

@@ -1,4 +1,4 @@
-// What becomes of constants and shapes: passes infer and fold.
+// The inference and folding of constants and shapes: passes infer and fold.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,7 +24,7 @@ using testing_support::Values;
 class InferPassTest : public testing::Test {
  protected:
   Edge Tag(Edge x, int64_t tag) { return g_.Op("Traced", {x}, {.attrs = {{"tag", AttrValue::Int(tag)}}}); }
-  // A constant larger than what the graph evaluates by itself.
+  // A constant larger than the graph evaluates by itself.
   Edge Large(float first = 1) { return g_.Const(Values(FloatsOf(Shape({2000}), first))); }
   TestGraph g_;
 };
@@ -36,7 +36,7 @@ TEST_F(InferPassTest, TellsTheShapesOfWhatIsFed) {
   p.Through("infer");
   ASSERT_TRUE(p.status.ok()) << p.status;
   EXPECT_EQ(p.Find(y)->shapes[0], Shape({6}));
-  EXPECT_EQ(p.Find(z)->shapes[0], Shape({-1}));  // its shape only running tells
+  EXPECT_EQ(p.Find(z)->shapes[0], Shape({-1}));  // its shape is known only at run time
 }
 
 TEST_F(InferPassTest, RefusesShapesThatCannotBe) {
@@ -122,7 +122,7 @@ TEST_F(InferPassTest, FoldsNoLargeValueOfASmallRecipe) {
   EXPECT_FALSE(p.Runs(kept));
   EXPECT_TRUE(p.Runs(dropped));
   EXPECT_TRUE(p.Runs(never));
-  EXPECT_THAT(Journal(), ElementsAre(100 * 100, 300 * 300));  // the last was not even computed
+  EXPECT_THAT(Journal(), ElementsAre(100 * 100, 300 * 300));  // the last one was not even computed
 }
 
 TEST_F(InferPassTest, RefusesWhatHasTooManyElements) {

@@ -1,4 +1,5 @@
-// Calls of functions become the functions' nodes where that changes nothing. Over the standard ops and the CPU plugin.
+// Calls of functions are replaced by the functions' nodes if that preserves the results. Over the
+// standard ops and the CPU plugin.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -30,7 +31,7 @@ class InlinePassTest : public testing_support::StandardRuntimeTest {
     return {*node, 0};
   }
 
-  // A function of one float of the shape.
+  // A function of one float tensor of the shape.
   std::string Function(const std::string& name, const Build& build, const Shape& shape = Shape()) {
     FunctionSpec spec;
     spec.name = name;
@@ -47,7 +48,7 @@ class InlinePassTest : public testing_support::StandardRuntimeTest {
     return Add(g, op, {x}, {{"f", AttrValue::Func(f)}, {"Tout", AttrValue::Types({TW_FLOAT})}});
   }
 
-  // The ops of the nodes behind y, as the passes up to this one leave them.
+  // Returns the ops behind y after all passes up to this one.
   std::vector<std::string> Ops(Edge y) {
     Planning p(g_.graph(), {{x_}, {y}, {}}, {Shape({3})});
     p.Through("inline");

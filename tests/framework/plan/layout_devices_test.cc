@@ -1,5 +1,6 @@
-// Channels first becomes channels last only where a device can turn the values for it: devices whose kernels prefer another order but that
-// have no kernel of the transpose, or none of the reshape that widens an operand, and their plans and results.
+// Convolutions are converted to channels last only if a device can transpose the values. The
+// devices have kernels that prefer another order, but lack a kernel for the transpose, or for the
+// reshape that widens an operand. Tests their plans and results.
 #include <cstdlib>
 #include <cstring>
 
@@ -20,9 +21,9 @@ using testing_support::Step;
 using testing_support::TestGraph;
 using testing_support::Values;
 
-// ---- Devices in host memory: STIFF turns nothing, TURNS has a transpose, but no reshape ----
+// ---- Devices in host memory: STIFF cannot transpose; TURNS has a transpose, but no reshape ----
 
-// Of windows of one pixel.
+// A convolution with windows of one pixel.
 class PointConv2D {
  public:
   explicit PointConv2D(const tw::Node& n) : first_(n.s("data_format") == "NCHW") {}
@@ -44,7 +45,7 @@ class PointConv2D {
   bool first_;
 };
 
-// An operand of up to four axes, broadcast.
+// Reads an operand of up to four axes, with broadcasting.
 float At(const tw::In<float>& x, const int64_t* index) {
   int64_t at = 0;
   for (int32_t k = 0; k < x.rank(); ++k) at = at * x.dim(k) + (x.dim(k) == 1 ? 0 : index[4 - x.rank() + k]);
@@ -112,13 +113,13 @@ const tw_plugin* Query(const tw_host_info*) {
 
 // ---- Nets on them ----
 
-constexpr int64_t kChannels = 128;  // so many that one product pays for both transposes
+constexpr int64_t kChannels = 128;  // large enough that one convolution pays for both transposes
 
 class LayoutDevicesTest : public testing_support::StandardRuntimeTest {
  protected:
   static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(2, {{"layout devices", Query}}); }
 
-  // Small whole numbers, so that the order of a sum does not matter.
+  // Small integers, so that the order of a sum does not matter.
   static Tensor Whole(const Shape& shape) {
     Tensor t = *Tensor::Make(TW_FLOAT, shape);
     for (uint64_t i = 0; i < t.count(); ++i) t.as<float>()[i] = float(i * i % 7) - 3;
@@ -135,7 +136,7 @@ class LayoutDevicesTest : public testing_support::StandardRuntimeTest {
 
   struct Made {
     std::vector<std::string> orders;    // of the convolutions
-    std::map<std::string, int> counts;  // of other ops that run
+    std::map<std::string, int> counts;  // of the other ops that run
     std::vector<LayoutNote> notes;
   };
   Made Plan(const std::vector<Edge>& feeds, Edge fetch, const std::vector<Shape>& shapes) {
@@ -155,7 +156,7 @@ class LayoutDevicesTest : public testing_support::StandardRuntimeTest {
     made.notes = p.w.notes.layouts;
     return made;
   }
-  // Steps give the same with and without the pass.
+  // Compares steps with and without the pass.
   void Compare(const std::vector<Edge>& feeds, Edge fetch, const std::vector<Shape>& shapes) {
     std::vector<Tensor> fed;
     for (const Shape& shape : shapes) fed.push_back(Whole(shape));
@@ -188,7 +189,7 @@ TEST_F(LayoutDevicesTest, ATransposeIsAllThatImagesNeed) {
   Compare({x}, y, {kImages});
 }
 
-// Elsewhere such values would be turned by showing them in another shape.
+// On other devices, a reshape would convert such values without a copy.
 TEST_F(LayoutDevicesTest, WithoutAReshapeWhatLiesTheSameIsTransposed) {
   const Shape pixel({1, kChannels, 1, 1});
   const Edge x = g_.Input(pixel, "x"), y = Conv("TURNS:0", Conv("TURNS:0", x));
@@ -209,7 +210,7 @@ TEST_F(LayoutDevicesTest, WithoutAReshapeForAnOperandTheGraphKeepsItsOrder) {
   Compare({x, bias}, y, {kImages, channels});
 }
 
-// What one device cannot turn, the one that hands it the value, or takes it, does.
+// If one device of an edge cannot transpose, the device at the other end does.
 TEST_F(LayoutDevicesTest, TheOtherDeviceOfAnEdgeTurns) {
   const Edge x = g_.Input(kImages, "x"), made_there = On("STIFF:0", "AddV2", {x, x}), y = Conv("TURNS:0", made_there);
   const Edge back = On("STIFF:0", "AddV2", {y, x});

@@ -1,5 +1,6 @@
-// Convolutions that say channels first run channels last where their kernels prefer that: two transposes for a chain, none where they do
-// not pay, and the same results. Over the standard ops, the CPU plugin, and a kernel of this test that prefers channels last.
+// Convolutions declared with channels first run with channels last if their kernels prefer that:
+// with two transposes for a chain, none if they do not pay, and the same results. Over the standard
+// ops, the CPU plugin, and a kernel defined here that prefers channels last.
 #include <cmath>
 #include <random>
 
@@ -66,7 +67,7 @@ class PlainConv2D {
   std::vector<int64_t> strides_;
 };
 
-void NeverRun(tw::In<float>, tw::In<float>, tw::Out<float>) {}  // only plans are made of it
+void NeverRun(tw::In<float>, tw::In<float>, tw::Out<float>) {}  // the tests only make plans with it
 
 tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
   return tw::guard(h, [&] {
@@ -151,7 +152,8 @@ class LayoutPassTest : public testing_support::StandardRuntimeTest {
     return made;
   }
 
-  // Steps with and without the pass give the same, for these shapes one after the other; answers how many plans the first have made.
+  // Compares steps with and without the pass, for these shapes one after the other; returns the
+  // number of plans made with the pass.
   uint64_t Compare(const std::vector<Edge>& fetches, const std::vector<std::vector<Shape>>& shapes, const Options& more = {}) {
     Options off = more;
     off["disable_pass"] = "layout";
@@ -192,7 +194,7 @@ class LayoutPassTest : public testing_support::StandardRuntimeTest {
 
 const Shape kImages({2, 32, 12, 10});
 
-// ---- What a plan looks like ----
+// ---- Plans ----
 
 TEST_F(LayoutPassTest, AChainPaysTwoTransposes) {
   Edge y = Relu(Norm(Bias(Conv(x_, 32, 48, 2), 48), 48));
@@ -325,7 +327,7 @@ TEST_F(LayoutPassTest, ControlEdgesStay) {
   EXPECT_EQ(conv->node->FindAttr("data_format")->strings()[0], "NHWC");
   ASSERT_EQ(conv->controls.size(), 1u);
   EXPECT_EQ(p.w.nodes[size_t(conv->controls[0])].node, first.node);
-  EXPECT_EQ(conv->node->title(), "Conv2D 'conv'");  // what messages say
+  EXPECT_EQ(conv->node->title(), "Conv2D 'conv'");  // the title in messages
 }
 
 // ---- Results ----

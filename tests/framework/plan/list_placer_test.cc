@@ -1,4 +1,5 @@
-// Placing by cost: on graphs small enough to try everything, and where the answer is plain.
+// Placement by cost, on graphs that are small enough for exhaustive search, and on graphs with an
+// obvious answer.
 #include "framework/plan/list_placer.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// Two or three devices, the first of which works in host memory.
+// Two or three devices; the first uses host memory.
 PlacementProblem Problem(size_t devices, int64_t copy_ns = 100, double byte_ns = 0) {
   PlacementProblem p;
   for (size_t d = 0; d < devices; ++d) p.memory.push_back(int32_t(d));
@@ -24,7 +25,7 @@ PlacementProblem Problem(size_t devices, int64_t copy_ns = 100, double byte_ns =
   return p;
 }
 
-// A task with a group of its own and one value that it makes; answers the value.
+// Adds a task in its own group that produces one value; returns the value.
 int32_t Add(PlacementProblem* p, std::vector<int64_t> ns, std::vector<int32_t> reads, uint64_t bytes = 1000) {
   PlacementProblem::Task t;
   t.group = int32_t(p->groups.size());
@@ -39,7 +40,7 @@ int32_t Add(PlacementProblem* p, std::vector<int64_t> ns, std::vector<int32_t> r
   return int32_t(p->values.size()) - 1;
 }
 
-// Every task reads up to three of those before it; the last values are fetched.
+// Every task reads up to three values of earlier tasks; the last values are fetched.
 PlacementProblem RandomProblem(uint32_t seed) {
   std::mt19937 random(seed);
   auto upto = [&](int64_t n) { return int64_t(random() % uint32_t(n)); };
@@ -59,7 +60,7 @@ PlacementProblem RandomProblem(uint32_t seed) {
     Add(&p, ns, reads, uint64_t(upto(2000)));
   }
   p.values.back().fetched = true;
-  if (upto(3) == 0) p.capacity.back() = 2500;  // not for everything
+  if (upto(3) == 0) p.capacity.back() = 2500;  // not enough for all values
   return p;
 }
 
@@ -86,7 +87,7 @@ TEST(ListPlacerTest, OnSmallRandomGraphsItIsNextToTheBestThereIs) {
   EXPECT_GE(exact, kGraphs * 9 / 10);
 }
 
-// The list schedule alone is what the search is to be better than.
+// The search must be better than the list schedule alone.
 TEST(ListPlacerTest, SearchingIsWorthIt) {
   double listed = 0, searched = 0;
   for (uint32_t seed = 0; seed < 40; ++seed) {
@@ -94,7 +95,7 @@ TEST(ListPlacerTest, SearchingIsWorthIt) {
     const StepModel model(p);
     const PlacementCost list = model.Cost(model.ListSchedule()), search = model.Cost(SearchPlacement(p));
     EXPECT_FALSE(list < search) << seed;
-    if (list.over > 0) continue;  // it looks at no memory
+    if (list.over > 0) continue;  // the list schedule ignores memory
     listed += double(list.ns);
     searched += double(search.ns);
   }
@@ -105,7 +106,7 @@ TEST(ListPlacerTest, IndependentTasksSpreadByTheSpeedOfTheDevices) {
   PlacementProblem p = Problem(2, 10);
   for (int i = 0; i < 10; ++i) p.values[size_t(Add(&p, {400, 100}, {}))].fetched = true;
   const Assignment where = SearchPlacement(p);
-  EXPECT_EQ(std::count(where.begin(), where.end(), 0), 2);  // a quarter as fast: a fifth of the work
+  EXPECT_EQ(std::count(where.begin(), where.end(), 0), 2);  // a device a quarter as fast gets a fifth of the work
 }
 
 TEST(ListPlacerTest, AChainStaysWhereItIsUnlessACopyPays) {

@@ -38,7 +38,7 @@ Problem RandomProblem(uint64_t seed) {
       s.bytes = below(8) == 0 ? 0 : below(2000);
       s.first = int32_t(i);
       s.users = {int32_t(i)};
-      // Those that touch it come after whoever makes it.
+      // The users of a storage come after its producer.
       int32_t at = int32_t(i);
       for (size_t steps = below(5); steps > 0 && !p.next[size_t(at)].empty(); --steps) {
         at = p.next[size_t(at)][below(p.next[size_t(at)].size())];
@@ -50,8 +50,8 @@ Problem RandomProblem(uint64_t seed) {
   return p;
 }
 
-// The nodes of one batch follow each other; a batch starts when those that any of its nodes waits for are over. Random: few nodes, or each
-// its own.
+// The nodes of one batch run in order; a batch starts when all predecessors of its nodes are done.
+// Batches are random, with few nodes or one node each.
 BatchOrder RandomOrder(const Problem& p, uint64_t seed) {
   std::mt19937_64 random(seed);
   BatchOrder order;
@@ -70,7 +70,8 @@ BatchOrder RandomOrder(const Problem& p, uint64_t seed) {
   return order;
 }
 
-// Who starts only when each node is over, by walking: the later ones of its batch, and the batches that wait for that.
+// Computes by search the nodes that start only after each node: the later ones of its batch, and
+// the batches that wait for it.
 std::vector<std::set<int32_t>> Descendants(const Problem& p, const BatchOrder& order) {
   std::vector<std::set<int32_t>> batches(order.before.size()), all(p.nodes);
   for (size_t i = p.nodes; i-- > 0;) {
@@ -90,7 +91,8 @@ std::vector<std::set<int32_t>> Descendants(const Problem& p, const BatchOrder& o
   return all;
 }
 
-// Nothing that may be in use at the same time shares a byte. Answers the end of the last storage.
+// Checks that storages with overlapping lifetimes share no byte. Returns the end of the last
+// storage.
 template <class Before>
 uint64_t Check(const std::vector<Storage>& storages, const Before& before) {
   uint64_t end = 0;
@@ -124,11 +126,11 @@ TEST_P(RandomMemoryPlanTest, NothingInUseTogetherSharesMemory) {
       sum += Rounded(s.bytes);
       largest = std::max(largest, Rounded(s.bytes));
     }
-    // One after the other.
+    // Sequential execution.
     std::vector<Storage> storages = p.storages;
     uint64_t in_order = PlanOffsets(&storages, nullptr);
     EXPECT_EQ(in_order, Check(storages, [](int32_t a, int32_t b) { return a < b; }));
-    // Side by side.
+    // Parallel execution.
     std::vector<Storage> shared = p.storages;
     const BatchOrder order = RandomOrder(p, seed);
     const std::vector<std::set<int32_t>> after = Descendants(p, order);
@@ -164,7 +166,7 @@ TEST(MemoryPlanTest, AChainNeedsTwoPlaces) {
 }
 
 TEST(MemoryPlanTest, TakesTheSmallestGapThatFits) {
-  // Two gaps are left when the last storage comes: 128 and 64 bytes.
+  // When the last storage is placed, two gaps are left: 128 and 64 bytes.
   std::vector<Storage> storages = {{128, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {64, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {10, 2, {2}, 0}};
   EXPECT_EQ(PlanOffsets(&storages, nullptr), 320u);
   EXPECT_EQ(storages[4].offset, storages[2].offset);
@@ -180,7 +182,7 @@ TEST(MemoryPlanTest, ManyLiveStoragesTakeNoTime) {
 }
 
 TEST(MemoryPlanTest, InABatchAChainNeedsTwoPlacesBesideWhatOthersHold) {
-  // Batches 0 and 1 run side by side, batch 2 after batch 0.
+  // Batches 0 and 1 run in parallel, batch 2 after batch 0.
   constexpr int32_t kLength = 100;
   BatchOrder order;
   for (int32_t b = 0; b < 3; ++b) order.batch.insert(order.batch.end(), kLength, b);

@@ -1,4 +1,5 @@
-// The order of nodes: priorities, small peaks, memory budgets. Whatever the order, control edges are kept and results are the same.
+// The order of nodes: priorities, small peaks, memory budgets. Every order keeps control edges and
+// the results.
 #include "framework/plan/order.h"
 
 #include "gmock/gmock.h"
@@ -25,7 +26,7 @@ using testing_support::TestStates;
 using testing_support::Text;
 using testing_support::Values;
 
-constexpr int64_t kSize = 1024;  // elements of the values that count
+constexpr int64_t kSize = 1024;  // elements of the values that dominate memory
 constexpr uint64_t kBytes = 4 * kSize;
 
 class OrderTest : public testing::Test {
@@ -48,7 +49,7 @@ class OrderTest : public testing::Test {
     EXPECT_TRUE(out.ok()) << out.status();
     return Journal();
   }
-  // Eight values that are added up once all are there; nothing keeps the sum from beginning earlier.
+  // Eight values whose sum needs all of them; no edge keeps the sum from starting earlier.
   Edge EightAddedUp() {
     std::vector<Edge> all;
     for (int64_t i = 0; i < 8; ++i) all.push_back(Tag(x_, i));
@@ -85,7 +86,7 @@ TEST_F(OrderTest, APriorityThatIsNoNumberIsNone) {
   spec.attrs["tag"] = AttrValue::Int(2);
   spec.extra_attrs["_priority"] = *SerializeAttr(AttrValue::String("high"));
   Edge odd = {*g_.graph().AddNode(std::move(spec)), 0};
-  EXPECT_THAT(Written({Tag(x_, 1), odd}, {{"engine", "fixed"}}), ElementsAre(2, 1));  // as they were added
+  EXPECT_THAT(Written({Tag(x_, 1), odd}, {{"engine", "fixed"}}), ElementsAre(2, 1));  // in the order of creation
 }
 
 TEST_F(OrderTest, WithoutPrioritiesTheOrderIsTheGivenOne) {
@@ -112,7 +113,7 @@ TEST_F(OrderTest, ABudgetChangesTheOrderOnlyWhereItHasTo) {
   EXPECT_EQ(Report(y, {{"memory_budget", std::to_string(2 * kBytes)}})->block_bytes, 2 * kBytes);
 }
 
-// Side by side nothing may share memory that one after the other may.
+// Values that may share memory in sequential execution may not in parallel execution.
 TEST_F(OrderTest, ABudgetGivesUpRunningSideBySide) {
   std::vector<Edge> ends;
   for (int64_t i = 0; i < 4; ++i) ends.push_back(Tag(Tag(x_, i), i + 10));
@@ -139,7 +140,7 @@ TEST_F(OrderTest, WhatNoOrderFitsIsRefused) {
   EXPECT_THAT(Text(r.status()), HasSubstr(StrCat("need ", 8 * kBytes, " bytes")));
 }
 
-// A budget that one batch size fits and another does not.
+// A budget that is enough for one batch size and not for another.
 TEST_F(OrderTest, ABudgetHoldsForEveryShape) {
   Edge y = EightAddedUp();
   auto session = g_.NewSession({{"memory_budget", std::to_string(4 * kBytes)}, {"engine", "fixed"}});

@@ -1,4 +1,5 @@
-// One plan for feeds of many shapes: the same results as a session of their own, and another plan only where it has to be.
+// One plan serves feeds of many shapes: its results are those of a session for each shape, and
+// another plan is made only if necessary.
 #include <ctime>
 
 #include "gmock/gmock.h"
@@ -30,7 +31,8 @@ class OtherShapesTest : public testing::Test {
  protected:
   OtherShapesTest() : OtherShapesTest(TestRuntime(2)) {}
   explicit OtherShapesTest(std::shared_ptr<Runtime> runtime) : g_(std::move(runtime)) {}
-  // A step of each shape, in a session of all and in one of its own; answers how many plans the former has made.
+  // Runs a step of each shape in one shared session and in a new session; returns the number of
+  // plans of the shared session.
   uint64_t PlansFor(const CallableSpec& spec, const std::vector<std::vector<Shape>>& shapes, const Options& options = {}) {
     auto session = g_.NewSession(options);
     for (int round = 0; round < 2; ++round) {
@@ -119,7 +121,7 @@ TEST_F(OtherShapesTest, OnlySoManyShapesAreKept) {
   EXPECT_EQ(c.plans, 1u);
   EXPECT_EQ(c.shapes, 3u);
   EXPECT_EQ(c.evictions, 7u);
-  for (int64_t n : {8, 9, 10}) run(n);  // these were the latest
+  for (int64_t n : {8, 9, 10}) run(n);  // the latest sizes
   c = session->Report().plans;
   EXPECT_EQ(c.hits, 3u);
   run(1);
@@ -130,7 +132,7 @@ TEST_F(OtherShapesTest, AStateServesLargerSizesToo) {
   Edge y = g_.Op("Next", {g_.Op("Next", {g_.Op("Next", {x_})})});
   auto session = g_.NewSession();
   for (int64_t n : {16, 1600, 16}) ASSERT_TRUE(Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({n}))}).ok());
-  EXPECT_EQ(session->Report().block_bytes, 2u * 6400);  // one state, not one per size
+  EXPECT_EQ(session->Report().block_bytes, 2u * 6400);  // one kernel state, not one per size
   EXPECT_EQ(session->Report().peak_bytes, 2u * 6400);
 }
 

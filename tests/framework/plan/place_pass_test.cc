@@ -1,4 +1,4 @@
-// Where nodes run, and the copies that follow from it.
+// The placement of nodes, and the copies that follow from it.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,7 +21,7 @@ using testing_support::Values;
 
 class PlacePassTest : public testing::Test {
  protected:
-  // "KIND:index" of each, or the error.
+  // Returns "KIND:index" for each fetch, or the error.
   std::vector<std::string> Devices(const std::vector<Edge>& fetches, const PlanOptions& options = {}) {
     Planning p(g_.graph(), {{x_}, fetches, {}}, {Shape({2})}, options);
     p.Through("place");
@@ -85,7 +85,7 @@ TEST_F(PlacePassTest, ColocatedNodesShareADevice) {
   Edge a = g_.Op("Neg", {x_}, {.name = "a", .device = "FAKE:1"}), b = g_.Op("Neg", {a}, {.name = "b", .colocate_with = {"a"}});
   Edge c = g_.Op("Add", {b, x_}, {.colocate_with = {"b"}}), alone = g_.Op("Next", {c});
   EXPECT_THAT(Devices({a, b, c, alone}), ElementsAre("FAKE:1", "FAKE:1", "FAKE:1", "CPU:0"));
-  // One member that has one kernel only draws the others along.
+  // A member of the group that has only one kernel decides for the others.
   Edge d = g_.Op("Neg", {x_}, {.name = "d"}), e = g_.Op("OnFake", {d}, {.colocate_with = {"d"}});
   EXPECT_THAT(Devices({d, e}), ElementsAre("FAKE:0", "FAKE:0"));
 }
@@ -117,7 +117,7 @@ TEST_F(PlacePassTest, ColocatedNodesWithoutACommonKernelAreRefused) {
               ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("'b'"), HasSubstr("kernels for all the nodes that must share it"))));
 }
 
-// ---- What placement costs ----
+// ---- The cost of placement ----
 
 TEST_F(PlacePassTest, ValuesAreCopiedOncePerDestination) {
   Edge there = g_.Op("Neg", {x_}, {.device = "FAKE:0"}), one = g_.Op("OnFake", {there}),
@@ -128,7 +128,7 @@ TEST_F(PlacePassTest, ValuesAreCopiedOncePerDestination) {
     int before = FakeCopies();
     auto out = Step(*session, {{x_}, {sum, one}, {}}, {Floats({1, 2})});
     ASSERT_TRUE(out.ok()) << out.status();
-    EXPECT_EQ(FakeCopies() - before, 3);  // x there; one and two back
+    EXPECT_EQ(FakeCopies() - before, 3);  // x to the device; one and two back
     EXPECT_THAT(Values((*out)[0]), ElementsAre(-3 + 1 - 6 + 0 + 1, -6 + 1 - 12 + 0 + 1));
     EXPECT_THAT(Values((*out)[1]), ElementsAre(-3, -6));
   }
@@ -150,7 +150,7 @@ TEST_F(PlacePassTest, ConstantsAreCopiedOncePerPlan) {
   ASSERT_TRUE(Step(*session, {{x_}, {y}, {}}, {Floats({1, 2})}).ok());
   int before = FakeCopies();
   EXPECT_THAT(Values((*Step(*session, {{x_}, {y}, {}}, {Floats({1, 2})}))[0]), ElementsAre(2, 4));
-  EXPECT_EQ(FakeCopies() - before, 2);  // x there, y back
+  EXPECT_EQ(FakeCopies() - before, 2);  // x to the device, y back
 }
 
 TEST_F(PlacePassTest, EmptyValuesCrossWithoutACopy) {

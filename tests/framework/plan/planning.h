@@ -1,4 +1,5 @@
-// What the tests of planning share: a signature run through the passes, and through the compiler without a session.
+// Shared by the tests of planning: runs a signature through the passes, and through the compiler
+// without a session.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace thalweg::testing_support {
 
-// A work graph and what it points to.
+// A work graph and the objects that it refers to.
 struct Planning {
   Signature signature;
   PlanOptions options;
@@ -29,7 +30,7 @@ struct Planning {
   }
   Planning(const Planning&) = delete;
   Planning& operator=(const Planning&) = delete;
-  // The passes up to and including `last`, as CompilePlan runs them.
+  // Runs the passes up to and including `last`, as CompilePlan does.
   Planning& Through(std::string_view last) {
     for (const Pass& pass : Passes()) {
       const auto& off = options.disabled_passes;
@@ -39,7 +40,7 @@ struct Planning {
     }
     return *this;
   }
-  // The work node of a graph node; NULL if it is not in the signature's part of the graph.
+  // Returns the work node of a graph node; NULL if it is not in the signature's part of the graph.
   const WorkNode* Find(const Node* node) const {
     for (const WorkNode& n : w.nodes) {
       if (n.node == node) return &n;
@@ -47,7 +48,7 @@ struct Planning {
     return nullptr;
   }
   const WorkNode* Find(Edge e) const { return Find(e.node); }
-  // It is there, needed, and no constant.
+  // Returns true if the node is in the work graph, needed, and not a constant.
   bool Runs(const Node* node) const {
     const WorkNode* n = Find(node);
     return n && !n->dead && !n->constant;

@@ -1,5 +1,5 @@
-// Which feeds a step copies: all that some kernel reads of which it is not said that it may change. Over the standard ops and the CPU
-// plugin.
+// The feeds that a step copies: each feed read by a kernel that is not known to leave it unchanged.
+// Over the standard ops and the CPU plugin.
 #include "framework/plan/read_once.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class ReadOnceTest : public testing_support::StandardRuntimeTest {
   }
   Edge Vector(const std::vector<int32_t>& v) { return g_.Const(*Tensor::Vector<int32_t>(TW_INT32, v)); }
   Edge Zero() { return g_.Const(*ScalarTensor(TW_INT32, 0)); }
-  // Which of the feeds, in the order in which they were made.
+  // Returns the copied feeds, numbered in the order of their creation.
   std::vector<int32_t> Copied(const std::vector<Edge>& fetches, const std::vector<const Node*>& targets = {}, PlanOptions options = {}) {
     auto plan = CompilePlan(g_.graph(), {feeds_, fetches, targets}, shapes_, options, &states_);
     EXPECT_TRUE(plan.ok()) << plan.status();
@@ -60,10 +60,10 @@ TEST_F(ReadOnceTest, SameMemoryUnderAnotherNameIsFollowed) {
     PlanOptions options;
     options.optimize = optimized;
     EXPECT_THAT(Copied({g_.Op("GatherV2", {data, e, Zero()})}, {}, options), ElementsAre(0)) << optimized;
-    // A slice may lie where it is cut out.
+    // A slice may be a view of its input.
     const Edge cut = g_.Op("Slice", {e, Vector({1}), Vector({2})});
     EXPECT_THAT(Copied({g_.Op("GatherV2", {data, cut, Zero()}), cut}, {}, options), ElementsAre(0)) << optimized;
-    // A sum is a value of its own.
+    // A sum is a new value.
     EXPECT_THAT(Copied({g_.Op("GatherV2", {data, g_.Op("AddV2", {e, e}), Zero()})}, {}, options), IsEmpty()) << optimized;
   }
 }
@@ -91,7 +91,7 @@ TEST_F(ReadOnceTest, WhatIsKeptIsCopiedWhereItMayDecideLater) {
   EXPECT_THAT(Copied({}, assigns), ElementsAre(1));
 }
 
-// Several nodes that run as one are asked one by one.
+// In a node that stands for several nodes, each node is checked.
 TEST_F(ReadOnceTest, PartsOfCompilersAreLookedInto) {
   const Edge x = Fed(TW_FLOAT, Shape({64, 256}));
   Edge e = x;
@@ -103,7 +103,7 @@ TEST_F(ReadOnceTest, PartsOfCompilersAreLookedInto) {
   EXPECT_THAT((*plan)->copied_feeds, IsEmpty());
 }
 
-// Ops whose kernels let elements decide, by what their schemas leave open.
+// Checks ops whose kernels use elements as indices, as far as their schemas leave that open.
 TEST_F(ReadOnceTest, IndexArgumentsOfStandardOpsAreNoData) {
   for (const auto& [op, argument] :
        std::initializer_list<std::pair<const char*, const char*>>{{"Gather", "indices"},

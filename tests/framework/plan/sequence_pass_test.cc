@@ -1,5 +1,5 @@
-// Loops whose iterations cannot overlap run one iteration after the other, with what they give, change and say left as it is; all others
-// stay in frames. Over the standard ops and the CPU plugin.
+// Loops whose iterations cannot overlap run sequentially, with unchanged results, effects and
+// errors; all other loops stay in frames. Over the standard ops and the CPU plugin.
 #include <algorithm>
 
 #include "gmock/gmock.h"
@@ -40,7 +40,8 @@ class SequencePassTest : public FlowGraph, public testing::Test {
   static void SetUpTestSuite() { Shared() = StandardRuntime(4); }
   static void TearDownTestSuite() { Shared() = nullptr; }
 
-  // The ops that a step for these fetches runs in the place of loops; "frames" behind them where some loop needs frames.
+  // Returns the ops that replace the loops in a step for these fetches, followed by "frames" if
+  // some loop needs frames.
   std::vector<std::string> Loops(const std::vector<Edge>& fetches, const std::vector<Edge>& feeds = {},
                                  const std::vector<const Node*>& targets = {}) {
     Planning p(g_.graph(), {feeds, fetches, targets});
@@ -54,7 +55,8 @@ class SequencePassTest : public FlowGraph, public testing::Test {
     return ops;
   }
 
-  // What a session gives, which has to be what it gives in frames, on one thread and on several.
+  // Returns a session's results, which must equal the results in frames, on one thread and on
+  // several.
   std::vector<float> Run(const std::vector<Edge>& fetches, const std::vector<Edge>& fed = {}, const std::vector<Tensor>& feeds = {}) {
     std::vector<std::vector<float>> all;
     for (const std::map<std::string, std::string>& options : {std::map<std::string, std::string>{},
@@ -108,7 +110,7 @@ TEST_F(SequencePassTest, TheProgramSeesNothingOfIt) {
 }
 
 TEST_F(SequencePassTest, IterationsThatOverlapStayInFrames) {
-  // The second variable takes long in each iteration, and the third does, and neither waits for the other.
+  // The second and the third variable take long in each iteration, and neither waits for the other.
   const auto loop = [&](const std::string& frame, int64_t parallel) {
     return While(
         frame, {Zero(), Large(1), Large(2)}, Below(3),
@@ -122,7 +124,7 @@ TEST_F(SequencePassTest, IterationsThatOverlapStayInFrames) {
 }
 
 TEST_F(SequencePassTest, WorkThatNoLaterIterationWaitsForMayOverlap) {
-  // What is made of the number alone is added up, but not waited for.
+  // A value computed from the counter alone is accumulated, but not waited for.
   const Edge big = Enter(Large(1), "loop", true);
   const auto out =
       While("loop", {Zero(), Large(0)}, Below(5), [&](auto& v) { return Edges{Next(v[0]), Op("AddV2", {v[1], Op("Mul", {big, v[0]})})}; });
@@ -218,7 +220,7 @@ TEST_F(SequencePassTest, WhatItCannotBeStaysInFrames) {
   const auto next = [&](const Edge& i) { return Next(i); };
   const Edge plain = counts("plain", Zero(), next);
   EXPECT_THAT(Loops({plain}), ElementsAre("StatelessWhile"));
-  // Where p is false the number goes round all the same.
+  // If p is false, the counter still advances.
   const auto part = While("part", {Zero(), Port(Op("Switch", {Zero(), p}), 1)}, Below(3),
                           [&](auto& v) { return Edges{Next(v[0]), Op("AddV2", {v[1], v[0]})}; });
   EXPECT_THAT(Loops(part, {p}), ElementsAre("frames"));
@@ -235,7 +237,7 @@ TEST_F(SequencePassTest, WhatItCannotBeStaysInFrames) {
   const Edge fed = counts("fed", Zero(), [&](const Edge& i) { return inner = Next(i); });
   EXPECT_THAT(Loops({fed}), ElementsAre("StatelessWhile"));
   EXPECT_THAT(Loops({fed}, {}, {inner.node}), ElementsAre("frames")) << "a node of it is a target";
-  // A queue that another node of the step fills: a call would keep the only thread.
+  // Another node of the step fills a queue: a call would block the only thread.
   const std::map<std::string, AttrValue> types = {{"component_types", AttrValue::Types({TW_FLOAT})}};
   const Edge queue = Op("FIFOQueueV2", {}, types);
   const Edge handle = Enter(queue, "waits", true, 1);
@@ -246,7 +248,8 @@ TEST_F(SequencePassTest, WhatItCannotBeStaysInFrames) {
   auto seven = Step(*alone, {{}, {waits}, {fills.node}});
   ASSERT_TRUE(seven.ok()) << seven.status();
   EXPECT_THAT(Values((*seven)[0]), ElementsAre(7));
-  // What is fed in the place of a known value: the graph knows a size from it that this step does not have.
+  // The feed replaces a known value, from which the graph inferred a size that this step does not
+  // have.
   const Edge size = g_.Const(*Tensor::Vector<int32_t>(TW_INT32, {2}));
   const Edge filled = Op("Fill", {size, Zero()});
   const Edge sized = While("sized", {Zero(), filled}, Below(3), [&](auto& v) { return Edges{Next(v[0]), Op("Neg", {v[1]})}; }, 1)[1];
@@ -265,7 +268,8 @@ TEST_F(SequencePassTest, LoopsLieBesideBranchesInThemAndBehindThem) {
   };
   const auto on = [&](const Edge& x, int32_t way) { return Port(Op("Switch", {x, p}), way); };
   const Edge two = g_.Const(Scalar(2)), three = g_.Const(Scalar(3));
-  // As TensorFlow writes a branch: a constant of it waits for the way, and who decides is handed on before it does so again.
+  // A branch as TensorFlow writes it: a constant of the branch waits for the switch's output, and
+  // the predicate passes through an Identity before the second switch.
   const Edge way = Op("Identity", {on(p, 1)}), zero = g_.Const(Scalar(0), {.controls = {way.node}});
   const Edge inside = count("inside", zero, Port(Op("Switch", {two, Op("Identity", {p})}), 1)),
              other = count("other", on(two, 0), on(three, 0));
@@ -275,7 +279,7 @@ TEST_F(SequencePassTest, LoopsLieBesideBranchesInThemAndBehindThem) {
   EXPECT_THAT(Run({merged, beside, behind, chain}, {p}, {Bool(true)}), ElementsAre(10, 9, 11, 9));
   EXPECT_THAT(Run({merged, beside, behind, chain}, {p}, {Bool(false)}), ElementsAre(11, 9, 9, 9));
   EXPECT_EQ(Loops({merged, beside, behind, chain}, {p}), std::vector<std::string>(5, "StatelessWhile"));
-  // A loop within a loop that stays, numbered anew; and one that only the way that was not taken enters.
+  // A loop inside a loop that stays, renumbered; and a loop that only the branch not taken enters.
   const Edge big = Enter(Large(1), "stays", true);
   const Edge stays = Sum(While("stays", {Zero(), Large(0)}, Below(3), [&](auto& v) {
     const Edge inner = While("inner", {v[0]}, Below(5), [&](auto& u) { return Edges{Next(u[0])}; })[0];
@@ -308,7 +312,7 @@ TEST_F(SequencePassTest, LoopsThatDoNotWaitForEachOtherRunSideBySide) {
 }
 
 TEST_F(SequencePassTest, LoopsThatNeedWhatLeavesThemAreToldApart) {
-  // b enters the second loop, which gives what enters the first.
+  // b enters the second loop, whose result enters the first.
   const auto a = While("a", {Zero()}, Below(3), [&](auto& v) { return Edges{Next(v[0])}; });
   const auto b = While("b", {a[0]}, Below(5), [&](auto& v) { return Edges{Next(v[0])}; });
   const Edge c = Op("AddV2", {b[0], a[0]});

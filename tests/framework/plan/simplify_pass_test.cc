@@ -1,4 +1,5 @@
-// Nodes that change nothing are left out, and results keep their bits. Over the standard ops and the CPU plugin.
+// Nodes without effect are removed, and results keep their bits. Over the standard ops and the CPU
+// plugin.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -28,7 +29,7 @@ class SimplifyPassTest : public testing_support::StandardRuntimeTest {
     return g_.Op("Placeholder", {}, {.attrs = {{"dtype", AttrValue::Type(dtype)}, {"shape", AttrValue::OfShape(shape)}}});
   }
   Edge Cast(Edge x, uint32_t to) { return g_.Op("Cast", {x}, {.attrs = {{"DstT", AttrValue::Type(to)}}}); }
-  // What stands for `y` once planning is over; empty: a node that runs, or a constant.
+  // Returns the value that replaces `y` after planning; empty for a node that runs, or a constant.
   Edge StandsFor(Edge y, Edge feed, const Shape& shape) {
     Planning p(g_.graph(), {{feed}, {y}, {}}, {shape});
     p.Through("prune");
@@ -60,7 +61,7 @@ TEST_F(SimplifyPassTest, LeavesOutNumbersThatChangeNothing) {
   EXPECT_FALSE(gone("Sub", x_, Scalar(-0.0)));
   EXPECT_FALSE(gone("Sub", Scalar(0), x_));
   EXPECT_FALSE(gone("RealDiv", Scalar(1), x_));
-  EXPECT_FALSE(gone("Mul", x_, Scalar(0)));  // not of NaN and infinity
+  EXPECT_FALSE(gone("Mul", x_, Scalar(0)));  // wrong for NaN and infinity
   EXPECT_FALSE(gone("Mul", x_, g_.Const({1, 1, 2})));
 }
 
@@ -99,7 +100,7 @@ TEST_F(SimplifyPassTest, FollowsElementsThroughNewDims) {
   Planning p(g_.graph(), {{x_}, {other}, {}}, {Shape({2, 3})});
   p.Through("prune");
   EXPECT_TRUE(p.Runs(other));
-  EXPECT_FALSE(p.Runs(flat));  // the last of several asks the first value
+  EXPECT_FALSE(p.Runs(flat));  // the last reshape of several reads the first value
 }
 
 TEST_F(SimplifyPassTest, UndoesPermutations) {
@@ -110,7 +111,7 @@ TEST_F(SimplifyPassTest, UndoesPermutations) {
   Edge y = Input(TW_FLOAT, Shape({-1, -1, -1}));
   EXPECT_EQ(StandsFor(transpose(transpose(y, {1, 2, 0}), {2, 0, 1}), y, Shape({2, 3, 4})), y);
   EXPECT_EQ(StandsFor(transpose(transpose(y, {1, 2, 0}), {1, 2, 0}), y, Shape({2, 3, 4})), Edge());
-  Edge any = Input(TW_FLOAT, Shape());  // the axes may not be those of what is fed
+  Edge any = Input(TW_FLOAT, Shape());  // its axes may differ from the feed's
   EXPECT_EQ(StandsFor(transpose(any, {0, 1}), any, Shape()), Edge());
   EXPECT_EQ(StandsFor(transpose(any, {0, 1}), any, Shape({2, 3})), any);
 }
@@ -192,7 +193,7 @@ TEST_F(SimplifyPassTest, CanBeSwitchedOff) {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 const std::vector<float> kNumbers = {0.0f, -0.0f, 1, -1, 1.5f, -2.25f, 1e-40f, -1e-40f, 3e38f, kInf, -kInf, std::nanf("")};
 
-// Chains of what planning may leave out, over numbers of every sort.
+// Chains of ops that planning may remove, over numbers of every kind.
 class RandomChains {
  public:
   RandomChains(TestGraph* g, Edge x, uint64_t seed) : g_(*g), random_(seed) {
@@ -231,7 +232,7 @@ class RandomChains {
   std::vector<Edge> values_;
 };
 
-// NaN is one value here: payloads are not kept.
+// Treats all NaNs as equal: payloads are not preserved.
 uint32_t Bits(float f) { return std::isnan(f) ? 0x7fc00000u : std::bit_cast<uint32_t>(f); }
 
 TEST_F(SimplifyPassTest, ResultsKeepTheirBits) {

@@ -1,4 +1,5 @@
-// A graph compiler that does what a test says, for tests of what is shown to compilers and what becomes of what they take.
+// A graph compiler that a test controls, for tests of the parts that compilers see and of the nodes
+// that they claim.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,19 +21,19 @@ inline tw_status* Fail(uint32_t code, std::string_view text) { return ToC(Status
 inline std::string OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
 inline std::string NameOf(const tw_part_node& n) { return {n.name, n.name_len}; }
 
-// A compiler that takes what a test says and computes it by looking at each node: Add, Mul, Neg and Next of float, Put and Get of
-// variables.
+// Claims nodes as a test says, and computes them by interpretation: Add, Mul, Neg and Next of
+// float, Put and Get of variables.
 class TestCompiler {
  public:
   using Claim = std::function<tw_status*(const tw_part&, tw_claims*)>;
   Claim claim;
   std::function<tw_status*()> on_compile, on_execute, on_prepare, on_load;
   std::function<bool(uint32_t out, uint32_t in)> inplace;
-  std::string tag = "1", other_tag;  // other_tag: usable, too
+  std::string tag = "1", other_tag;  // other_tag: a second usable tag
   int compiled = 0, loaded = 0, destroyed = 0, prepared = 0;
-  std::vector<std::string> shown;  // to claim, the last time
+  std::vector<std::string> shown;  // the parts in the last call of claim
 
-  // has_prepare, stores: optional entries.
+  // has_prepare, stores: provide optional entries.
   void Register(TestGraph* g, const std::string& name, bool has_prepare = true, bool stores = false,
                 const std::string& plugin = "org.test.c") {
     tw_compiler_def d{};
@@ -168,7 +169,7 @@ class TestCompiler {
   };
 };
 
-// All nodes of those names, or ops, as one set.
+// Claims all nodes with those names, or ops, as one set.
 inline TestCompiler::Claim Take(std::set<std::string> names, int32_t priority = 0) {
   return [=](const tw_part& part, tw_claims* to) -> tw_status* {
     std::vector<uint32_t> set;

@@ -1,4 +1,5 @@
-// What of a graph a signature needs: cutting at feeds, pruning, and the order that control inputs ask for.
+// The part of a graph that a signature needs: cutting at feeds, pruning, and the order that control
+// inputs require.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,12 +27,12 @@ class WorkGraphTest : public testing::Test {
   Edge Tag(Edge x, int64_t tag, std::vector<const Node*> controls = {}) {
     return g_.Op("Traced", {x}, {.controls = std::move(controls), .attrs = {{"tag", AttrValue::Int(tag)}}});
   }
-  // What one step writes into the journal, with either engine and with optimization on or off.
+  // Checks the journal of one step, with either engine and with optimization on or off.
   void Writes(const CallableSpec& spec, const std::vector<Tensor>& feeds, const std::vector<int64_t>& tags) {
     for (const char* optimize : {"true", "false"}) {
       for (const char* engine : {"fixed", "counted"}) {
         auto session = g_.NewSession({{"engine", engine}, {"optimize", optimize}});
-        ASSERT_TRUE(Step(*session, spec, feeds).ok());  // what runs while planning runs here
+        ASSERT_TRUE(Step(*session, spec, feeds).ok());  // nodes that run during planning run here
         ClearJournal();
         ASSERT_TRUE(Step(*session, spec, feeds).ok());
         EXPECT_EQ(Journal(), tags) << engine << ", optimize " << optimize;
@@ -55,7 +56,7 @@ TEST_F(WorkGraphTest, NeedsOnlyWhatFetchesAndTargetsReach) {
 TEST_F(WorkGraphTest, CutsAboveAFedEdge) {
   const Node* mark = g_.Mark(9);
   Edge above = Tag(x_, 1, {mark}), inner = Tag(above, 2), below = Tag(inner, 3);
-  Writes({{inner}, {below}, {}}, {Floats({5})}, {3});  // x is not asked for
+  Writes({{inner}, {below}, {}}, {Floats({5})}, {3});  // x is not needed
   auto session = g_.NewSession();
   EXPECT_THAT(Values((*Step(*session, {{inner}, {below, inner}, {}}, {Floats({5})}))[0]), ElementsAre(5));
 }
@@ -113,7 +114,7 @@ TEST_F(WorkGraphTest, DiamondsOfConstantsAreWalkedOnce) {
   Edge c = g_.Const({0}, {.controls = {g_.Mark(1)}});
   for (Edge start : {c, g_.Const({0})}) {
     Edge v = start;
-    for (int i = 0; i < 50; ++i) v = g_.Op("Add", {v, v});  // 2^50 ways through
+    for (int i = 0; i < 50; ++i) v = g_.Op("Add", {v, v});  // 2^50 paths
     Writes({{x_}, {Tag(g_.Op("Add", {x_, v}), 2)}, {}}, {Floats({1})}, start == c ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{2});
   }
 }

@@ -1,5 +1,5 @@
-// What the tests of plugin loading share: a folder of their own with copies of test plugins, and loaders whose host table writes down what
-// plugins say.
+// Shared by the tests of plugin loading: a temporary folder with copies of test plugins, and
+// loaders whose host table records the plugins' messages.
 #pragma once
 #include <cstdlib>
 #include <filesystem>
@@ -28,12 +28,12 @@ class LoadingTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // The path of a variant of test_plugin.c.
+  // Returns the path of a variant of test_plugin.c.
   static std::string Built(std::string_view variant) {
     const char* where = std::getenv("THALWEG_TEST_PLUGINS");
     return StrCat(where ? where : "plugins", "/", variant, ".so");
   }
-  // A copy in the folder `plugins`.
+  // Copies a variant into the folder `plugins`; returns its path.
   std::string Put(std::string_view variant, std::string_view name) {
     const std::string path = StrCat(plugins(), "/", name);
     std::filesystem::create_directories(plugins());
@@ -51,7 +51,7 @@ class LoadingTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // In place of the loader before it.
+  // Replaces the loader by a new one.
   PluginLoader& NewLoader(PluginLoading loading = {}) {
     loader_.reset();
     auto make_host = [this](std::string_view, std::string_view, uint32_t minor) {
@@ -66,7 +66,7 @@ class LoadingTest : public ::testing::Test {
     loader_ = std::make_unique<PluginLoader>(registry_.get(), make_host, std::move(loading));
     return *loader_;
   }
-  // What a runtime has: the helper, and a cache.
+  // Returns a runtime's usual settings: with the helper and a cache.
   PluginLoading Usual() const {
     PluginLoading loading;
     loading.without_helper = PluginProbe::kRefuse;
@@ -86,7 +86,7 @@ class LoadingTest : public ::testing::Test {
   }
 
   std::string folder_;
-  std::vector<std::string> lines_;  // what plugins said in this process
+  std::vector<std::string> lines_;  // messages of plugins in this process
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<PluginLoader> loader_;
 

@@ -1,4 +1,5 @@
-// Plugins that are known but not loaded: the look at them, the cache, the first use; allow-lists, conflicts, unloading.
+// Plugins that are known but not loaded: the probe, the cache, the first use; allow-lists,
+// conflicts, unloading.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -24,7 +25,8 @@ using testing_support::Text;
 
 class PluginKnownTest : public LoadingTest {
  protected:
-  // The plugins of the folder, as a runtime finds them when it starts. Stamps are only believed when they are older than the clock's tick.
+  // Finds the plugins of the folder, as a runtime does when it starts. Stamps are trusted only if
+  // they are older than a tick of the clock.
   PluginLoader& Start(PluginLoading loading) {
     usleep(20'000);
     PluginLoader& loader = NewLoader(std::move(loading));
@@ -37,7 +39,7 @@ class PluginKnownTest : public LoadingTest {
   }
 };
 
-// ---- The look, and the cache ----
+// ---- The probe, and the cache ----
 
 TEST_F(PluginKnownTest, KnowsWhatAPluginBringsWithoutLoadingIt) {
   Put("good", "good.so");
@@ -74,7 +76,7 @@ TEST_F(PluginKnownTest, LoadsAtTheFirstUseOfAnyPart) {
   }
 }
 
-// A plan for a processor is no reason to load what brings compilers for other devices.
+// A plan for one processor does not load a plugin with compilers for other devices.
 TEST_F(PluginKnownTest, LoadsACompilerWithTheFirstPlanForItsDevices) {
   Put("good", "good.so");
   Put("kernels", "kernels.so");
@@ -106,7 +108,7 @@ TEST_F(PluginKnownTest, LooksOnlyOnce) {
   EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
 }
 
-// Its specs are read the first time, and later only when they are used.
+// Kernel specs are parsed at the first start; later only when they are used.
 TEST_F(PluginKnownTest, RemembersThatABuildHasReadIt) {
   const std::string path = Put("good", "good.so");
   Start(Usual());
@@ -117,13 +119,13 @@ TEST_F(PluginKnownTest, RemembersThatABuildHasReadIt) {
   Start(NoHelper(Usual()));
   EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 1u);
   EXPECT_EQ(Last().kernels, 1u);
-  fs::remove(path);  // it is still open
+  fs::remove(path);  // the file is still mapped
   Put("rival", "good.so");
   Start(Usual());
   EXPECT_THAT(Contents(CacheFile()), HasSubstr("\nchecked \n"));
 }
 
-// They were right for what the op was when they were read.
+// The kernels fitted the op's definition when they were read.
 TEST_F(PluginKnownTest, RefusesKernelsThatNoLongerFitAnotherPluginsOp) {
   const std::string path = Put("good", "good.so");
   Put("kernels", "kernels.so");
@@ -131,7 +133,7 @@ TEST_F(PluginKnownTest, RefusesKernelsThatNoLongerFitAnotherPluginsOp) {
     Start(Usual());
     EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 2u);
   }
-  fs::remove(path);  // it is still open
+  fs::remove(path);  // the file is still mapped
   Put("other", "good.so");
   Start(Usual());
   EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 1u);
@@ -163,7 +165,7 @@ TEST_F(PluginKnownTest, KnowsContentsUnderAnotherPath) {
   EXPECT_THAT(Last().path, HasSubstr("moved.so"));
 }
 
-// Wherever it is cut, and whatever bit is wrong.
+// Truncates the cache at every length, and flips every bit.
 TEST_F(PluginKnownTest, WritesADamagedCacheAnew) {
   Put("good", "good.so");
   Start(Usual());
@@ -218,7 +220,7 @@ TEST_F(PluginKnownTest, WithoutAHelperTrustsOrLooksHereWhereToldTo) {
   loading.without_helper = PluginProbe::kInProcess;
   Start(loading);
   EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
-  EXPECT_THAT(lines_, ElementsAre("shutdown", "init", "shutdown"));  // of the loader before, and of the look
+  EXPECT_THAT(lines_, ElementsAre("shutdown", "init", "shutdown"));  // of the loader before, and of the probe
   EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
 }
 
@@ -232,7 +234,7 @@ TEST_F(PluginKnownTest, TrustLoadsOpsBeforeTheKernelsOfOthers) {
   EXPECT_EQ(At(1).state, PluginRecord::kLoaded) << At(1).reason;
 }
 
-// ---- Those that crash or hang ----
+// ---- Plugins that crash or hang ----
 
 TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
   const std::pair<const char*, const char*> stages[] = {{"crash_open", "while it was opened (dlopen)"},
@@ -246,7 +248,7 @@ TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
     EXPECT_EQ(Last().state, PluginRecord::kQuarantined) << variant;
     EXPECT_THAT(Last().reason, HasSubstr(stage));
     EXPECT_THAT(Last().fix, HasSubstr("remove '"));
-    Start(NoHelper(Usual()));  // also the next time, without another look
+    Start(NoHelper(Usual()));  // the next start does not probe it again
     EXPECT_EQ(Last().state, PluginRecord::kQuarantined) << variant << ": " << Last().reason;
     EXPECT_THAT(Last().reason, HasSubstr(stage));
   }
@@ -258,7 +260,7 @@ TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
 TEST_F(PluginKnownTest, QuarantinesWhatHangs) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
-  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine needs time to reach the point that hangs
   NewLoader(loading);
   Status s = loader_->Load(path);
   EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded);
@@ -269,7 +271,7 @@ TEST_F(PluginKnownTest, QuarantinesWhatHangs) {
 TEST_F(PluginKnownTest, LooksOnceAtWhatHangsAlsoWithoutACache) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
-  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine needs time to reach the point that hangs
   loading.cache_folder.clear();
   NewLoader(loading);
   EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kDeadlineExceeded);
@@ -277,7 +279,7 @@ TEST_F(PluginKnownTest, LooksOnceAtWhatHangsAlsoWithoutACache) {
   EXPECT_THAT(Last().reason, HasSubstr("1500 ms"));
 }
 
-// A pipe that processes of a plugin hold open: its end tells that they are gone.
+// A pipe that processes of a plugin hold open; end of file means that they are gone.
 class Alive {
  public:
   explicit Alive(const std::string& path) {
@@ -290,7 +292,7 @@ class Alive {
     unsetenv("TW_TEST_ALIVE");
     close(reader_);
   }
-  // Somebody opened it, and all who did are gone.
+  // Returns true if a process opened it, and all processes that did are gone.
   bool AllGone() const {
     pollfd hung_up = {reader_, POLLIN, 0};
     return poll(&hung_up, 1, 10'000) == 1 && (hung_up.revents & POLLHUP);
@@ -300,10 +302,10 @@ class Alive {
   int reader_ = -1;
 };
 
-// Whatever they close or write, the look has one deadline.
+// Whatever the plugin closes or writes, the probe has one deadline.
 TEST_F(PluginKnownTest, EndsWhatClosesItsDescriptorsOrGoesOnTalking) {
   PluginLoading loading = Usual();
-  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine needs time to reach the point that hangs
   for (const char* variant : {"close_init", "talk_init"}) {
     const std::string path = Put(variant, StrCat(variant, ".so"));
     const Alive alive(StrCat(folder_, "/", variant));
@@ -324,7 +326,7 @@ TEST_F(PluginKnownTest, ReadsSoMuchOfWhatAPluginWrites) {
   EXPECT_TRUE(alive.AllGone());
 }
 
-// What it forked has the helper's end of the conversation open, and is no reason to wait.
+// A forked child holds the helper's socket open; the loader must not wait for it.
 TEST_F(PluginKnownTest, EndsWhatAPluginForked) {
   Put("fork_init", "fork.so");
   const Alive alive(folder_ + "/fork");
@@ -335,13 +337,13 @@ TEST_F(PluginKnownTest, EndsWhatAPluginForked) {
   EXPECT_TRUE(alive.AllGone());
 }
 
-// A helper that is stuck before it has come to the plugin says nothing of the plugin.
+// A helper that hangs before it loads the plugin proves nothing about the plugin.
 TEST_F(PluginKnownTest, BlamesNoPluginForAHelperThatHangs) {
   Put("good", "good.so");
   PluginLoading loading = Usual();
   loading.patience = std::chrono::milliseconds(50);
   loading.helper = Write("helper", "#!/bin/sh\nexec sleep 600\n");
-  loading.settings["plugin.org.test.plugin.long"] = std::string(4 << 20, 'x');  // more than the socket takes
+  loading.settings["plugin.org.test.plugin.long"] = std::string(4 << 20, 'x');  // more than the socket's buffer holds
   chmod(loading.helper.c_str(), 0700);
   Start(loading);
   EXPECT_EQ(Last().state, PluginRecord::kFailed);
@@ -360,7 +362,7 @@ TEST_F(PluginKnownTest, TellsOfARefusalAsIfItHadHappenedHere) {
   EXPECT_THAT(lines_, IsEmpty());
 }
 
-// ---- Who may come in, and who goes first ----
+// ---- Allow-lists and priorities ----
 
 TEST_F(PluginKnownTest, LoadsOnlyWhatIsAllowed) {
   const std::string good = Put("good", "good.so"), rival = Put("rival", "rival.so");
@@ -377,7 +379,7 @@ TEST_F(PluginKnownTest, LoadsOnlyWhatIsAllowed) {
 TEST_F(PluginKnownTest, BelievesNoCacheUnderAnAllowList) {
   const std::string path = Put("good", "good.so");
   Start(Usual());
-  // The file is another, but all that the cache goes by is as it was.
+  // The file is another one, but all attributes that the cache compares are unchanged.
   const std::string list = Write("allowed", StrCat(Sha256(Contents(path)), "\n"));
   Put("rival", "good.so");
   NewLoader(Usual()).Allow(*PluginAllowList::Read(list, false));
@@ -429,7 +431,7 @@ TEST_F(PluginKnownTest, LoadsContentsOnceWhateverTheirPath) {
   fs::create_symlink(path, others[1]);
   fs::create_hard_link(path, others[2]);
   Start(Usual());
-  EXPECT_TRUE(loader_->Load(others[0]).ok()) << Last().reason;  // which loads the one that is known
+  EXPECT_TRUE(loader_->Load(others[0]).ok()) << Last().reason;  // loads the known plugin
   for (const std::string& other : others) {
     EXPECT_TRUE(loader_->Load(other).ok()) << Last().reason;
     EXPECT_EQ(Last().state, PluginRecord::kShadowed);

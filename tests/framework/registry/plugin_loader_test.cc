@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using testing_support::LoadingTest;
 using testing_support::Text;
 
-// Files are loaded as they are found: what is known of them in advance is plugin_known_test's.
+// Loads files as they are found; plugin_known_test.cc tests the cache.
 class PluginLoaderTest : public LoadingTest {
  protected:
   PluginLoaderTest() { NewLoader(); }
@@ -76,7 +76,7 @@ TEST_F(PluginLoaderTest, WhatStoodBackForAFileHearsThatItIsUnloaded) {
   EXPECT_EQ(Last().fix, "tw_plugin_load loads it");
   EXPECT_TRUE(loader_->Load(folder_ + "/other.so").ok());
   EXPECT_EQ(Last().state, PluginRecord::kLoaded);
-  EXPECT_EQ(loader_->records().size(), 1u);  // one file, which is loaded now
+  EXPECT_EQ(loader_->records().size(), 1u);  // one file, which is now loaded
 }
 
 TEST_F(PluginLoaderTest, RefusesAnotherFileWithTheSameId) {
@@ -97,7 +97,7 @@ TEST_F(PluginLoaderTest, TellsWhatAFileIsInstead) {
   EXPECT_THAT(Last().reason, HasSubstr("0 bytes"));
   EXPECT_FALSE(loader_->Load(folder_).ok());
   EXPECT_THAT(Last().reason, HasSubstr("it is no regular file"));
-  ASSERT_EQ(mkfifo((folder_ + "/fifo.so").c_str(), 0600), 0);  // nobody will ever write to it
+  ASSERT_EQ(mkfifo((folder_ + "/fifo.so").c_str(), 0600), 0);  // a FIFO without a writer
   EXPECT_FALSE(loader_->Load(folder_ + "/fifo.so").ok());
   EXPECT_THAT(Last().reason, HasSubstr("it is no regular file"));
   EXPECT_FALSE(loader_->Load("/proc/self/exe").ok());
@@ -116,7 +116,7 @@ TEST_F(PluginLoaderTest, RefusesAnotherMachinesLibrary) {
   EXPECT_THAT(Last().fix, HasSubstr("rebuild it for this machine"));
 }
 
-// A file that ends too early must not end the process (the loader would map pages that are not there).
+// A truncated file must not crash the process (the loader would map pages that do not exist).
 TEST_F(PluginLoaderTest, RefusesATruncatedFile) {
   std::string whole = Contents(Built("good"));
   for (size_t keep : {size_t{10}, size_t{70}, size_t{300}, whole.size() / 4, whole.size() / 2}) {
@@ -171,7 +171,7 @@ TEST_F(PluginLoaderTest, LeavesOutDisabledPluginsByIdOrFileName) {
   loader_->LoadAll({{Built("good")}, {"go?d.so"}});
   EXPECT_EQ(Last().state, PluginRecord::kDisabled);
   EXPECT_THAT(lines_, IsEmpty());
-  EXPECT_TRUE(loader_->Load(Built("good")).ok());  // asked for by name, it comes
+  EXPECT_TRUE(loader_->Load(Built("good")).ok());  // loading by name is allowed
 }
 
 class ScopedEnv {
@@ -210,7 +210,7 @@ TEST_F(PluginLoaderTest, SearchesVariableThenUserFolder) {
 
 // ---- Descriptors ----
 
-// What the queries below answer; a test fills it first.
+// The queries below return it; each test fills it first.
 tw_plugin descriptor;
 const tw_plugin* Query(const tw_host_info*) { return &descriptor; }
 
@@ -231,7 +231,7 @@ class DescriptorTest : public PluginLoaderTest {
     descriptor = {TW_SIZED(tw_plugin),       TW_EPOCH,    0,          0, TW_MINOR, TW_S("org.test.d"), TW_S("3.1"), TW_S("something new"),
                   TW_S("compiler=x; cpu=y"), InitNothing, SayShutdown};
   }
-  // The reason, when loading fails.
+  // Returns the reason if loading fails.
   std::string Refusal() {
     Status s = loader_->LoadStatic(Query, "d");
     EXPECT_FALSE(s.ok());
@@ -300,7 +300,7 @@ TEST_F(DescriptorTest, RefusesBrokenDescriptors) {
   descriptor.init = nullptr;
   EXPECT_THAT(Refusal(), HasSubstr("no init"));
   descriptor = good;
-  descriptor.size = offsetof(tw_plugin, init) + 4;  // covered by half: absent
+  descriptor.size = offsetof(tw_plugin, init) + 4;  // half of the field is covered: it counts as absent
   EXPECT_THAT(Refusal(), HasSubstr("no init"));
 }
 
@@ -318,7 +318,7 @@ TEST_F(DescriptorTest, TakesNothingOfAnInitThatFails) {
   EXPECT_EQ(Refusal(), "its init failed: the driver is asleep");
   descriptor.init = InitThrows;
   EXPECT_THAT(Refusal(), HasSubstr("threw a C++ exception: surprise"));
-  EXPECT_THAT(lines_, IsEmpty());  // what did not start is not shut down
+  EXPECT_THAT(lines_, IsEmpty());  // a plugin that did not start is not shut down
 }
 
 TEST_F(DescriptorTest, ShutsDownWhatStartedButWasRefused) {

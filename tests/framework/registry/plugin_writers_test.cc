@@ -115,7 +115,7 @@ TEST_F(PluginWritersTest, WhatALinkLeadsToCounts) {
   fs::create_directory(top_ + "/open");
   Mode(top_ + "/open", 0777);
   fs::create_symlink(file_, top_ + "/open/link.so");
-  EXPECT_TRUE(Check(top_ + "/open/link.so").ok());  // whoever changes the link changes what is examined, too
+  EXPECT_TRUE(Check(top_ + "/open/link.so").ok());  // whoever may change the link may also change the file that is checked
   fs::copy_file(file_, top_ + "/open/theirs.so");
   fs::create_symlink(top_ + "/open/theirs.so", inner_ + "/mine.so");
   EXPECT_THAT(Text(Check(inner_ + "/mine.so")), HasSubstr(top_ + "/open' is writable by everybody"));

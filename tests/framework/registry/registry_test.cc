@@ -28,7 +28,7 @@ tw_status* CopyNone(const tw_host*, void*, const tw_copy*) { return nullptr; }
 tw_status* CreateNone(const tw_host*, void*, tw_timeline*, void**) { return nullptr; }
 tw_status* SignalNone(const tw_host*, void*, uint64_t) { return nullptr; }
 
-// What one plugin's init would do, with the calls that tests need.
+// Makes the calls of a plugin's init that tests need.
 class Init {
  public:
   explicit Init(std::string plugin) : registrar_(&host_.c, std::move(plugin), &registration_) {}
@@ -54,16 +54,16 @@ class Init {
     message_ = TakeText(c()->device(c(), &d));
     return *this;
   }
-  const std::string& message() const { return message_; }  // of the last call
+  const std::string& message() const { return message_; }  // of the last call's error
   Registration& registration() { return registration_; }
   Status Commit(Registry* to) { return to->Commit(std::move(registration_)); }
   const tw_host* host() const { return &host_.c; }
-  // What was committed before, as it was then.
+  // Keeps the registrations committed so far, and starts the next ones.
   Init& Later() {
     registration_.read_later = true;
     return *this;
   }
-  void set_minor(uint32_t minor) { host_.c.minor = minor; }  // the one agreed with this plugin
+  void set_minor(uint32_t minor) { host_.c.minor = minor; }  // the minor version agreed with this plugin
 
  private:
   FakeHost host_;
@@ -113,7 +113,8 @@ TEST(RegistrarTest, LetsAbsentCapabilitiesAnswerUnimplemented) {
 }
 
 TEST(RegistrarTest, ReadsNoFurtherThanTheSizeSays) {
-  // An older plugin's definition: `gradient` is not part of it, and what lies behind is not ours.
+  // The definition of an older plugin: `gradient` is beyond its size, and the bytes there are not
+  // part of it.
   Init init("org.a");
   std::string_view schema = "F() -> ()";
   tw_op_def d{TW_SIZED(tw_op_def), schema.data(), schema.size(), nullptr, NoShape, NoGradient};
@@ -356,7 +357,7 @@ TEST(RegistryTest, PrefersPriorityThenPluginIdThenOrder) {
   EXPECT_EQ(registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0}, {})->spec.priority, 5);
 }
 
-// ---- Read when they are first used ----
+// ---- Specs parsed at their first use ----
 
 TEST(RegistryTest, ReadsOpsAndKernelsLaterAsItDoesAtOnce) {
   Registry registry;
@@ -504,7 +505,7 @@ TEST(RegistryTest, AnswersWhilePluginsComeIn) {
 TEST(AnyOpTest, ServesOpsOfBeforeAndAfterAndComesLast) {
   Registry r;
   ASSERT_TRUE(Init("org.a").Op("F(x: float) -> (y: float)").Op("G() -> ()").Kernel("F @N").Commit(&r).ok());
-  Init n("org.n");  // its host table is asked again for each op that comes
+  Init n("org.n");  // its host table is used again for each new op
   ASSERT_TRUE(n.Kernel("* @N; priority 100").Commit(&r).ok());
   ASSERT_TRUE(Init("org.b").Op("H(x: T) -> (y: T); T: type").Commit(&r).ok());
   auto kernel = [&](const char* op, std::string_view kind) {
@@ -518,7 +519,7 @@ TEST(AnyOpTest, ServesOpsOfBeforeAndAfterAndComesLast) {
   EXPECT_EQ(kernel("H", "CPU"), "none");
   ASSERT_EQ(r.Kernels("G").size(), 1u);
   EXPECT_EQ(r.Kernels("G")[0]->op, r.FindOp("G"));
-  EXPECT_TRUE(r.CheckRemovable("org.b").ok());  // it is no reason for another plugin to stay
+  EXPECT_TRUE(r.CheckRemovable("org.b").ok());  // another plugin may be removed in spite of it
   r.Remove("org.n");
   EXPECT_EQ(kernel("H", "N"), "none");
   EXPECT_EQ(kernel("F", "N"), "F @N");

@@ -46,7 +46,7 @@ tw_file_system_def FileSystem(const char* scheme, uint64_t len) {
   return d;
 }
 
-// What one plugin's init would do.
+// Stands for one plugin's init.
 struct Init {
   explicit Init(std::string plugin) : registrar(&host.c, std::move(plugin), &registration) {}
   std::string Add(const tw_compiler_def& d) { return TakeText(registrar.c()->compiler(registrar.c(), &d)); }
@@ -73,7 +73,7 @@ TEST(RoleTest, IsFoundByNameUntilItsPluginGoes) {
   EXPECT_THAT(registry.RolesOf<FileSystemRole>("disk"), SizeIs(0));
   registry.Remove("org.a");
   EXPECT_THAT(registry.Roles(), SizeIs(0));
-  EXPECT_EQ(compilers[0]->plugin, "org.a");  // whoever uses it still has it
+  EXPECT_EQ(compilers[0]->plugin, "org.a");  // a user of the role keeps it alive
 }
 
 TEST(RoleTest, FillsOptionalEntries) {
@@ -83,7 +83,7 @@ TEST(RoleTest, FillsOptionalEntries) {
   init.Add(FileSystem(TW_S("mem")));
   ASSERT_TRUE(init.Commit(&registry).ok());
   auto compiler = registry.RolesOf<CompilerRole>()[0];
-  EXPECT_EQ(compiler->def.prepare, nullptr);  // a state then serves the shapes that it was compiled for
+  EXPECT_EQ(compiler->def.prepare, nullptr);  // without it, a state serves the shapes that it was compiled for
   EXPECT_EQ(compiler->def.usable(nullptr, nullptr, nullptr, "x", 1), 0u);
   EXPECT_EQ(registry.RolesOf<FileSystemRole>()[0]->def.make_folder(nullptr, nullptr, "x", 1), nullptr);
 }
@@ -97,7 +97,7 @@ TEST(RoleTest, RefusesWhatIsNotWhole) {
   c.serialize = [](const tw_host*, const void*, tw_sink*) -> tw_status* { return nullptr; };
   EXPECT_THAT(init.Add(c), HasSubstr("serialize, load and tag only make sense together"));
   c = Compiler(TW_S("chain"));
-  c.size = offsetof(tw_compiler_def, execute);  // of an older plugin that does not know execute
+  c.size = offsetof(tw_compiler_def, execute);  // an older plugin that does not know execute
   EXPECT_EQ(init.Add(c), "compiler 'chain': required entry 'execute' is missing");
   tw_file_system_def f = FileSystem(TW_S("mem"));
   f.unlock = [](const tw_host*, void*) {};

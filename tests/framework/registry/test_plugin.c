@@ -1,11 +1,13 @@
-/* A plugin file as small as it gets, in the variants that the tests of this folder ask for by a macro: GOOD; TWIN, another file with the id
- * of GOOD; OTHER, with its op for other types; RIVAL, with its op; KERNELS, with a kernel for its op, a device and a graph compiler for
- * that; NO_ENTRY, a library
- * that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names;
- * CLOSE_INIT, which closes all descriptors and hangs; TALK_INIT and FLOOD_INIT, which write into the helper's conversation for ever, a line
- * after the other or as fast as they can; FORK_INIT, good, but for a child that holds what the helper had open. These open the file that
- * TW_TEST_ALIVE names, if any, for writing, and never close it: whoever reads that knows when the last of them is gone.
- */
+/* A minimal plugin, in variants that the tests of this folder select by a macro. GOOD; TWIN,
+ * another file with the id of GOOD; OTHER, with GOOD's op for other types; RIVAL, with GOOD's
+ * op; KERNELS, with a kernel for that op, a device and a graph compiler for the device;
+ * NO_ENTRY, a library that is not a plugin; UNRESOLVED, with a symbol that the loading program
+ * lacks; INIT_FAILS, CRASH_... and HANG_INIT, as their names say; CLOSE_INIT, which closes all
+ * descriptors and hangs; TALK_INIT and FLOOD_INIT, which write to the helper's socket for ever,
+ * line by line or as fast as they can; FORK_INIT, GOOD with a child that keeps the helper's
+ * descriptors open. The variants that crash, hang or fork open the file that TW_TEST_ALIVE
+ * names, if any, for writing, and never close it: its reader sees end of file when the last of
+ * them is gone. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <signal.h>
@@ -86,7 +88,7 @@ static void hold_alive(int at) {
 }
 #endif
 
-/* Not abort, which a sanitizer makes an exit. */
+/* Crashes without abort, which a sanitizer turns into an exit. */
 #if defined(TEST_PLUGIN_CRASH_OPEN)
 __attribute__((constructor)) static void crash_open(void) { kill(getpid(), SIGKILL); }
 #endif

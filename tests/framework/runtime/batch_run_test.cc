@@ -1,4 +1,4 @@
-// Steps of plans with batches: side by side they compute what they compute in order.
+// Steps of plans with batches: parallel execution gives the results of sequential execution.
 #include "framework/runtime/batch_run.h"
 
 #include <cstring>
@@ -29,7 +29,7 @@ using testing_support::Text;
 
 constexpr size_t kWidth = 96;
 
-// A plan and a state, without a session, so that steps run side by side however short they are.
+// A plan and a state without a session, so that even short steps run in parallel.
 class Batched {
  public:
   Batched(TestGraph& g, const CallableSpec& spec, const std::vector<Tensor>& feeds, uint32_t threads) : states_(&g.runtime()) {
@@ -88,7 +88,7 @@ TEST(BatchRunTest, GivesTheSameBitsOnRandomGraphs) {
   EXPECT_GE(batched, 20);
 }
 
-// x + 1 many times, and whatever else a test puts between.
+// x + 1 many times, with nodes that a test adds between.
 struct Wide {
   explicit Wide(TestGraph& g, int64_t elements) : x(g.Input(Shape({elements}))) { spec.feeds = {x}; }
   void Add(TestGraph& g, const std::string& op, size_t n) {
@@ -129,7 +129,7 @@ TEST(BatchRunTest, AFailureEndsTheStepAndNamesItsNode) {
   }
 }
 
-// Long enough to be shared once it is known how long the steps take.
+// The steps are long enough for a second thread, once their duration is known.
 TEST(BatchRunTest, SessionsLearnThatASecondThreadPays) {
   TestGraph g(2);
   Wide wide(g, 4000);

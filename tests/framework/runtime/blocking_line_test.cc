@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Work that stays until it is let go, and how much of it is at work.
+// Work that blocks until it is released; counts the work that runs.
 class Crowd {
  public:
   std::function<void()> Work() {
@@ -93,7 +93,7 @@ TEST(BlockingLine, AllTogetherHaveSoManyAndTakeTurns) {
   };
   for (int i = 0; i < 10; ++i) ann->Run(note('a'));
   for (int i = 0; i < 2; ++i) bob->Run(note('b'));
-  first.LetGo(1);  // one thread goes on with all that waits
+  first.LetGo(1);  // one thread runs all waiting work
   ASSERT_EQ(all.get_future().wait_for(20s), std::future_status::ready);
   EXPECT_EQ(order, "ababaaaaaaaa");
   first.LetGo(1);
@@ -134,7 +134,7 @@ TEST(BlockingLine, ThreadsOfABurstEndAlthoughAFewAreStillAtWork) {
   EXPECT_GE(ThreadsOfThisProcess(), before + 100);
   crowd.LetGo(100);
   crowd.AwaitEnd(100);
-  // Work that comes again and again is done by the thread that slept last, so the others rest.
+  // Recurring work is done by the thread that slept last, so the other threads stay asleep.
   const auto patience = std::chrono::steady_clock::now() + 20s;
   while (ThreadsOfThisProcess() > before + 4 && std::chrono::steady_clock::now() < patience) {
     std::promise<void> done;

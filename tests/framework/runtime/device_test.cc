@@ -87,7 +87,7 @@ TEST(DeviceTest, GivesItsMemoryBackAtItsEnd) {
     ASSERT_TRUE(t.ok());
     EXPECT_EQ(kind.allocated, 1);
     t->reset();
-    EXPECT_EQ(kind.released, 0);  // kept for the next
+    EXPECT_EQ(kind.released, 0);  // kept for the next allocation
   }
   EXPECT_EQ(kind.released, 1);
 }
@@ -102,7 +102,7 @@ TEST(DeviceTest, TensorsMayOutliveIt) {
     t = *Tensor::Make(TW_FLOAT, Shape({10}), d.pool());
   }
   kind.kind.pin = nullptr;
-  EXPECT_EQ(pin.use_count(), 2);  // the plugin is held for the tensor's sake
+  EXPECT_EQ(pin.use_count(), 2);  // the tensor keeps the plugin alive
   t.as<float>()[9] = 1;
   t.reset();
   EXPECT_EQ(kind.released, 1);
@@ -193,7 +193,7 @@ TEST(DeviceTest, KeepsReferencesInHostMemory) {
 
 // ---- Streams ----
 
-// A stream whose work is done by a thread of its own.
+// A stream whose work runs on its own thread.
 struct FakeStreams {
   static tw_status* Create(const tw_host* h, void* self, tw_timeline* line, void** out) {
     if (static_cast<FakeDeviceKind*>(self)->fail_copies) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no queues left"));
@@ -253,7 +253,8 @@ TEST(StreamTest, ReportsWhatThePluginRefuses) {
   kind.kind.streams = {TW_SIZED(tw_stream_set), FakeStreams::Create, FakeStreams::Destroy, FakeStreams::Refuse, nullptr};
   auto s = Stream::Create(&plain);
   ASSERT_TRUE(s.ok());
-  // Nobody would tell when the work is over, so the stream ends there and then, and stays broken.
+  // No callback would report the end of the work, so the stream synchronises at once, and stays
+  // broken.
   const int before = FakeStreams::destroyed;
   EXPECT_EQ(Text((*s)->Drain()), "lost");
   EXPECT_EQ(FakeStreams::destroyed, before + 1);

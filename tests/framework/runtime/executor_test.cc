@@ -1,4 +1,5 @@
-// Both engines over random graphs and over what they treat specially. Steps go through a session, as everywhere.
+// Both engines over random graphs and over the cases that they treat specially. Steps go through a
+// session.
 #include "framework/runtime/executor.h"
 
 #include <cstring>
@@ -45,7 +46,7 @@ class EnginesTest : public testing::TestWithParam<Setting> {
   TestGraph g_{runtime_};
 };
 
-// Bit for bit.
+// Compares bit for bit.
 void ExpectSame(const std::vector<Tensor>& got, const std::vector<std::vector<float>>& want, const CallableSpec& spec) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t k = 0; k < got.size(); ++k) {
@@ -113,7 +114,7 @@ TEST_P(EnginesTest, AfterAFailureNothingThatWaitedForItRuns) {
 
 TEST_P(EnginesTest, ControlEdgesAreObeyed) {
   Edge x = g_.Input(Shape({1}));
-  // Marks in an order that ids do not give: late nodes wait for later ones through a long way round.
+  // An order of marks that differs from the order of ids: late nodes wait for still later ones.
   std::vector<const Node*> marks = {g_.Mark(0)};
   for (int64_t i = 1; i < 60; ++i) {
     std::vector<const Node*> wait = {marks.back()};
@@ -151,7 +152,8 @@ TEST_P(EnginesTest, AsynchronousKernelsEndOnOtherThreads) {
 TEST_P(EnginesTest, WhatAKernelGaveIsNotWrittenToInTheNextStep) {
   Edge x = g_.Input(Shape({-1})), y = g_.Op("Next", {g_.Op("Clip", {x})});
   auto session = NewSession(g_);
-  // The first feed becomes the output of Clip, in place of planned memory; the second is clipped into planned memory again.
+  // The first feed becomes the output of Clip instead of planned memory; the second is clipped into
+  // planned memory again.
   Tensor handed_on = Floats({1, 2}), clipped = Floats({-1, 5});
   EXPECT_THAT(Values((*Step(*session, {{x}, {y}, {}}, {handed_on}))[0]), ElementsAre(2, 3));
   EXPECT_THAT(Values((*Step(*session, {{x}, {y}, {}}, {clipped}))[0]), ElementsAre(1, 6));
@@ -187,14 +189,14 @@ TEST_P(EnginesTest, WhatIsHandedOnOnADeviceIsSeenThroughViewsThere) {
 TEST_P(EnginesTest, ATensorOfAnotherShapeIsNoOutput) {
   Edge x = g_.Input(Shape({2})), wrong = g_.Op("Give", {x}, {.attrs = {{"more", AttrValue::Int(100'000)}}}), y = g_.Op("Next", {wrong});
   auto session = NewSession(g_);
-  for (Edge fetch : {wrong, y}) {  // in memory of its own, in plan memory
+  for (Edge fetch : {wrong, y}) {  // in its own memory, in plan memory
     Status s = Step(*session, {{x}, {fetch}, {}}, {Floats({1, 2})}).status();
     EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
     EXPECT_THAT(Text(s), HasSubstr("output 0 has shape [2]; a tensor of shape [100002] cannot be it"));
   }
 }
 
-// Whoever reads it may have been planned by what is known of its shape: the number of columns here.
+// The reader's plan may rely on the known part of the shape; here the number of columns.
 TEST_P(EnginesTest, AnOutputThatContradictsWhatIsKnownOfItsShapeIsNone) {
   Edge x = g_.Input(Shape({6}));
   const auto rows = [&](int64_t columns) { return g_.Op("Rows", {x}, {.attrs = {{"columns", AttrValue::Int(columns)}}}); };
@@ -242,7 +244,8 @@ class VariablesInEnginesTest : public EnginesTest {
   }
 };
 
-// With one thread the first holds the lock that the second waits for on the step's only thread.
+// With one thread, the first update holds the lock that the second waits for on the step's only
+// thread.
 TEST_P(VariablesInEnginesTest, MoreAsynchronousUpdatesThanThreadsEnd) {
   Edge v = Box(Shape({1})), x = g_.Input(Shape({1})), y = g_.Op("Get", {v});
   CallableSpec bumps;
@@ -298,7 +301,7 @@ TEST_P(VariablesInEnginesTest, AKernelThatThrowsFailsItsStepOnly) {
   }
 }
 
-// The step is over by then, and what it used is the next step's.
+// The step is already over, and its resources belong to the next step.
 TEST(ExecutorTest, AKernelThatThrowsAfterItsEndHarmsNoLaterStep) {
   TestGraph g(2);
   Edge x = g.Input(Shape({2}));
@@ -310,7 +313,7 @@ TEST(ExecutorTest, AKernelThatThrowsAfterItsEndHarmsNoLaterStep) {
   }
 }
 
-// Two of them wait for what a third node does, on two threads.
+// Two kernels wait for the effect of a third, on two threads.
 TEST(ExecutorTest, KernelsThatMayBlockTakeNoThreadOfTheStep) {
   for (const char* threads : {"0", "2"}) {
     TestGraph g(4);

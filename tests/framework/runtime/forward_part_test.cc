@@ -1,4 +1,5 @@
-// What host->tensor->forward_part hands on, seen from outside: the memory, the values, and what later steps do to them.
+// Tests host->tensor->forward_part from outside: the forwarded memory, its values, and the effects
+// of later steps on them.
 #include <cstring>
 
 #include "gmock/gmock.h"

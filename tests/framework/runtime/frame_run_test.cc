@@ -1,4 +1,5 @@
-// Loops of Enter, Merge, LoopCond, Switch, NextIteration and Exit, as support/flow_graph.h writes them, and branches.
+// Loops of Enter, Merge, LoopCond, Switch, NextIteration and Exit, built with support/flow_graph.h,
+// and branches.
 #include "framework/runtime/frame_run.h"
 
 #include <algorithm>
@@ -28,13 +29,13 @@ using testing_support::TestGraph;
 using testing_support::Text;
 using testing_support::Values;
 
-// Loops that need no frames are run by these here, too.
+// Options under which loops that need no frames run in frames, too.
 std::map<std::string, std::string> InFrames(std::map<std::string, std::string> options = {}) {
   options.emplace("disable_pass", "sequence");
   return options;
 }
 
-// An op whose kernel does not do what its schema says.
+// An op whose kernel violates its schema.
 void Triple(tw::In<float>, tw::Out<float> y) {
   y.allocate({1, 3});
   std::fill_n(y.data(), 3, 1.0f);

@@ -5,7 +5,7 @@
 namespace thalweg {
 namespace {
 
-// How many of the next `steps` steps ran side by side, where steps take so long.
+// Returns how many of the next `steps` steps ran in parallel, for the given durations.
 int SideBySide(Pace* pace, int steps, int64_t in_order, int64_t side_by_side) {
   int n = 0;
   for (int i = 0; i < steps; ++i) {
@@ -39,7 +39,7 @@ TEST(PaceTest, WhatGainsNothingStaysInOrderAndTryingCostsNextToNothing) {
 TEST(PaceTest, AChangeIsNoticed) {
   Pace pace;
   SideBySide(&pace, 100, 100'000, 60'000);
-  SideBySide(&pace, 1000, 100'000, 200'000);  // somebody else needs the other processors
+  SideBySide(&pace, 1000, 100'000, 200'000);  // another program needs the other processors
   EXPECT_LE(SideBySide(&pace, 1000, 100'000, 200'000), 15);
   SideBySide(&pace, 200, 100'000, 60'000);
   EXPECT_GE(SideBySide(&pace, 1000, 100'000, 60'000), 980);

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using testing_support::FakeHost;
 using testing_support::Text;
 
-// Objects are counters of their destructions.
+// Objects are counters of their own destruction.
 void CountDestroy(const tw_host*, void* object) { ++*static_cast<int*>(object); }
 
 class ResourceTest : public ::testing::Test {
@@ -72,7 +72,7 @@ TEST_F(ResourceTest, DropsTheValueAndKeepsThePlaceForHandles) {
   ASSERT_TRUE(store_->Drop("c", "w").ok());
   EXPECT_FALSE(r->exists());
   EXPECT_EQ(store_->Drop("c", "w").code(), absl::StatusCode::kNotFound);
-  Resource* again = Variable("w");  // old handles and new ones lead to the same place
+  Resource* again = Variable("w");  // old and new handles refer to the same resource
   EXPECT_EQ(again, r);
   r->LockUpdate();
   r->set_value(*Tensor::Vector<float>(TW_FLOAT, {1}));
@@ -133,7 +133,7 @@ TEST_F(ResourceTest, DestroysPluginObjectsOnce) {
   r->UnlockUpdate();
   EXPECT_EQ(first, 1);
   EXPECT_EQ(second, 0);
-  store_.reset();  // the runtime ends; a handle is still out
+  store_.reset();  // the runtime ends while a handle exists
   EXPECT_EQ(second, 1);
   EXPECT_FALSE(r->exists());
   r->Release();
@@ -180,7 +180,7 @@ TEST_F(ResourceTest, NobodyPassesAnUpdaterThatWaits) {
     updated = true;
     r->UnlockUpdate();
   });
-  // As soon as it waits, new readers do too.
+  // A waiting writer makes new readers wait.
   while (r->TryRead()) {
     r->UnlockRead();
     std::this_thread::yield();
@@ -220,7 +220,7 @@ TEST_F(ResourceTest, SeveralWaitingReadersGoInTogether) {
 
 TEST_F(ResourceTest, LocksProtectWhatTheyGuard) {
   Resource* r = Variable("w");
-  int64_t counter = 0;  // plain on purpose: the lock alone orders it
+  int64_t counter = 0;  // not atomic: only the lock orders its accesses
   std::vector<std::thread> threads;
   std::atomic<int64_t> seen{0};
   for (int i = 0; i < 4; ++i) {

@@ -11,14 +11,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Milliseconds.
+// Returns milliseconds.
 int64_t TimeToPass(RunGate& gate, int32_t priority) {
   const auto before = Clock::now();
   gate.Pass(priority);
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - before).count();
 }
 
-// The least of some times: where the machine has other work, any of them may be long.
+// Uses the minimum of several times: on a busy machine, any of them may be long.
 bool PassesAtOnce(RunGate& gate, int32_t priority) {
   for (int i = 0; i < 10; ++i) {
     if (TimeToPass(gate, priority) < 50) return true;
@@ -44,7 +44,7 @@ TEST(RunGateTest, ALowerOneWaitsWhileTheThreadsAreTaken) {
   std::atomic<int64_t> passed_after{-1};
   std::thread low([&] { passed_after = TimeToPass(gate, kLowestPriority); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_TRUE(passed_after < 0 || passed_after >= 90) << passed_after;  // it may have been put off for as long as it can be
+  EXPECT_TRUE(passed_after < 0 || passed_after >= 90) << passed_after;  // it may have been delayed for the maximum time
   gate.End(1);
   low.join();
   EXPECT_GE(passed_after, 0);

@@ -94,7 +94,7 @@ TEST(RuntimeTest, EnumeratesTheDevicesOfItsPlugins) {
 TEST(RuntimeTest, RemarksKindsThatDoNotStart) {
   auto r = Runtime::Create(Options());
   ASSERT_TRUE(r.ok());
-  EXPECT_EQ((*r)->plugins()[0].reason, "");  // kinds are asked for devices at first need
+  EXPECT_EQ((*r)->plugins()[0].reason, "");  // kinds enumerate their devices at the first use
   EXPECT_EQ((*r)->devices().size(), 2u);
   ASSERT_EQ((*r)->plugins().size(), 1u);
   EXPECT_EQ((*r)->plugins()[0].state, PluginRecord::kLoaded);

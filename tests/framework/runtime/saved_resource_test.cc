@@ -18,10 +18,11 @@ using ::testing::HasSubstr;
 using testing_support::FakeHost;
 using testing_support::Text;
 
-int alive = 0;  // objects
-int tried = 0;  // bytes that were to be saved, one by one
+int alive = 0;  // number of objects
+int tried = 0;  // number of bytes that Save tried to write, one by one
 
-// A box holds a text. What it is saved as: its format, then the text; "broken" cannot be restored, "nothing" answers no object.
+// A box holds a text and is saved as its format, then the text; "broken" cannot be restored, and
+// "nothing" restores no object.
 struct Box {
   explicit Box(std::string t) : text(std::move(t)) { ++alive; }
   ~Box() { --alive; }
@@ -44,7 +45,7 @@ tw_status* Restore(const tw_host*, void*, uint64_t format, tw_source* from, void
     if (tw_status* s = from->get(from, part, sizeof part, &n)) return s;
   }
   if (text.ends_with("broken")) {
-    *out_object = &text;  // which does not count
+    *out_object = &text;  // must be ignored, since the call fails
     return ToC(DataLoss("this is no box"));
   }
   if (!text.ends_with("nothing")) *out_object = new Box(text);
@@ -67,7 +68,7 @@ class SavedResourceTest : public ::testing::Test {
     store_.reset();
     EXPECT_EQ(alive, 0);
   }
-  // With a box in it, unless text is NULL.
+  // Opens a resource with a box in it, unless text is NULL.
   Resource* Open(std::string_view name, const char* text, std::string_view type = "org.test.box") {
     opened_.push_back(*store_->Open("c", type, name));
     if (text) opened_.back()->set_object(new Box(text));

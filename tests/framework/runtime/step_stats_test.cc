@@ -59,8 +59,8 @@ TEST_P(StepStatsTest, TellsOfEveryNodeThatRan) {
   EXPECT_THAT(Node("a").device, HasSubstr("CPU:0"));
   EXPECT_THAT(Node("b").kernel, HasSubstr("Neg(float"));
   EXPECT_EQ(Node("a").output_bytes, 16u);
-  EXPECT_EQ(Node("a").allocated_bytes, 0u);   // it lies in the block
-  EXPECT_EQ(Node("c").allocated_bytes, 16u);  // it is fetched
+  EXPECT_EQ(Node("a").allocated_bytes, 0u);   // its value is in the block
+  EXPECT_EQ(Node("c").allocated_bytes, 16u);  // its value is fetched
   EXPECT_EQ(stats_.total().allocated_bytes, 16u);
   EXPECT_GE(stats_.total().block_bytes, 16u);
   int64_t last = stats_.total().plan_ns;
@@ -143,9 +143,9 @@ TEST_P(StepStatsTest, OutputsThatNobodyReadsAndScratchOfUnknownSizesAreCounted) 
   ASSERT_TRUE(Step(*session, {{x}, {back, two}, {}}, {Floats({1, -2, 3, 4})}, Watched()).ok());
   EXPECT_EQ(Node("kept").allocated_bytes, 12u);
   EXPECT_EQ(Node("two").output_bytes, 24u);
-  EXPECT_EQ(Node("two").allocated_bytes, 12u);         // its first output is made in place of what it reads, which is nobody else's
+  EXPECT_EQ(Node("two").allocated_bytes, 12u);         // its first output reuses the memory of its input, which nobody else reads
   EXPECT_GE(Node("back").allocated_bytes, 12u + 12u);  // with its scratch
-  // Nor is what it reads here.
+  // Its input is not counted here either.
   ASSERT_TRUE(Step(*session, {{x}, {back}, {}}, {Floats({1, -2, 3, 4})}, Watched()).ok());
   EXPECT_EQ(Node("back").allocated_bytes, 12u);
 }
@@ -205,7 +205,7 @@ TEST(StepStatsOfManyThreadsTest, TheCallersWaitIsToldApart) {
   CloseGate();
   std::thread opener([] {
     AwaitGated(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // time enough for the caller to find nothing to do
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // enough time for the caller to run out of work
     OpenGate();
   });
   EXPECT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1, 2, 3, 4})}, watched).ok());
@@ -216,7 +216,7 @@ TEST(StepStatsOfManyThreadsTest, TheCallersWaitIsToldApart) {
 
 TEST(StepStatsOfManyThreadsTest, ThreadsAreNumberedFromTheCallers) {
   TestGraph g(3);
-  const Shape shape({100'000});  // worth waking threads for
+  const Shape shape({100'000});  // large enough to wake threads
   Edge x = g.Input(shape, "x");
   CallableSpec spec{{x}, {}, {}};
   for (int i = 0; i < 3; ++i) spec.fetches.push_back(g.Op("Gated", {x}));
@@ -224,7 +224,7 @@ TEST(StepStatsOfManyThreadsTest, ThreadsAreNumberedFromTheCallers) {
   StepStats stats;
   RunOptions watched;
   watched.stats = &stats;
-  CloseGate();  // all three wait for each other, so each has a thread of its own
+  CloseGate();  // all three wait for each other, so each has its own thread
   std::thread opener([] {
     AwaitGated(3);
     OpenGate();

@@ -16,7 +16,7 @@ namespace {
 
 using Parts = std::vector<std::pair<uint64_t, uint64_t>>;
 
-// The parts that Parallel made, in order of their begin.
+// Returns the parts that Parallel made, ordered by their begin.
 Parts PartsOf(ThreadPool& pool, uint64_t n, uint64_t grain) {
   struct Seen {
     std::mutex mu;
@@ -86,7 +86,7 @@ TEST(ThreadPoolTest, TakesAsManyThreadsAsItMayUseCpusByDefault) {
   }).join();
 }
 
-// Two pieces that wait for each other: only two threads can do them.
+// Two pieces that wait for each other: only two threads can run them.
 void MeetInALoop(ThreadPool* pool) {
   std::atomic<int> inside{0};
   pool->Parallel(
@@ -103,7 +103,7 @@ void MeetInALoop(ThreadPool* pool) {
 TEST(ThreadPoolTest, WakesASleepingWorkerForALoop) {
   ThreadPool pool(2);
   for (int round = 0; round < 20; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(round % 2));  // the worker sleeps by now, or spins still
+    std::this_thread::sleep_for(std::chrono::milliseconds(round % 2));  // the worker sleeps or still spins
     MeetInALoop(&pool);
   }
 }
@@ -146,7 +146,7 @@ TEST(ThreadPoolTest, ServesSeveralCallersAtOnce) {
   EXPECT_EQ(sum, 4u * 200 * 16);
 }
 
-// A Joint with tickets, as an executor has ready nodes.
+// A Joint with tickets, which stand for an executor's ready nodes.
 class Tickets final : public ThreadPool::Joint {
  public:
   Tickets() : Joint(nullptr) {}
@@ -174,13 +174,13 @@ TEST(ThreadPoolTest, HelpersTakeWhatAJointGives) {
   pool.Offer(&t, 1);
   while (t.done() < 100) std::this_thread::yield();  // this thread does nothing: a worker must come
   t.Give(50);
-  pool.Offer(&t, 1);  // says that there is more
+  pool.Offer(&t, 1);  // announces more work
   while (t.done() < 150) std::this_thread::yield();
   pool.Withdraw(&t);
   t.Give(1);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(t.done(), 150);
-  pool.Withdraw(&t);  // once more is no harm
+  pool.Withdraw(&t);  // a second call is harmless
 }
 
 TEST(ThreadPoolTest, PassesAJointThatHasNothingToGive) {
@@ -206,7 +206,7 @@ TEST(ThreadPoolTest, GetsHungryAndFallsAsleep) {
   EXPECT_FALSE(pool.hungry());
 }
 
-// A Joint that notes where it was helped, and then has nothing more to give.
+// A Joint that records the CPU that helped it, and then has no more work.
 class Place final : public ThreadPool::Joint {
  public:
   Place() : Joint(nullptr) {}
@@ -218,7 +218,7 @@ class Place final : public ThreadPool::Joint {
     return true;
   }
   int Await() const {
-    while (cpu_.load() < 0) {  // as whoever computes: the thread keeps its CPU
+    while (cpu_.load() < 0) {  // computes, so that the thread keeps its CPU
     }
     return cpu_.load();
   }
@@ -286,14 +286,14 @@ TEST(ThreadPoolTest, ReusesThreadsOfBlockingCalls) {
     std::promise<std::thread::id> id;
     pool.Blocking([&] { id.set_value(std::this_thread::get_id()); });
     who.insert(id.get_future().get());
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until it stands by again
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until it is idle again
   }
   EXPECT_LT(who.size(), 10u);
 }
 
 // ---- Shares ----
 
-// Says which joint gave a piece of work, in the order of the pieces.
+// Records the joint of each piece of work, in order.
 class Logged final : public ThreadPool::Joint {
  public:
   Logged(ThreadPool* pool, ThreadShare* share, int pieces, std::vector<int32_t>* log, std::mutex* mu)
@@ -373,7 +373,7 @@ TEST(ThreadPoolTest, ALoopKeepsToItsShare) {
   EXPECT_EQ(seen.most, 2);
 }
 
-// One worker, kept busy until all is offered.
+// One worker, kept busy until all joints are offered.
 std::vector<int32_t> ServedOrder(std::vector<std::pair<int32_t, int>> offers) {
   ThreadPool pool(2);
   ThreadShare first(2, 10);
@@ -404,7 +404,7 @@ TEST(ThreadPoolTest, AWorkerTakesTheHigherPriorityFirst) {
   EXPECT_EQ(ServedOrder({{-3, 1}, {4, 1}, {0, 1}}), (std::vector<int32_t>{4, 0, -3}));
 }
 
-// Gives a piece of work at each search, for ever.
+// Always has another piece of work.
 class Endless final : public ThreadPool::Joint {
  public:
   explicit Endless(ThreadShare* share) : Joint(share) {}
@@ -424,12 +424,12 @@ TEST(ThreadPoolTest, ALowPriorityIsNotStarved) {
   while (patient.left() > 0) pool.Offer(&endless, 1);
   pool.Withdraw(&patient);
   pool.Withdraw(&endless);
-  EXPECT_GE(endless.searches, 4 * 7);  // one search of eight began with the low one
+  EXPECT_GE(endless.searches, 4 * 7);  // one search of eight began with the low-priority joint
 }
 
 // ---- A program's threads ----
 
-// Keeps what is scheduled until it is told to run it.
+// Keeps scheduled work until the test runs it.
 struct KeepingPool {
   std::mutex mu;
   std::vector<std::pair<void (*)(void*), void*>> kept;
@@ -464,7 +464,7 @@ TEST(ProgramThreadsTest, WorkThatIsNeverRunIsDoneByTheCallerAndAskedForOnce) {
   for (int round = 0; round < 10; ++round) EXPECT_EQ(PartsOf(*pool, 10, 1).size(), 10u);
   EXPECT_EQ(keeping.kept.size(), 3u);
   pool->~ThreadPool();
-  std::memset(room, 0xff, sizeof room);  // nothing that is left there would do
+  std::memset(room, 0xff, sizeof room);  // overwrites whatever the calls left on the stack
   keeping.RunAll();                      // late
   EXPECT_EQ(keeping.released, 0);
 }
@@ -499,7 +499,7 @@ TEST(ProgramThreadsTest, TheEndWaitsForThoseInsideAndTellsTheProgram) {
   EXPECT_EQ(keeping.released, 1);
   stop = true;
   theirs.join();
-  keeping.RunAll();  // what was asked for late finds the door closed
+  keeping.RunAll();  // work that was scheduled late finds the share closed
 }
 
 TEST(ProgramThreadsTest, APoolThatRunsEverythingAtOnceOnTheCallerHelpsNobodyAndHarmsNobody) {
@@ -508,7 +508,8 @@ TEST(ProgramThreadsTest, APoolThatRunsEverythingAtOnceOnTheCallerHelpsNobodyAndH
   at_once.threads = 2;
   at_once.schedule = [](void*, void (*work)(void*), void* arg) { work(arg); };
   ThreadPool pool(0, &at_once);
-  // Whoever asks for help may hold what other work waits for, so nothing else may run inside its call.
+  // The caller may hold a lock that other work waits for, so its call for help must not run other
+  // work.
   ThreadShare any(3, 0);
   Endless other(&any);
   pool.Offer(&other, 1);
@@ -524,10 +525,10 @@ TEST(ProgramThreadsTest, WithoutThreadsEverythingIsTheCallers) {
   EXPECT_EQ(PartsOf(pool, 10, 1).size(), 1u);
   EXPECT_TRUE(keeping.kept.empty());
   KeepingPool many(9);
-  EXPECT_EQ(ThreadPool(3, &many.c).threads(), 3u);  // the option bounds the pool
+  EXPECT_EQ(ThreadPool(3, &many.c).threads(), 3u);  // the option limits the pool
 }
 
-// Notes where it ran, and when.
+// Records its thread and its order.
 class Noted final : public ThreadPool::Task {
  public:
   Noted(ThreadPool* pool, std::vector<int>* ran, int number, Task* then = nullptr)

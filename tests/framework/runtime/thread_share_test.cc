@@ -1,4 +1,4 @@
-// How many threads work for a session's step, counted by the kernels themselves.
+// The number of threads that work for a session's step, counted by the kernels themselves.
 #include <algorithm>
 #include <thread>
 
@@ -15,7 +15,7 @@ using testing_support::Step;
 using testing_support::TestGraph;
 using testing_support::TestRuntime;
 
-// Six kernels side by side, each with a loop.
+// Six parallel kernels, each with a loop.
 CallableSpec Wide(TestGraph& g, int64_t tag, const std::string& op = "Crowd") {
   CallableSpec spec;
   Edge x = g.Input(Shape({4}));
@@ -24,7 +24,8 @@ CallableSpec Wide(TestGraph& g, int64_t tag, const std::string& op = "Crowd") {
   return spec;
 }
 
-// At once, in some steps. wanted: more steps until there were as many, for a machine that has other work may leave a thread behind.
+// Returns the maximum over some steps. wanted: runs more steps until that number is reached, since
+// a busy machine may delay a thread.
 int MostThreads(TestGraph& g, const std::string& threads, const std::string& engine, int wanted, const std::string& op = "Crowd") {
   CallableSpec spec = Wide(g, 0, op);
   auto session = g.NewSession({{"threads", threads}, {"engine", engine}, {"optimize", "false"}});

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_support::Text;
 
-// Writes down which values were announced, and with which failure.
+// Records the announced values, with their failures.
 struct Log {
   std::vector<std::string> lines;
   struct Entry {
@@ -45,7 +45,7 @@ TEST(TimelineTest, CallsBackInOrderOfValues) {
   t->Signal(6);
   EXPECT_THAT(log.lines, ElementsAre("2", "2", "5"));
   EXPECT_EQ(t->value(), 6u);
-  log.When(t, 6);  // reached already: at once
+  log.When(t, 6);  // already reached: called at once
   EXPECT_EQ(log.lines.size(), 4u);
   t->Signal(~0ull);
   EXPECT_EQ(log.lines.back(), "9");

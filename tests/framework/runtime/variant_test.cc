@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing_support::FakeHost;
 
-int alive = 0;  // objects
+int alive = 0;  // number of objects
 
 struct Number {
   explicit Number(int v) : value(v) { ++alive; }
@@ -100,7 +100,7 @@ class VariantTest : public ::testing::Test {
 TEST_F(VariantTest, AnObjectIsFoundBehindItsElementAndGoesWithIt) {
   ASSERT_TRUE(Make(0, 1, 7).ok());
   EXPECT_EQ(*Get(0, 1), 7);
-  ASSERT_TRUE(Make(0, 1, 8).ok());  // in the place of the other
+  ASSERT_TRUE(Make(0, 1, 8).ok());  // replaces the other object
   EXPECT_EQ(alive, 1);
   EXPECT_EQ(*Get(0, 1), 8);
 }
@@ -126,7 +126,7 @@ TEST_F(VariantTest, OtherTensorsHoldNoVariants) {
 
 TEST_F(VariantTest, OnlyTheLastReaderOfAnObjectThatNobodyElseHoldsOwnsIt) {
   ASSERT_TRUE(Make(0, 0, 7).ok());
-  EXPECT_EQ(Own(0, 0), nullptr);  // somebody will read the slot
+  EXPECT_EQ(Own(0, 0), nullptr);  // the slot has another reader
   step_.last = &slots_[0];
   EXPECT_EQ(Own(0, 0, &kOther), nullptr);
   EXPECT_EQ(Own(0, 1), nullptr);  // empty

@@ -1,4 +1,5 @@
-// Kernels that wait at a resource, in steps that hold a thread meanwhile and in steps that hold none.
+// Kernels that wait at a resource, in steps that block a thread meanwhile and in steps that block
+// none.
 #include "framework/runtime/waiting_calls.h"
 
 #include <chrono>
@@ -28,7 +29,7 @@ using testing_support::Values;
 
 using absl::StatusCode;
 
-// A run that nobody waits for, and how it ended.
+// A run without a waiting caller, and its result.
 class Started {
  public:
   Started(Session& session, const CallableSpec& spec, std::vector<Tensor> feeds = {}, RunOptions options = {})
@@ -123,7 +124,7 @@ TEST_P(WaitingCallsTest, OtherConditionsHearOfWhatAWaitingCallTook) {
   Post({1});
   Started empty(*session_, {{}, {}, {g_.Op("AwaitEmpty", {tray_}, {.attrs = {{"tag", AttrValue::Int(7)}}}).node}});
   EXPECT_FALSE(empty.over());
-  Started two(*session_, Await(2));  // takes the one that is there, and waits for another
+  Started two(*session_, Await(2));  // takes the available letter, and waits for another
   EXPECT_TRUE(empty.Wait().ok());
   EXPECT_THAT(Journal(), ElementsAre(7, 7));
   EXPECT_FALSE(two.over());
@@ -143,7 +144,8 @@ TEST_P(WaitingCallsTest, CancelEndsOneAndTheNextInLineIsServed) {
   EXPECT_THAT(second.Fetched(), ElementsAre(5));
 }
 
-// Who begins to wait while the one before it is cancelled is served by what that one leaves.
+// A waiter that arrives while the previous one is cancelled gets the letters that the previous one
+// leaves.
 TEST_P(WaitingCallsTest, WhoeverLeavesWhileTheNextBeginsToWaitIsSeen) {
   const auto all = [&](int64_t n) {
     return CallableSpec{{}, {g_.Op("AwaitAll", {tray_}, {.attrs = {{"letters", AttrValue::Int(n)}}})}, {}};

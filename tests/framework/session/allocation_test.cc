@@ -1,5 +1,6 @@
-// A warm step of known shapes calls the heap for nothing: training steps of a small net through the C API and the CPU plugin, with every
-// heap call of the process counted. The counters stand in for the C library's functions in this program alone.
+// A warm step of known shapes makes no heap call: training steps of a small net through the C API
+// and the CPU plugin, with every heap call of the process counted. In this program, the counters
+// replace the C library's functions.
 #include <execinfo.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ std::atomic<bool> counting{false};
 std::atomic<int> calls{0};
 std::atomic<uint64_t> bytes{0};
 
-// The first few callers are shown, for whoever has to find them.
+// Prints the first few callers, to help find them.
 void Count(size_t n) {
   if (!counting.load(std::memory_order_relaxed)) return;
   bytes.fetch_add(n, std::memory_order_relaxed);
@@ -101,8 +102,9 @@ class Net {
     session_ = std::make_unique<tw::Session>(graph_, options);
     session_->run({}, {}, {init});
   }
-  // Heap calls of a round of steps of a callable, after one to get warm. Batches of the sizes take turns. Which memory is in use together
-  // depends on the order in which threads come to the nodes, so a pool may grow in a later round too, but not in every one.
+  // Returns the heap calls of a round of steps of a callable, after one warm-up round. Batches of
+  // the sizes take turns. The order of threads decides which memory is in use at the same time, so
+  // a pool may grow in a later round too, but not in every round.
   int Calls(const std::vector<tw_output>& fetches, const std::vector<const tw_operation*>& targets, const std::vector<int64_t>& batches,
             bool keep = false, const tw_run_options* options = nullptr) {
     const tw_output feeds[] = {x_, labels_};
@@ -169,7 +171,7 @@ class Net {
 
 struct Setting {
   const char *threads, *engine;
-  int64_t kept_rows;  // of what is fetched and kept: a size of its own, so that no earlier test left memory for it
+  int64_t kept_rows;  // size of the fetches that are kept; unique, so that no earlier test left memory of this size
 };
 void PrintTo(const Setting& s, std::ostream* out) { *out << s.threads << ", " << s.engine; }
 
@@ -192,7 +194,7 @@ TEST(HeapCallsTest, AreCounted) {
   std::free(p);
   ::operator delete(q);
   std::free(r);
-  // Also those of the library.
+  // Includes the library's.
   calls = 0;
   counting = true;
   tw_tensor* t = nullptr;
@@ -209,7 +211,7 @@ TEST_P(WarmStepTest, ShapesThatTakeTurnsCallTheHeapForNothing) { EXPECT_EQ(net_.
 
 TEST_P(WarmStepTest, FetchesThatAreLetGoCostNothing) { EXPECT_EQ(net_.Calls({net_.loss(), net_.logits()}, {net_.train()}, {32}), 0); }
 
-// What is kept has to live somewhere: its memory, the pool's note about it, and its header unless an old one lies ready.
+// A kept fetch needs its memory, the pool's record of it, and a header unless an old one is free.
 TEST_P(WarmStepTest, FetchesThatAreKeptCostTwoOrThreeCallsEach) {
   const int made = net_.Calls({net_.logits()}, {net_.train()}, {GetParam().kept_rows}, true);
   EXPECT_GE(made, 2 * kSteps);
@@ -225,8 +227,9 @@ TEST_P(WarmStepTest, DeadlinesAndTokensCostNothing) {
   tw_cancel_token_destroy(options.cancel);
 }
 
-// What a live session does for ten nodes that are new: adding them, planning and running a step that needs them, in heap memory. The least
-// of several, since tables that double are for many additions to pay.
+// Returns the heap memory with which a live session adds ten new nodes, plans a step that needs
+// them, and runs it. Takes the minimum of several attempts, since the cost of a table that doubles
+// is shared by many additions.
 uint64_t BytesOfTenMore(int n) {
   const tw::Runtime runtime({"threads=1"});
   tw::Graph graph(runtime);

@@ -35,11 +35,11 @@ using testing_support::Text;
 
 using Options = std::map<std::string, std::string>;
 
-// A graph whose nodes all came in from outside.
+// A graph whose nodes were all imported.
 class LimitsTest : public testing::Test {
  protected:
   void SetUp() override { ClearJournal(); }
-  // Takes the nodes made so far in `theirs_` into g_, as "in/...".
+  // Imports the nodes made so far in `theirs_` into g_, as "in/...".
   void Import() {
     auto bytes = ExportGraphDef(theirs_.graph());
     ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -113,7 +113,7 @@ TEST_F(LimitsTest, AllowFilesIsAFolderAndNothingElse) {
     EXPECT_THAT(Text(s), HasSubstr(StrCat("SaveAs 'in/", name, "'")));
   }
   EXPECT_THAT(folder_.names(), ElementsAre("allowed"));
-  // Trust opens all the rest, but a folder that is named stays the limit.
+  // `trust` permits everything else, but a named folder still limits access.
   EXPECT_TRUE(absl::IsPermissionDenied(Run(Imported("elsewhere"), {{"allow_files", folder_ / "allowed"}, {"trust_imported", "true"}})));
   EXPECT_TRUE(Run(Imported("elsewhere"), {{"trust_imported", "true"}}).ok());
   EXPECT_TRUE(Saved(folder_ / "d"));
@@ -190,7 +190,7 @@ TEST_F(LimitsTest, OnlyAllowedOpsRunInImportedParts) {
   EXPECT_TRUE(absl::IsPermissionDenied(s));
   EXPECT_EQ(Text(s),
             "Dice 'in/dice' of an imported graph: op Dice is not in the session's allow_ops; add it there if the graph may use it");
-  EXPECT_TRUE(Run(g_.Op("Dice", {g_.Const({1})}), {{"allow_ops", "Mirror"}}).ok());  // the program's own
+  EXPECT_TRUE(Run(g_.Op("Dice", {g_.Const({1})}), {{"allow_ops", "Mirror"}}).ok());  // made by the program, not imported
 }
 
 TEST_F(LimitsTest, DeniedOpsDoNotRunInImportedParts) {
@@ -223,7 +223,7 @@ TEST_F(MemoryLimitTest, ThePlansBlockCounts) {
   Status s = Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({100'000}))}).status();
   EXPECT_TRUE(absl::IsResourceExhausted(s)) << s;
   EXPECT_THAT(Text(s), HasSubstr("of the 100000 bytes of its memory_limit"));
-  EXPECT_TRUE(Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({100}))}).ok());  // the session goes on
+  EXPECT_TRUE(Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({100}))}).ok());  // the session still works
 }
 
 TEST_F(MemoryLimitTest, WhatOnlyRunningTellsCounts) {
@@ -265,11 +265,11 @@ TEST_F(MemoryLimitTest, VariablesCountForWhoGaveThemTheirValue) {
   auto set = [&](Session& s, int64_t n) { return Step(s, {{x_}, {}, {assign}}, {FloatsOf(Shape({n}))}).status(); };
   EXPECT_TRUE(set(*session, 1500).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(set(*session, 1600)));
-  EXPECT_TRUE(set(*other, 1500).ok());  // takes the variable over
+  EXPECT_TRUE(set(*other, 1500).ok());  // is charged for the variable from now on
   EXPECT_TRUE(set(*session, 1500).ok());
 }
 
-// A variable's value on a device that another variable holds as well is copied before it changes.
+// A variable's value on a device that another variable shares is copied before it changes.
 TEST_F(MemoryLimitTest, ACopyOfASharedVariableOnADeviceCounts) {
   auto box = [&](const char* key) {
     return g_.Op("Box", {}, {.device = "FAKE:0", .attrs = {{"key", AttrValue::String(key)}, {"shape", AttrValue::OfShape(Shape({-1}))}}});
@@ -343,7 +343,8 @@ TEST_F(MemoryLimitTest, WhatIsComputedWhilePlanningCounts) {
     return (*callable)->Report({Shape({1})})->nodes;
   };
   EXPECT_EQ(nodes({}), 1u);
-  // What does not fit is computed in the step, and what planning needed on the way there is gone by then.
+  // A value that does not fit is computed in the step; planning has freed its temporary memory by
+  // then.
   EXPECT_GT(nodes({{"memory_limit", "20M"}}), 30u);
 }
 
@@ -362,7 +363,7 @@ TEST_F(MemoryLimitTest, AnAccountPaysForItsSessionsWithTheirLimits) {
     ASSERT_TRUE(kept.ok()) << kept.status();
     EXPECT_GT(account->used(), 48'000u);
     EXPECT_LE(account->used(), 220'000u);
-    // What one holds, the other has not; and a session has no more than its own limit, whatever its account has.
+    // The account is shared, and each session also keeps to its own limit.
     EXPECT_THAT(Text(step(*second, 12'000).status()), HasSubstr("client 'ann' holds"));
     kept = Status();
     first.reset();
@@ -376,7 +377,7 @@ TEST_F(MemoryLimitTest, AnAccountPaysForItsSessionsWithTheirLimits) {
 
 TEST_F(MemoryLimitTest, WhatPoolsKeptGoesBackToTheSystemWithTheSession) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr bool kMeasured = false;  // their memory is their own
+  constexpr bool kMeasured = false;  // these builds use their own allocator
 #else
   constexpr bool kMeasured = true;
 #endif
@@ -398,7 +399,7 @@ TEST_F(MemoryLimitTest, WhatPoolsKeptGoesBackToTheSystemWithTheSession) {
   EXPECT_TRUE(!kMeasured || resident() <= before + 16 * kMega) << resident() - before;
 }
 
-// A graph knows 64 MiB of them, and goes on without knowing more.
+// A graph keeps 64 MiB of known values, and works without further ones.
 TEST_F(LimitsTest, ValuesThatFollowFromConstantsTakeLittleMemory) {
   const uint64_t before = MemoryPool::Host()->stats().in_use;
   Edge value = g_.Const(*Tensor::Make(TW_FLOAT, Shape({1024})));
@@ -416,7 +417,7 @@ TEST_F(LimitsTest, ARunEndsAfterTheSessionsTime) {
   Edge x = g_.Input(Shape({1}), "x"), y = g_.Op("Stubborn", {x});
   auto session = g_.NewSession({{"step_timeout_ms", "20"}});
   EXPECT_TRUE(absl::IsDeadlineExceeded(Step(*session, {{x}, {y}, {}}, {Floats({1})}).status()));
-  auto patient = g_.NewSession({{"step_timeout_ms", "1000000"}});  // a run's own time comes first
+  auto patient = g_.NewSession({{"step_timeout_ms", "1000000"}});  // a run's own timeout takes precedence
   EXPECT_TRUE(absl::IsDeadlineExceeded(Step(*patient, {{x}, {y}, {}}, {Floats({1})}, {.deadline_ns = 20'000'000}).status()));
 }
 

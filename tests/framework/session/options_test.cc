@@ -30,7 +30,7 @@ TEST(SessionOptionsTest, TakesEachOptionByName) {
   EXPECT_TRUE(SetSessionOption(&o, "allow_files", "/data").ok());
   EXPECT_TRUE(SetSessionOption(&o, "allow_ops", "Add,MatMul").ok());
   EXPECT_TRUE(SetSessionOption(&o, "deny_ops", "PyCall").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "deny_ops", "Print,Abort").ok());  // each mention adds
+  EXPECT_TRUE(SetSessionOption(&o, "deny_ops", "Print,Abort").ok());  // repeated options accumulate
   EXPECT_TRUE(SetSessionOption(&o, "trust_imported", "true").ok());
   EXPECT_TRUE(SetSessionOption(&o, "memory_limit", "2G").ok());
   EXPECT_TRUE(SetSessionOption(&o, "step_timeout_ms", "500").ok());

@@ -34,7 +34,8 @@ using testing_support::Values;
 class SessionTest : public testing::Test {
  protected:
   void SetUp() override { ClearJournal(); }
-  // Written into the journal whenever a plan that needs it is made: a constant too large for the graph, folded by every plan.
+  // Is traced whenever a plan that needs it is made: every plan folds a constant that is too large
+  // for the graph.
   Edge Planned(int64_t tag) { return g_.Op("Traced", {g_.Const(FloatsOf(Shape({2000})))}, {.attrs = {{"tag", AttrValue::Int(tag)}}}); }
   static int64_t Times(int64_t tag) {
     const std::vector<int64_t> all = Journal();
@@ -78,7 +79,7 @@ TEST_F(SessionTest, BeyondMaxShapePlansOnePlanServesAllShapes) {
   auto callable = session->MakeCallable({{x_}, {wide, c}, {}});
   ASSERT_TRUE(callable.ok());
   for (int round = 0; round < 2; ++round) {
-    for (int64_t n : {4, 100000, 7, 0, 200000}) {  // the large ones want another engine
+    for (int64_t n : {4, 100000, 7, 0, 200000}) {  // the large ones use another engine
       std::vector<Tensor> out(2);
       const Tensor feed = FloatsOf(Shape({n}));
       ASSERT_TRUE((*callable)->Run(&feed, {}, out.data()).ok());
@@ -88,7 +89,7 @@ TEST_F(SessionTest, BeyondMaxShapePlansOnePlanServesAllShapes) {
     }
   }
   EXPECT_EQ(Times(1), 2);
-  // The first has planned memory, the one for all has none.
+  // The first plan has planned memory; the plan for all shapes has none.
   EXPECT_GT((*callable)->Report({Shape({4})})->block_bytes, 0u);
   EXPECT_GT((*callable)->Report({Shape({7})})->block_bytes, 0u);
   EXPECT_EQ((*callable)->Report({Shape({100000})})->block_bytes, 0u);
@@ -101,7 +102,7 @@ TEST_F(SessionTest, NamedRunsKeepSoManyPlans) {
   std::vector<Edge> ends = {g_.Op("Next", {x_})};
   for (int i = 1; i < 6; ++i) ends.push_back(g_.Op("Next", {ends.back()}));
   auto session = g_.NewSession({{"max_plans", "3"}});
-  auto kept = *session->MakeCallable({{x_}, {ends[0]}, {}});  // does not count: somebody holds it
+  auto kept = *session->MakeCallable({{x_}, {ends[0]}, {}});  // not counted: a caller holds it
   auto run = [&](size_t k) {
     auto out = Step(*session, {{x_}, {ends[k]}, {}}, {Floats({1})});
     ASSERT_TRUE(out.ok()) << out.status();
@@ -116,9 +117,9 @@ TEST_F(SessionTest, NamedRunsKeepSoManyPlans) {
   EXPECT_EQ(r.signatures, 4u);
   EXPECT_EQ(r.plans.evictions, 3u);
   EXPECT_EQ(r.plans.misses, 7u);
-  run(3);  // was not run for longest, but is there still
+  run(3);  // the least recently run, but still cached
   EXPECT_EQ(session->Report().plans.misses, 7u);
-  run(0);  // takes the place of 4
+  run(0);  // evicts 4
   run(3);
   EXPECT_EQ(session->Report().plans.misses, 8u);
   run(4);
@@ -126,7 +127,7 @@ TEST_F(SessionTest, NamedRunsKeepSoManyPlans) {
   ASSERT_TRUE(kept->Run(&feed, {}, &out).ok());
   EXPECT_EQ(session->Report().plans.misses, 9u);
   kept = nullptr;
-  EXPECT_EQ(session->Report().plans.misses, 9u);  // what is gone still counts
+  EXPECT_EQ(session->Report().plans.misses, 9u);  // evicted plans still count
   EXPECT_EQ(session->Report().steps, 12u);
 }
 
@@ -352,7 +353,7 @@ TEST_F(SessionTest, CloseWaitsForRunningStepsAndRefusesNewOnes) {
       EXPECT_TRUE(session->Close().ok());
       closed = true;
     });
-    // As soon as closing has begun nothing new runs, while the old step still does.
+    // Once closing has begun, no new step starts, while the old step still runs.
     Status s;
     Tensor feed = Floats({1}), result;
     while ((s = callable->Run(&feed, {}, &result)).ok()) std::this_thread::yield();

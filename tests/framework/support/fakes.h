@@ -1,5 +1,5 @@
-// What the framework's tests use in place of a runtime: a host table that can only make statuses, and a device of plain host memory that
-// counts what it is asked.
+// Substitutes for a runtime in the framework's tests: a host table that can only make statuses, and
+// a device of plain host memory that counts its calls.
 #pragma once
 #include <atomic>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace thalweg::testing_support {
 
 inline std::string Text(const Status& s) { return std::string(Message(s)); }
 
-// The message of a status handle, which is taken; empty for success.
+// Returns the message of a status handle and releases the handle; "" for success.
 inline std::string TakeText(tw_status* s) { return s ? Text(FromC(s)) : ""; }
 
 inline tw_status* MakeStatus(const tw_host*, uint32_t code, const char* text, uint64_t len, tw_status* cause) {
@@ -40,7 +40,7 @@ struct FakeHost {
   }
 };
 
-// A device kind whose memory is malloc's, flagged as host memory or not as a test wants it.
+// A device kind that uses malloc; a test chooses whether its memory is flagged as host memory.
 struct FakeDeviceKind {
   FakeHost host;
   DeviceKind kind;

@@ -1,4 +1,5 @@
-// FlowGraph: a graph of the standard ops with branches and loops made of Switch, Merge, Enter, NextIteration and Exit, for tests.
+// FlowGraph: a graph of the standard ops with branches and loops made of Switch, Merge, Enter,
+// NextIteration and Exit, for tests.
 #pragma once
 #include <map>
 #include <memory>
@@ -40,7 +41,7 @@ class FlowGraph {
                {"is_constant", AttrValue::Bool(constant)},
                {"parallel_iterations", AttrValue::Int(parallel)}});
   }
-  // Inside the frame of `like`.
+  // Adds a constant inside the frame of `like`.
   Edge Inside(float value, const Edge& like) { return g_.Const(Scalar(value), {.controls = {like.node}}); }
 
   // while (cond(variables)) variables = body(variables).

@@ -1,4 +1,5 @@
-// A random graph over the ops of test_ops.h, and what its fetches must be, computed without the runtime.
+// A random graph over the ops of test_ops.h, and the expected values of its fetches, computed
+// without the runtime.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -16,7 +17,7 @@ class RandomGraph {
   struct Options {
     size_t nodes = 40;
     bool views = true;        // Flat
-    bool dynamic = true;      // Positive, and what follows from it
+    bool dynamic = true;      // Positive, and values that depend on it
     bool elsewhere = false;   // Later and GatedAside
     std::string suffix = "";  // of the names of inputs
   };
@@ -28,9 +29,9 @@ class RandomGraph {
       trigger_.push_back(AddInput(&group, size, StrCat("trigger", size)));
       groups_.push_back(std::move(group));
     }
-    groups_.emplace_back();  // of sizes that only running tells
+    groups_.emplace_back();  // values whose sizes are known only at run time
     for (size_t i = 0; i < options_.nodes; ++i) AddNode();
-    // Something that fails if a trigger is negative, and is read.
+    // Adds a node that fails if a trigger is negative, and reads its value.
     for (size_t k = 1; k < trigger_.size(); ++k) {
       Keep(k, Emit("Add", {Emit("Picky", {trigger_[k]}), Pick(groups_[k])}));
     }
@@ -63,7 +64,7 @@ class RandomGraph {
   };
   size_t Below(size_t n) { return size_t(random_() % n); }
   bool Chance(size_t n) { return Below(n) == 0; }
-  // Mostly recent ones, so that graphs are deep.
+  // Prefers recent values, so that graphs are deep.
   Edge Pick(const Group& g) {
     size_t n = g.values.size();
     return g.values[Chance(3) ? Below(n) : n - 1 - Below(std::min<size_t>(n, 4))];
@@ -109,7 +110,7 @@ class RandomGraph {
       Keep(k, e);
       return Keep(k, {e.node, 1});
     }
-    if (op == "LaterAbs") {  // of something that is not negative
+    if (op == "LaterAbs") {  // of a non-negative value
       if (!same_size) return;
       return Keep(k, Emit("Later", {trigger_[k]}));
     }
@@ -160,7 +161,7 @@ class RandomGraph {
   std::map<std::pair<int32_t, int32_t>, std::vector<float>> values_;
 };
 
-// Many small ones side by side.
+// Many small independent graphs.
 struct RandomForest {
   RandomForest(TestGraph* g, uint64_t seed, RandomGraph::Options options = {}) {
     options.nodes = 12;

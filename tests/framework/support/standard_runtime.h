@@ -1,4 +1,5 @@
-// A runtime of the standard ops, linked in, and the CPU plugin of the build, for tests that are about what standard ops say of themselves.
+// A runtime with the linked-in standard ops and the build's CPU plugin, for tests of the standard
+// ops.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace thalweg::testing_support {
 
-// more: plugins that are linked in, too. Whatever fails is a failure of the test.
+// more: further linked-in plugins. Any error fails the test.
 inline std::shared_ptr<Runtime> StandardRuntime(uint32_t threads, const std::vector<std::pair<std::string, tw_query_fn>>& more = {}) {
   RuntimeOptions options;
   options.threads = threads;
@@ -24,7 +25,7 @@ inline std::shared_ptr<Runtime> StandardRuntime(uint32_t threads, const std::vec
   return *runtime;
 }
 
-// One such runtime, which the tests of a suite share.
+// Shares one such runtime between the tests of a suite.
 class StandardRuntimeTest : public ::testing::Test {
  protected:
   static std::shared_ptr<Runtime>& Shared() {

@@ -1,4 +1,4 @@
-// TestGraph: a graph, and what tests do with one: nodes, sessions, steps, tensors of floats.
+// TestGraph: a graph and helpers for nodes, sessions, steps and tensors of floats.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace thalweg::testing_support {
 
-// With the plugin of test_ops.h and no other.
+// Makes a runtime with only the plugin of test_ops.h.
 std::shared_ptr<Runtime> TestRuntime(uint32_t threads);
 
 Tensor Floats(const std::vector<float>& values);
 Tensor FloatsOf(const Shape& shape, float first = 1);  // first, first + 1, ...
 std::vector<float> Values(const Tensor& t);
 
-// Whatever fails is a failure of the test.
+// Any error fails the test.
 class TestGraph {
  public:
   struct Extras {

@@ -1,4 +1,5 @@
-// What tests see of what ran: the journal, the gate, and how many threads were in a kernel at once.
+// Shows tests what ran: the journal, the gate, and the number of threads that were in a kernel at
+// once.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,7 +29,7 @@ struct {
 struct Crowd {
   std::atomic<int> inside{0}, most{0};
 } crowds[4];
-// A thread in a crowd, counted once however often it comes in.
+// Counts a thread in a crowd, once however often it enters.
 class InCrowd {
  public:
   explicit InCrowd(Crowd* crowd) : crowd_(crowd) {

@@ -1,5 +1,5 @@
-// What the kernels of test_ops.h are made of: memory of its two devices, element by element, and the journal. Only for the files of that
-// plugin.
+// Shared by the kernels of test_ops.h: access to the memory of its two devices, element by element,
+// and the journal. Only for the files of that plugin.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace thalweg::testing_support {
 
-// Addresses on CPU, blocks that are no addresses on FAKE.
+// Holds an address on CPU, and a block that is not an address on FAKE.
 struct Block {
   char* bytes;
 };
@@ -41,17 +41,17 @@ inline void Next(tw::Frame f) {
   Map<CpuMemory>(f.f, [](float x) { return x + 1; });
 }
 
-// Throws for what is negative.
+// Throws if x is negative.
 inline void Refuse(float x) {
   if (x < 0) throw tw::Error{TW_OUT_OF_RANGE, "it is negative"};
 }
 
-// Into the journal.
+// Appends to the journal.
 void Write(int64_t tag);
 // Waits at the gate.
 void PassGate();
 
-// The plugin in parts.
+// Register the parts of the plugin.
 void RegisterDevices(tw::Plugin& p);
 void RegisterCrowds(tw::Plugin& p);
 void RegisterLateOps(tw::Plugin& p);

@@ -1,4 +1,5 @@
-// Ops of the tests' plugin that end on other threads, wait at the gate, run until they are stopped, or throw as no kernel may.
+// Ops of the test plugin that end on other threads, wait at the gate, run until they are
+// interrupted, or throw where no kernel may.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -15,7 +16,8 @@
 namespace thalweg::testing_support {
 namespace {
 
-// Ends what asynchronous kernels start: a few threads with a queue, which never run out of work in the order they got it.
+// Ends asynchronous kernels: two threads take calls from one queue, so that calls may end in
+// another order than they began.
 class Completer {
  public:
   Completer() {
@@ -29,7 +31,7 @@ class Completer {
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
   }
-  // The call of `f` is over when `rest` is; what that throws is how it ended.
+  // Ends the call of `f` when `rest` returns; an exception of `rest` is the call's result.
   void Add(const tw_frame* f, std::function<void()> rest) {
     {
       std::lock_guard lock(mu_);
@@ -76,7 +78,7 @@ void Later(tw::Frame f) {
 void Linger() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 void LaterAside(tw::Frame f) {
   TheCompleter().Add(f.f, [f] {
-    Linger();  // so that whoever does not wait is first
+    Linger();  // gives a caller that does not wait the chance to go on first
     RefusingNext(f.f);
   });
 }
@@ -119,7 +121,7 @@ tw_status* ThrowLate(const tw_frame* f) {
   }
   late.changed.wait(lock, [] { return late.thrown; });
   lock.unlock();
-  Linger();  // until it is caught
+  Linger();  // until the exception is caught
   host->run->complete(host, token, nullptr);
   return nullptr;
 }
@@ -137,7 +139,7 @@ void Bump(tw::Frame f) {
   });
 }
 
-// ---- Kernels that throw as no kernel may ----
+// ---- Kernels that throw where no kernel may ----
 
 tw_status* Throw(const tw_frame*) { throw std::runtime_error("it was thrown"); }
 tw_status* MakeAfter(const tw_node* n, void** out) {

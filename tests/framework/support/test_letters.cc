@@ -1,4 +1,4 @@
-// Letters: a resource of the tests' plugin, and kernels that wait for it.
+// Letters: a resource of the test plugin, and kernels that wait for it.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ void Post(tw::Var<tw::Any> tray, tw::In<float> x) {
   auto* letters = static_cast<Letters*>(tray.handle());
   letters->insert(letters->end(), x.data(), x.data() + x.size());
 }
-// Takes one letter after the other as they come; the memo is how many it has.
+// Takes the letters one by one as they arrive; the memo counts them.
 void Await(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
   auto* letters = static_cast<Letters*>(tray.handle());
   uint64_t have = f.memo();
@@ -32,7 +32,7 @@ void Await(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
   if (have < y.size()) return f.wait(0, kLetters, have);
   f.complete();
 }
-// Takes all of them at once, when so many are there.
+// Takes all letters together, once enough are there.
 void AwaitAll(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
   auto* letters = static_cast<Letters*>(tray.handle());
   if (f.waiting(0, kLetters) > 0 || letters->size() < y.size()) return f.wait(0, kLetters, 0);

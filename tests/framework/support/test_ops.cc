@@ -1,4 +1,4 @@
-// The plugin itself, and its ops that are over when their kernel returns.
+// The test plugin itself, and its synchronous ops.
 #include "tests/framework/support/test_ops.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ void Positive(tw::In<float> x, tw::Out<float> y) {
   y.allocate({int64_t(kept.size())});
   std::copy(kept.begin(), kept.end(), y.data());
 }
-// In rows of as many columns as it is told, whatever its schema says.
+// Returns rows of `columns` columns, although its schema declares two.
 struct Rows {
   int64_t columns;
   explicit Rows(const tw::Node& n) : columns(n.i("columns")) {}
@@ -143,7 +143,7 @@ struct Mirror {
   }
 };
 
-// Its input as a checkpoint.
+// Writes its input as a checkpoint.
 struct SaveAs {
   std::string prefix;
   explicit SaveAs(const tw::Node& n) : prefix(n.s("prefix")) {}

@@ -17,7 +17,7 @@ using testing_support::Text;
 
 struct Counts {
   std::atomic<int> allocated{0}, freed{0};
-  std::atomic<uint64_t> bytes{0};  // held from the raw memory now
+  std::atomic<uint64_t> bytes{0};  // currently allocated from the raw memory
   bool empty = false;              // no memory left
   bool gone = false;               // the raw memory was deleted with its pool
 };
@@ -81,7 +81,7 @@ TEST(MemoryPoolTest, KeepsNothingWhereTheDevicePoolsItself) {
   Counts c;
   MemoryPool* pool = MemoryPool::Create(std::make_unique<CountingMemory>(&c), "test", 4096, false);
   Buffer* b = *pool->Allocate(1000);
-  EXPECT_EQ(b->bytes, 1024u);  // as asked, but for the rounding to lines
+  EXPECT_EQ(b->bytes, 1024u);  // rounded up to cache lines only
   EXPECT_EQ(pool->stats().held, 1024u);
   b->Release();
   EXPECT_EQ(c.freed, 1);
@@ -112,7 +112,7 @@ TEST(MemoryPoolTest, CountsWhatIsInUse) {
   pool->Close();
 }
 
-// ---- What is kept for later ----
+// ---- Cached memory ----
 
 class KeptMemoryTest : public testing::Test {
  protected:
@@ -122,7 +122,7 @@ class KeptMemoryTest : public testing::Test {
     pool_->Close();
     EXPECT_EQ(c_.bytes, 0u);
   }
-  // So many bytes are made and come back.
+  // Allocates that many bytes and frees them.
   void Use(uint64_t bytes, MemoryBudget* budget) { (*pool_->Allocate(bytes, budget))->Release(); }
 
   static constexpr uint64_t kMiB = 1 << 20;
@@ -146,7 +146,7 @@ TEST_F(KeptMemoryTest, IsNoMoreThanWasInUseOfLateWhereNobodyHasALimit) {
     Use(k * 2 * kMiB, nullptr);
     EXPECT_LE(c_.bytes, 2 * std::max(kAlways, k * 3 * kMiB)) << k;
   }
-  for (int k = 0; k < 2000; ++k) {  // long after the last large one
+  for (int k = 0; k < 2000; ++k) {  // long after the last large allocation
     Buffer* one = *pool_->Allocate(100, nullptr);
     Use((1 + uint64_t(k) % 7) * kMiB, nullptr);
     one->Release();
@@ -168,7 +168,7 @@ TEST_F(KeptMemoryTest, GoesFirstWhereNobodyAskedForTheLongest) {
   Use(3 * kMiB, nullptr);
   Use(4 * kMiB, nullptr);
   Use(2 * kMiB, nullptr);
-  Use(5 * kMiB, nullptr);  // a buffer is made: those that were asked for since are younger
+  Use(5 * kMiB, nullptr);  // makes a new buffer: the cached ones have been used since and are younger
   Use(2 * kMiB, nullptr);
   const int before = c_.allocated;
   EXPECT_EQ(pool_->TrimBy(kMiB), 3 * kMiB);
@@ -195,7 +195,7 @@ TEST(MemoryPoolTest, StaysBelowItsLimit) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Text(refused.status()), HasSubstr("cannot allocate 1024 bytes of test memory: 512 of 1024 bytes are in use"));
   a->Release();
-  Buffer* b = *pool->Allocate(1024);  // what is only kept for later makes room
+  Buffer* b = *pool->Allocate(1024);  // cached memory makes room
   EXPECT_LE(c.bytes, 1024u);
   b->Release();
   pool->Close();

@@ -29,7 +29,7 @@ TEST_F(MemoryBudgetTest, CountsABufferUntilItsLastReferenceIsGone) {
   EXPECT_EQ(budget_->used(), 4096u + kEach);
   const int64_t dims[] = {64, 64};
   Tensor view = *t->Reshape(dims, 2), copy = *t;
-  const uint64_t with_view = budget_->used();  // and its own record
+  const uint64_t with_view = budget_->used();  // with the record of the view
   EXPECT_GT(with_view, 4096u + kEach);
   EXPECT_LT(with_view, 4096u + 2 * kEach);
   t->reset();
@@ -49,7 +49,7 @@ TEST_F(MemoryBudgetTest, RefusesWhatDoesNotFit) {
             "6480 bytes more are too many: the session holds 4432 of the 10000 bytes of its memory_limit; raise the limit or use less");
   EXPECT_EQ(MemoryPool::Host()->stats().in_use, in_use);
   EXPECT_EQ(budget_->used(), 4096u + kEach);
-  EXPECT_FALSE(Make(int64_t{1} << 50).ok());  // never asked of the system
+  EXPECT_FALSE(Make(int64_t{1} << 50).ok());  // not requested from the system
   t->reset();
   EXPECT_TRUE(Make(6000).ok());
 }
@@ -66,7 +66,7 @@ TEST_F(MemoryBudgetTest, TensorsMayOutliveWhoMadeTheBudget) {
   const int64_t n = 100;
   Tensor t = *Tensor::Make(TW_UINT8, &n, 1, nullptr, budget);
   budget->Release();
-  t.reset();  // the address sanitizer watches
+  t.reset();  // the address sanitizer detects errors here
 }
 
 TEST_F(MemoryBudgetTest, CountsWhatStringsHold) {
@@ -77,12 +77,12 @@ TEST_F(MemoryBudgetTest, CountsWhatStringsHold) {
   EXPECT_GE(with, empty + 1000);
   EXPECT_LE(with, empty + 1100);
   ASSERT_TRUE(t.SetString(0, std::string(10, 'x')).ok());
-  EXPECT_EQ(budget_->used(), with);  // the place is kept
+  EXPECT_EQ(budget_->used(), with);  // the memory is kept
   EXPECT_TRUE(absl::IsResourceExhausted(t.SetString(1, std::string(20'000, 'x'))));
   EXPECT_EQ(budget_->used(), with);
   EXPECT_EQ(t.str(1), "");
   ASSERT_TRUE(t.SetString(1, std::string(5000, 'x')).ok());
-  ASSERT_TRUE(t.SetString(1, "short").ok());  // a long string's block goes
+  ASSERT_TRUE(t.SetString(1, "short").ok());  // frees the block of the long string
   EXPECT_LE(budget_->used(), with + 100);
   t.reset();
   EXPECT_EQ(budget_->used(), 0u);
@@ -95,13 +95,13 @@ TEST_F(MemoryBudgetTest, TakesOverATensorThatNobodyElseHolds) {
   {
     Tensor other = t;
     EXPECT_TRUE(budget_->Charge(t.get()).ok());
-    EXPECT_EQ(budget_->used(), 0u);  // somebody else's
+    EXPECT_EQ(budget_->used(), 0u);  // not charged while another tensor shares it
   }
   EXPECT_TRUE(budget_->Charge(t.get()).ok());
   const uint64_t used = budget_->used();
   EXPECT_GE(used, 532u);
   EXPECT_TRUE(budget_->Charge(t.get()).ok());
-  EXPECT_EQ(budget_->used(), used);  // once
+  EXPECT_EQ(budget_->used(), used);  // charged once
   t.reset();
   EXPECT_EQ(budget_->used(), 0u);
 
@@ -200,7 +200,7 @@ TEST_F(AccountsTest, AnAccountOutlivesWhoMadeItAsLongAsItsChildrenHoldSomething)
   session->Release();
   client->Release();
   EXPECT_GT(server_->used(), 100u);
-  EXPECT_FALSE(server_->Take(20'000).ok());  // asks what is left of them to reclaim
+  EXPECT_FALSE(server_->Take(20'000).ok());  // asks the budgets that the tensor keeps alive to reclaim memory
   t.reset();
   EXPECT_EQ(server_->used(), 0u);
 }

@@ -140,7 +140,7 @@ TEST(TensorTest, ClonesWhatItHolds) {
   EXPECT_TRUE(Tensor::Make(TW_FLOAT, Shape({0}))->Clone().ok());
 }
 
-// Counts its own end.
+// Counts its destruction.
 struct Counted final : Handle {
   explicit Counted(int* gone) : gone_(gone) {}
   ~Counted() override { ++*gone_; }

@@ -1,4 +1,5 @@
-// The bytes of string tensors: many short ones, long ones, replaced ones, by one thread and by several. Sanitizers watch what is freed.
+// The bytes of string tensors: many short ones, long ones, replaced ones, by one thread and by
+// several. Sanitizers check what is freed.
 #include "framework/tensor/texts.h"
 
 #include <string>
@@ -44,7 +45,7 @@ TEST(TextsTest, ReplacedStringsDoNotPileUp) {
     ASSERT_EQ(t.str(0), text);
     if (i == 2) first = t.str(0).data();
   }
-  EXPECT_EQ(t.str(0).data(), first);  // whatever came after was no longer
+  EXPECT_EQ(t.str(0).data(), first);  // no later string was longer
   EXPECT_EQ(t.str(1), "neighbour");
 }
 
