@@ -1,5 +1,5 @@
-/* Runs and calls of functions in them that wait for an element, and whose device then fails: the run's callback ends the session, and with
- * it all that the run had of it. */
+/* Asynchronous runs, and calls of functions in them, that wait for an element and then fail on a
+ * device. The run's callback destroys the session with all its references to the run. */
 #include <pthread.h>
 
 #include "check.h"
@@ -20,7 +20,7 @@ static tw_output dequeue(tw_scope* s, tw_output queue) {
   return tw_scope_end(s, op);
 }
 
-/* Negated on a device whose first kernel fails when it runs. */
+/* Negates an element on a device whose first kernel fails when it runs. */
 static tw_output negate_an_element(tw_scope* s, tw_output queue) {
   const tw_output element = dequeue(s, queue);
   tw_op* op = tw_scope_begin(s, "Neg", NULL);
@@ -34,7 +34,7 @@ static tw_output negate_in_a_call(tw_scope* s, tw_output queue) {
   tw_output taken = 0;
   tw_block_give(then, &negated, 1);
   tw_block_give(otherwise, &none, 1);
-  /* Not known before, so that the branch stays a call. */
+  /* The predicate is not known in advance, so the branch stays a call. */
   const tw_output any = tw_scope_op2(s, "GreaterEqual", tw_scope_op1(s, "QueueSizeV2", queue), tw_scope_scalar(s, TW_INT32, 0));
   tw_cond(s, NULL, any, then, otherwise, &taken, 1);
   return taken;
@@ -63,7 +63,7 @@ static program new_program(tw_output (*negate)(tw_scope*, tw_output)) {
   return p;
 }
 
-/* Queues that there are on the device. */
+/* Returns the number of queues on the device. */
 static int streams_of(tw_runtime* runtime) {
   tw_devices* devices = NULL;
   int streams = -1;

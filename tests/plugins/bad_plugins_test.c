@@ -1,5 +1,6 @@
-/* Twenty-odd bad plugins. Each ends in a status that names its file, the cause and the cure, and afterwards the host works: the same
- * runtime multiplies matrices. argv: the folder that holds them. */
+/* Loads more than twenty bad plugins. Each ends in a status that names its file, the cause and
+ * the cure; afterwards the same runtime still multiplies matrices. argv: the folder of the
+ * plugins. */
 #define _DEFAULT_SOURCE
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ static void the_host_works(void) {
   tw_graph_destroy(g);
 }
 
-/* Refused with this code; file, `cause` and `cure` are told; nothing of it is there, and the host works. */
+/* Checks that the plugin is refused with this code, that the message has the file, `cause` and
+ * `cure`, that nothing of the plugin is registered, and that the host works. */
 static void refused(const char* name, uint32_t code, const char* cause, const char* cure) {
   tw_status* s = tw_plugin_load(runtime, file(name));
   const char* text = tw_status_message(s);
@@ -126,7 +128,7 @@ static void WithARecordThatIsTooSmall(void) {
 static void WithARequiredCallbackMissing(void) {
   refused("null_callback", TW_INVALID_ARGUMENT, "kernel 'BadOp(float) @CPU': required entry 'execute' is missing", "plugin's author");
 }
-/* The one that is fine: of a later runtime's larger record only what this one knows is read. */
+/* The good one: of a later runtime's larger record, only the known part is read. */
 static void WithALargerRecordItLoads(void) {
   OK(tw_plugin_load(runtime, file("size_larger")));
   OK(run_bad_op(NULL));
@@ -175,7 +177,7 @@ static void WhoseInitFails(void) { refused("init_fails", TW_UNAVAILABLE, "its in
 static void WhoseInitThrows(void) { refused("init_throws", TW_INTERNAL, "its init threw a C++ exception: surprise", "author"); }
 static void WhoseInitBlocks(void) {
   refused("init_blocks", TW_DEADLINE_EXCEEDED, "it was not done after 5000 ms in its init", "when its contents have changed");
-  FAILS(tw_plugin_load(runtime, file("init_blocks")), TW_ABORTED, "5000 ms"); /* at once: it is quarantined */
+  FAILS(tw_plugin_load(runtime, file("init_blocks")), TW_ABORTED, "5000 ms"); /* at once, since it is quarantined */
 }
 static void WhoseInitEndsTheProcess(void) {
   refused("init_exits", TW_ABORTED, "it ended the process with exit status 0 in its init", "repair it");
@@ -196,7 +198,7 @@ static void WhoseDeviceAnswersNoMemory(void) {
   unload();
   the_host_works();
 }
-/* A worker that dies of it is not the host. */
+/* The kernel crashes a worker process, not the host. */
 static void WhoseKernelCrashesAWorker(void) {
   OK(tw_plugin_load(runtime, file("kernel_crashes")));
   fflush(stdout);
@@ -248,7 +250,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   folder = argv[1];
   char cache[] = "/tmp/thalweg-bad-plugins-XXXXXX", option[100], remove[100];
-  CHECK(mkdtemp(cache) != NULL); /* or what was quarantined the last time is not looked at */
+  CHECK(mkdtemp(cache) != NULL); /* an older cache would still quarantine the plugin */
   snprintf(option, sizeof option, "plugin_cache=%s", cache);
   snprintf(remove, sizeof remove, "rm -r '%s'", cache);
   const char* options[] = {option};

@@ -1,5 +1,6 @@
-// Resources of a plugin's own: number boxes, which can be saved, and text boxes, which cannot. -DBOX_FORMAT: what number boxes are saved
-// in, 1 (as decimal text) or 2 (as 8 bytes, lowest first); 2 also reads 1. Number boxes may also be on the device FAKE.
+// A plugin's own resources: number boxes, which can be saved, and text boxes, which cannot.
+// -DBOX_FORMAT is the format of saved number boxes: 1 (decimal text) or 2 (8 bytes, lowest first);
+// 2 also reads 1. Number boxes may also be on the device FAKE.
 #include <charconv>
 
 #include "thalweg/cpp/plugin.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 std::string ReadAll(tw_source* from) {
   std::string bytes;
-  char part[3];  // so that it takes several
+  char part[3];  // small, so that the read takes several calls
   for (uint64_t n = 1; n > 0; bytes.append(part, n)) tw::check(from->get(from, part, sizeof part, &n));
   return bytes;
 }

@@ -1,5 +1,6 @@
-/* A stranger's graph compiler: chains of elementwise operations computed as one give what the single ones give, in runs, gradients and
- * training, with one thread and two, for every shape, and again in another process. */
+/* A third-party graph compiler. Chains of elementwise operations computed as one node give the
+ * results of the single nodes: in runs, gradients and training, with one thread and two, for
+ * every shape, and in another process. */
 #define _XOPEN_SOURCE 700
 #include <stdint.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ static uint32_t random_bits(void) {
   return (uint32_t)(state >> 32);
 }
 
-/* Numbers of every kind: the first few are the odd ones. */
+/* Returns numbers of every kind; the first few are special values. */
 static tw_tensor* numbers(int64_t n, int tame) {
   static const float odd[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-40f, 3.4e38f, -3.4e38f, 88.7f, -104, 0.625f};
   tw_tensor* t = NULL;
@@ -39,7 +40,7 @@ static tw_tensor* numbers(int64_t n, int tame) {
   return t;
 }
 
-/* How far apart two numbers are, in units of the last place; any two NaN are equal. */
+/* Returns the distance of two numbers in units of the last place; any two NaN are equal. */
 static double ulps(double a, float b) {
   if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? 0 : 1e9;
   if ((float)a == b) return 0;
@@ -64,7 +65,7 @@ static program begin(tw_runtime* r) {
   return p;
 }
 
-/* y in a session with that option. */
+/* Runs y in a session with that option. */
 static tw_tensor* run_with(const program* p, const char* option, tw_output y, tw_tensor* x) {
   tw_session* session = NULL;
   OK(tw_session_create(p->graph, &option, 1, &session));
@@ -73,7 +74,7 @@ static tw_tensor* run_with(const program* p, const char* option, tw_output y, tw
   return out;
 }
 
-/* Every bit the same, but for the payload of a NaN. */
+/* Compares all bits, except for the payload of a NaN. */
 static int same(tw_tensor* a, tw_tensor* b) {
   if (!a || !b || tw_tensor_count(a) != tw_tensor_count(b)) return 0;
   const float *p = tw_tensor_data(a), *q = tw_tensor_data(b);
@@ -83,7 +84,7 @@ static int same(tw_tensor* a, tw_tensor* b) {
   return 1;
 }
 
-/* The chain of all operations that are exact. */
+/* Makes the chain of all operations that are exact. */
 static tw_output exact_chain(const program* p) {
   tw_scope* s = p->scope;
   tw_output y = tw_scope_op2(s, "Add", p->x, tw_scope_scalar(s, TW_FLOAT, 0.75));
@@ -94,7 +95,7 @@ static tw_output exact_chain(const program* p) {
   return tw_scope_op2(s, "AddV2", y, p->x);
 }
 
-/* The text of the plan for n numbers. */
+/* Returns the text of the plan for n numbers. */
 static tw_buffer* plan_of(const program* p, const char* option, tw_output y, int64_t n) {
   tw_session* session = NULL;
   tw_callable* c = NULL;
@@ -161,7 +162,7 @@ static void OnePlanServesOtherShapes(void) {
   tw_runtime_release(r);
 }
 
-/* Of Neg(f(-x)), so that there is a chain, against the same in double. */
+/* Compares Neg(f(-x)), which is a chain, with the same in double. */
 static double worst(const char* op, double (*f)(double)) {
   tw_runtime* r = new_runtime(NULL);
   program p = begin(r);
@@ -200,7 +201,7 @@ static void GradientsGoThrough(void) {
   tw_tensor *single = run_with(&p, "compilers=off", gradient.values, x), *chain = run_with(&p, "compilers=require", gradient.values, x);
   CHECK(same(single, chain));
   tw_buffer* plan = plan_of(&p, "compilers=require", gradient.values, 3000);
-  CHECK(strstr((const char*)tw_buffer_data(plan), "\"op\": \"chain\"")); /* of the backward part */
+  CHECK(strstr((const char*)tw_buffer_data(plan), "\"op\": \"chain\"")); /* the chain of the backward part */
   tw_buffer_release(plan);
   tw_tensor_release(single);
   tw_tensor_release(chain);
@@ -209,7 +210,7 @@ static void GradientsGoThrough(void) {
   tw_runtime_release(r);
 }
 
-/* The weights after some steps. */
+/* Returns the weights after some steps. */
 static tw_tensor* trained(tw_runtime* r, const char* option) {
   program p = begin(r);
   tw_scope* s = p.scope;

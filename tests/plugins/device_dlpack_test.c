@@ -1,4 +1,4 @@
-/* Memory of a device that other libraries share by DLPack: exported from there, taken over there, waited for there. */
+/* Memory of a device shared with other libraries by DLPack: export, import, and synchronisation. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <time.h>
@@ -13,7 +13,7 @@ static tw_runtime* fake_runtime(void) {
   return runtime;
 }
 
-/* y = x * x on FAKE:0, which is where x and y are; v takes x, and v += x. */
+/* y = x * x on FAKE:0, where x and y are; assign sets v to x, and another node computes v += x. */
 typedef struct problem {
   tw_runtime* runtime;
   tw_graph* graph;
@@ -76,7 +76,8 @@ static tw_tensor* on_device(tw_runtime* runtime, const char* name) {
   return there;
 }
 
-/* What another library would give for memory that `exported` has, from the second element on. */
+/* Makes the structure that another library would return for the memory of `exported`, from the
+ * second element on. */
 static DLManagedTensor last_three(const DLManagedTensor* exported, int64_t* shape) {
   *shape = 3;
   DLManagedTensor m = {
@@ -97,7 +98,7 @@ static void AnExportNamesItsDevice(void) {
   CHECK(v->flags == 1 && v->tensor.device_type == 12);
   tw_tensor_release(there);
   tw_tensor* same = NULL;
-  OK(tw_tensor_from_dlpack_on(runtime, v, 1, NULL, &same)); /* the only one that holds it now */
+  OK(tw_tensor_from_dlpack_on(runtime, v, 1, NULL, &same)); /* `same` is the only reference now */
   CHECK(strstr(tw_tensor_device(same), "FAKE:1"));
   tw_tensor* back = NULL;
   OK(tw_tensor_to_host(same, &back));
@@ -130,7 +131,7 @@ static void MemoryOfAnotherLibraryIsReadWhereItLies(void) {
     CHECK(y[0] == 4 && y[1] == 9 && y[2] == 16);
     tw_tensor_release(out);
   }
-  /* A variable that took it and is updated leaves it as it was. */
+  /* A variable that was assigned the tensor and is then updated leaves the tensor unchanged. */
   OK(step(&p, x, 0, p.assign, NULL));
   OK(step(&p, x, 0, p.add, NULL));
   OK(step(&p, x, p.v, NULL, &out));
@@ -160,7 +161,7 @@ static void* run_step(void* arg) {
 }
 
 static void WorkOfAnotherLibraryIsWaitedFor(void) {
-  static uint32_t work; /* the fake's: 0 until it is over */
+  static uint32_t work; /* the fake device's event: 0 until the work is over */
   problem p = new_problem();
   tw_tensor *owner = on_device(p.runtime, device), *back = NULL;
   void* exported = NULL;
@@ -168,7 +169,7 @@ static void WorkOfAnotherLibraryIsWaitedFor(void) {
   OK(tw_tensor_to_dlpack(owner, &exported));
   DLManagedTensor m = last_three(exported, &shape);
   job s = {.p = &p};
-  OK(tw_tensor_from_dlpack_on(p.runtime, &m, 0, &work, &s.x)); /* does not wait */
+  OK(tw_tensor_from_dlpack_on(p.runtime, &m, 0, &work, &s.x)); /* returns without waiting */
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, run_step, &s) == 0);
   const struct timespec a_while = {0, 100 * 1000 * 1000};
@@ -206,7 +207,7 @@ static void WhatADeviceCannotTakeIsRefusedAndGivenBack(void) {
   m.tensor.data = &shape;
   FAILS(tw_tensor_from_dlpack_on(runtime, &m, 0, NULL, &t), TW_INVALID_ARGUMENT, "FAKE:0 cannot take the DLPack tensor:");
   m = good;
-  m.tensor.device_id = 1; /* it is the other's memory */
+  m.tensor.device_id = 1; /* memory of the other device */
   FAILS(tw_tensor_from_dlpack_on(runtime, &m, 0, NULL, &t), TW_INVALID_ARGUMENT, "FAKE:1 cannot take the DLPack tensor:");
   m = good;
   m.tensor.shape = &many;
@@ -223,7 +224,7 @@ static void WhatADeviceCannotTakeIsRefusedAndGivenBack(void) {
   m = good;
   FAILS(tw_tensor_from_dlpack_on(runtime, &m, 0, NULL, NULL), TW_INVALID_ARGUMENT, "out_tensor is NULL");
   CHECK(deleted == 10 && t == NULL);
-  shape = 0; /* nothing of it is memory */
+  shape = 0; /* no element is in memory */
   OK(tw_tensor_from_dlpack_on(runtime, &m, 0, NULL, &t));
   CHECK(deleted == 11 && tw_tensor_count(t) == 0 && strstr(tw_tensor_device(t), "FAKE:0"));
   tw_tensor_release(t);

@@ -1,4 +1,5 @@
-/* Tensors in the memory of a device, by the C API: moved there and back, fed and fetched without passing through the host. */
+/* Tensors in device memory, by the C API: moved there and back, fed and fetched without passing
+ * through the host. */
 #include "check.h"
 
 static tw_runtime* fake_runtime(void) {
@@ -14,7 +15,7 @@ static tw_tensor* vector(float a, float b) {
   return floats(dims, 1, values);
 }
 
-/* How often something was copied to and from the host. */
+/* Returns the number of copies to and from the host. */
 static long copies(tw_runtime* runtime) {
   tw_devices* devices = NULL;
   long n = 0;
@@ -95,7 +96,7 @@ static void FeedsAndFetchesStayOnTheDevice(void) {
   }
   CHECK(copies(runtime) == before && strstr(tw_tensor_device(out), "FAKE:0"));
   what.fetch_devices = &host;
-  what.feed_devices = NULL; /* it comes from a device all the same */
+  what.feed_devices = NULL; /* the feed is still in device memory */
   tw_tensor* last = NULL;
   OK(tw_session_run(session, &what, &out, NULL, &last));
   CHECK(!tw_tensor_device(last) && ((const float*)tw_tensor_data(last))[0] == 65536);

@@ -1,5 +1,5 @@
-// The texts that devices share (plugins/common/device), compiled for the host: the table of functions against the C library, index
-// arithmetic and loops against plain ones.
+// The source text that devices share (plugins/common/device), compiled for the host. Compares its
+// functions with the C library, and its index arithmetic and loops with plain ones.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -159,7 +159,7 @@ TEST(DeviceText, SegmentsSumTheirRowsAndSayWhereThereAreNone) {
   }
 }
 
-// Rows with equal elements and NaN, of lengths around whole runs.
+// Rows with equal elements and NaN, with lengths around multiples of a run.
 TEST(DeviceText, MergedRunsAreInOrderAndEqualsStandAsTheyStood) {
   std::mt19937 random(3);
   for (Size n : {1, 3, 4, 5, 8, 17, 64, 100}) {
@@ -204,7 +204,7 @@ TEST(DeviceText, WeightedRowsAddUp) {
 
 TEST(DeviceText, SparseRowsAreMultiplied) {
   const std::vector<float> b = Numbers(3 * 5), values = Numbers(4);
-  const int64_t order[] = {2, 0, 3}, at[] = {1, 2, 1}, starts[] = {0, 2, 2, 3};  // element 1 is of no row
+  const int64_t order[] = {2, 0, 3}, at[] = {1, 2, 1}, starts[] = {0, 2, 2, 3};  // no row has element 1
   std::vector<float> y(3 * 5), turned(3 * 3);
   sparse_product(values.data(), 0, order, 0, at, 0, starts, 0, b.data(), 0, y.data(), 0, 3, 5, 5, 1);
   for (size_t c = 0; c < 5; ++c) {
@@ -234,7 +234,7 @@ TEST(DeviceText, MirrorsHandBackWhatTheyShow) {
   }
 }
 
-// The lines for reals, as they stand.
+// Instantiates the lines for reals.
 using C = double;
 using U = double;
 [[maybe_unused]] constexpr double P = 0.25;
@@ -280,12 +280,12 @@ TEST(DeviceText, SpecialFunctionsAreSomeUnitsOff) {
                                                {7.25f, 1.9104535268837360},
                                                {100.f, 4.6001618527380874}};
   for (auto [x, wanted] : digammas) EXPECT_TRUE(close(Digamma_of(x), wanted)) << x << ": " << Digamma_of(x);
-  EXPECT_NEAR(Digamma_of(-0.5f), 0.036489973978576521, 4e-7);  // below 0 in units of the larger terms
+  EXPECT_NEAR(Digamma_of(-0.5f), 0.036489973978576521, 4e-7);  // below 0, relative to the larger terms
   for (float pole : {0.f, -1.f, -3.f, -INFINITY, NAN}) EXPECT_TRUE(std::isnan(Digamma_of(pole))) << pole;
   EXPECT_EQ(Digamma_of(INFINITY), INFINITY);
   for (double y = -5.2; y < 5.2; y += 0.01) {
     const auto x = float(std::erf(y)), p = float(std::erfc(-y) / 2);
-    // As exact as the argument is: a unit of it is so many of the result.
+    // The tolerance is one unit of the argument, times the slope.
     const double slope = 2 / std::sqrt(M_PI) * std::exp(-y * y);
     if (std::fabs(y) < 3.8) {
       EXPECT_NEAR(Erfinv_of(x), y, 4e-7 * std::fabs(y) + 6e-8 / slope) << y;

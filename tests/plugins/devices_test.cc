@@ -1,4 +1,4 @@
-// Several devices in one session: two accelerators in software and the CPU.
+// Several devices in one session: two simulated accelerators and the CPU.
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -38,7 +38,7 @@ class DevicesTest : public testing::Test {
   Edge On(const std::string& device, const std::string& op, std::vector<Edge> in, const std::string& name = "") {
     return g_.Op(op, std::move(in), {.name = name, .device = device});
   }
-  // How much the named counters of a device grew since the last call.
+  // Returns how much the named counter of a device grew since the last call.
   int64_t Grown(int device, const std::string& name) {
     int64_t& before = seen_[{device, name}];
     const int64_t now = Statistic(*FakeDevice(g_.runtime(), device), name);
@@ -65,10 +65,10 @@ TEST_F(DevicesTest, AValueCrossesOncePerDestination) {
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(Values((*out)[1]), ElementsAre(0, -4));
     EXPECT_EQ(Grown(0, "copies_in"), 1);    // x
-    EXPECT_EQ(Grown(0, "copies_peer"), 2);  // there, square
+    EXPECT_EQ(Grown(0, "copies_peer"), 2);  // x to FAKE:1, its square back
     EXPECT_EQ(Grown(0, "copies_out"), 0);
     EXPECT_EQ(Grown(1, "copies_in"), 0);
-    EXPECT_EQ(Grown(1, "copies_out"), 1);  // again, for three readers
+    EXPECT_EQ(Grown(1, "copies_out"), 1);  // a second copy, for three readers
   }
 }
 
@@ -86,7 +86,8 @@ TEST_F(DevicesTest, PeersThatDoNotReachEachOtherGoByWayOfTheHost) {
   }
 }
 
-// Memory of a block is used again in the plan's order; a copy that runs on another queue must not come too early for it.
+// Memory of a block is reused in the plan's order; a copy on another queue must not write to it too
+// early.
 TEST_F(DevicesTest, MemoryIsNotUsedAgainWhileAnotherQueueNeedsIt) {
   for (const char* without : {"", "wait"}) {
     TestGraph g(FakeRuntime({{"delay_us", "1500"}, {"without", without}}));
@@ -104,7 +105,7 @@ TEST_F(DevicesTest, MemoryIsNotUsedAgainWhileAnotherQueueNeedsIt) {
   }
 }
 
-// FAKE:1 has much to do before it reads the first copy; the second one gets the same memory.
+// FAKE:1 is busy before it reads the first copy; the second copy gets the same memory.
 TEST_F(DevicesTest, ACopyWaitsForTheReadersOfTheMemoryThatItGoesTo) {
   TestGraph g(FakeRuntime({{"delay_us", "2000"}}));
   Edge x = g.Input(Shape({64}), "x"), busy = x;
@@ -171,7 +172,8 @@ TEST_F(DevicesTest, FallbackIsReportedPerNode) {
   g_.runtime().SetLog(nullptr, nullptr, 0);
 }
 
-// An optimizer elsewhere in the graph has no kernel there: the variable lives, from its initializer on, where all of them run.
+// The graph also has an optimizer without a kernel on FAKE:0, so the variable is placed where all
+// its ops can run, from its initializer on.
 TEST_F(DevicesTest, StateLivesWhereAllOfTheGraphCanReachIt) {
   Edge v =
       g_.Op("VarHandleOp", {}, {.name = "v", .device = "FAKE:0", .attrs = {{"dtype", Float()}, {"shape", AttrValue::OfShape(Shape({1}))}}});
@@ -190,7 +192,8 @@ TEST_F(DevicesTest, StateLivesWhereAllOfTheGraphCanReachIt) {
               HasSubstr("it shares a device with ResourceApplyMomentum 'apply', for which FAKE:0 has no kernel"));
 }
 
-// The graph grows: a later plan runs the variable's ops elsewhere, where the session lets it.
+// The graph grows, and a later plan runs the variable's ops on another device, if the session
+// permits it.
 TEST_F(DevicesTest, AVariableComesAlongToItsNextUser) {
   const AttrValue shape = AttrValue::OfShape(Shape({2}));
   Edge v = g_.Op("VarHandleOp", {}, {.name = "v", .device = "FAKE:0", .attrs = {{"dtype", Float()}, {"shape", shape}}});
@@ -207,11 +210,12 @@ TEST_F(DevicesTest, AVariableComesAlongToItsNextUser) {
   for (float wanted : {7.0f, 12.0f}) {
     auto out = Step(*soft, {{}, {}, {add.node}});
     ASSERT_TRUE(out.ok()) << out.status();
-    EXPECT_THAT(Values((*Step(*soft, {{}, {read}, {}}))[0]), ElementsAre(1, wanted));  // by the plan of before, on FAKE:0
+    EXPECT_THAT(Values((*Step(*soft, {{}, {read}, {}}))[0]), ElementsAre(1, wanted));  // by the earlier plan, on FAKE:0
   }
 }
 
-// A step that finds it elsewhere takes it along again, also if it has come back before it could say so.
+// A step that finds the variable on another device moves it back, even if it has returned in the
+// meantime.
 TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
   constexpr int kSteps = 1000;
   TestGraph host(FakeRuntime());

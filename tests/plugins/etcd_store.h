@@ -1,4 +1,4 @@
-// An etcd of a test's own, which goes with it.
+// An etcd process of a test, which the destructor ends.
 #pragma once
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ namespace thalweg {
 
 class Etcd {
  public:
-  // more: of its command line. scheme: for clients.
+  // more: command line options. scheme: of the client addresses.
   explicit Etcd(std::vector<std::string> more = {}, std::string scheme = "http")
       : folder_(::testing::TempDir() + "etcd-" + std::to_string(getpid())),
         scheme_(std::move(scheme)),
@@ -57,7 +57,7 @@ class Etcd {
     args.push_back(nullptr);
     pid_ = fork();
     if (pid_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves nobody behind
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends the process if the test crashes
     const int quiet = open("/dev/null", O_WRONLY);
     dup2(quiet, 1);
     dup2(quiet, 2);

@@ -1,4 +1,5 @@
-// Membership by etcd: leases, keys, watches, and a store that goes away and comes back. It starts an etcd of its own.
+// Membership through etcd: leases, keys, watches, and a store that goes away and returns. The test
+// starts its own etcd.
 #include <poll.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@
 #include "tests/plugins/etcd_store.h"
 #include "tests/support/free_port.h"
 
-// Threads that find no memory where something asks for it by operator new.
+// Threads for which operator new fails at chosen places.
 std::atomic<int> starved[8];
 std::atomic<uint64_t> refusals{0};
 void* operator new(size_t n) {
@@ -100,11 +101,11 @@ class Member {
   const MembershipRole& role_;
   void* member_ = nullptr;
   Status joined;
-  std::string why;  // it was lost; to be read then
+  std::string why;  // why the lease was lost; valid once `lost` is set
   std::atomic<int> lost{0};
 };
 
-// What a watch was told: "key=value", "key-".
+// Records the events of a watch: "key=value", "key-".
 class Watch {
  public:
   Watch(Member* m, const std::string& prefix) : m_(*m) {
@@ -201,14 +202,14 @@ TEST_F(EtcdTest, WatchesTellWhatThereIsAndThenEveryChangeInOrder) {
 }
 
 TEST_F(EtcdTest, KeysOfAMemberGoWithItsLease) {
-  constexpr int64_t kLease = 6'000'000'000;  // a machine that has other work does not keep a member from renewing it for so long
+  constexpr int64_t kLease = 6'000'000'000;  // long enough for a busy machine to renew the lease in time
   Member watcher(*role_, etcd_->address(), kLease), stays(*role_, etcd_->address(), kLease);
   auto leaves = std::make_unique<Member>(*role_, etcd_->address());
   ASSERT_TRUE(leaves->Put("leaves", "1", true).ok() && leaves->Put("kept", "1").ok() && stays.Put("stays", "1", true).ok());
   leaves.reset();
   EXPECT_EQ(watcher.Get("leaves").status().code(), Code::kNotFound);
   EXPECT_TRUE(watcher.Get("kept").ok());
-  std::this_thread::sleep_for(9s);  // longer than a lease: it is renewed
+  std::this_thread::sleep_for(9s);  // longer than a lease, which is renewed
   EXPECT_TRUE(watcher.Get("stays").ok());
   EXPECT_EQ(stays.lost, 0);
 }
@@ -233,7 +234,7 @@ TEST_F(EtcdTest, AMemberOfAStoreThatStandsStillHearsThatItIsLostAndAWatchGoesOnW
   EXPECT_THAT(watch.After(2), ElementsAre("k=before", "k=after"));
 }
 
-// An etcd with two users who may do everything.
+// An etcd with two users who have all rights.
 class EtcdWithUsers : public EtcdTest {
  protected:
   void SetUp() override {
@@ -246,7 +247,7 @@ class EtcdWithUsers : public EtcdTest {
     }
     Ask("/v3/auth/enable", "{}");
   }
-  // The answer's text; empty: there was none.
+  // Returns the answer's text; "" if there was none.
   std::string Ask(const std::string& path, const std::string& json, const std::string& token = "") {
     const std::string address = etcd_->address();
     sockaddr_in to = {};
@@ -274,7 +275,7 @@ class EtcdWithUsers : public EtcdTest {
   }
 };
 
-// The tokens that it has given go with it, and leases are renewed without one.
+// The store forgets its tokens when it restarts, and leases are renewed without a token.
 TEST_F(EtcdWithUsers, AWatchGoesOnWhereTheStoreKnowsTheTokenNoLonger) {
   Member a(*role_, etcd_->address(), 30'000'000'000, "ann:secret");
   ASSERT_TRUE(a.joined.ok()) << a.joined;
@@ -312,7 +313,7 @@ TEST_F(EtcdTest, APasswordIsNotToldInPlainTextUnlessThatIsSaid) {
   const auto runtime = *Runtime::Create(options);
   ASSERT_TRUE(runtime->LoadPlugin(ETCD).ok());
   const auto roles = runtime->registry().RolesOf<MembershipRole>("etcd");
-  // Whoever listens there would hear it; nobody needs to be a store for that.
+  // A program that listens there would receive the password; it need not be a store.
   const int port = FreePort(), listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at = {};
   at.sin_family = AF_INET;
@@ -344,14 +345,15 @@ TEST_F(EtcdTest, AFileWithAPasswordThatOthersMayReadOrThatIsSomebodyElsesIsRefus
     EXPECT_THAT(said(), HasSubstr("user' belongs to user 65534, who may change it"));
   }
   std::filesystem::remove(file);
-  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);  // which nobody writes to
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);  // a FIFO without a writer
   EXPECT_THAT(said(), HasSubstr("user' is no file"));
   std::filesystem::remove_all(folder);
 }
 
 // ---- Without memory ----
 
-// The threads of a member find no memory for a while; they go on when there is some.
+// A member's threads fail to allocate memory for a while, and continue when allocation succeeds
+// again.
 TEST_F(EtcdTest, ThreadsThatFindNoMemoryGoOnWhenThereIsSome) {
   const auto before = Threads();
   Member a(*role_, etcd_->address(), 30'000'000'000);

@@ -1,5 +1,5 @@
-// Membership by an etcd that proves who it is and lets in only who proves to be somebody: certificates as `thalweg cluster init` makes
-// them, and all the ways in which they are wrong.
+// Membership through an etcd that authenticates itself and its clients, with certificates as
+// `thalweg cluster init` makes them, and with every kind of invalid certificate.
 #include <pthread.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ using Code = absl::StatusCode;
 using std::chrono::steady_clock;
 constexpr int64_t kDay = 24 * 3600;
 
-// Whether it comes to pass in time.
+// Returns true if the condition becomes true in time.
 template <typename F>
 bool Soon(F f) {
   for (const auto until = steady_clock::now() + 60s; !f() && steady_clock::now() < until;) std::this_thread::sleep_for(5ms);
@@ -58,7 +58,7 @@ class EtcdTlsTest : public testing::Test {
     store_.reset();
     std::filesystem::remove_all(folder_);
   }
-  // For both sides: etcd's gateway is a client of its own.
+  // Valid for both sides: etcd's gateway is its own client.
   static Recipe Good(const std::string& name) {
     Recipe r;
     r.name = name;
@@ -123,7 +123,7 @@ TEST_F(EtcdTlsTest, MembersWithCertificatesMeetAndHearOfEachOther) {
                   .ok());
   Soon([&] { return heard == 7; });
   EXPECT_EQ(heard, 7u);
-  // Files that are exchanged count from the next connection on.
+  // Replaced files are used from the next connection on.
   const Pair fresh = Make(Good("ps"), &ca_);
   WriteSecret(member_ + "/cert.pem", fresh.cert);
   WriteSecret(member_ + "/key.pem", fresh.key);
@@ -136,7 +136,8 @@ TEST_F(EtcdTlsTest, MembersWithCertificatesMeetAndHearOfEachOther) {
   EXPECT_EQ(lost_, 0);
 }
 
-// Its lease is lost, and the word of the next member is heard, but not answered: nobody hears that the task was gone.
+// The member loses its lease. Its next announcement is stored, but its answer is lost; watchers do
+// not hear that the task was gone.
 TEST_F(EtcdTlsTest, AMemberWhoseWordWasNotAnsweredSaysItAgain) {
   StartStore(Good("store"));
   auto client = Joined(member_);
@@ -164,7 +165,8 @@ TEST_F(EtcdTlsTest, AMemberWhoseWordWasNotAnsweredSaysItAgain) {
   EXPECT_EQ(said[1], said[2]);
 }
 
-// Stacks of more memory than there are addresses: whose lease is lost while there is no thread to join again joins when there is one.
+// The stack size exceeds the address space, so no thread can start. A member that loses its lease
+// then rejoins as soon as a thread can start.
 TEST_F(EtcdTlsTest, AMemberJoinsAgainWhenThereIsAThread) {
   StartStore(Good("store"));
   EXPECT_TRUE(Joined(member_));  // the store has started
@@ -197,7 +199,7 @@ TEST_F(EtcdTlsTest, AFolderOfItsOwnComesBeforeThatOfTheCluster) {
   ExpectDenied(cluster, "has not proven who it is");
   Folder("cluster/etcd", ca_.cert, Make(Good("ps"), &ca_));
   EXPECT_TRUE(Joined(cluster));
-  // The user's name and password, of which this store knows nothing.
+  // The user's name and password, which this store does not know.
   WriteSecret(cluster + "/etcd/user", "ann:secret\n");
   const Status s = Join(cluster).status();
   EXPECT_THAT(std::string(s.message()), HasSubstr("authentication is not enabled"));
@@ -236,11 +238,11 @@ TEST_F(EtcdTlsTest, WhoSpeaksOneWayIsNotHeardTheOther) {
   EXPECT_TRUE(Joined(member_));
   EXPECT_FALSE(Join(member_, "").ok());
   EXPECT_FALSE(Join(member_, "http://").ok());
-  store_.reset();  // the next one has its folder
+  store_.reset();  // the next store uses its folder
   store_ = std::make_unique<Etcd>();
   const auto until = steady_clock::now() + 60s;
   while (!Join("", "").ok() && steady_clock::now() < until) std::this_thread::sleep_for(50ms);
-  EXPECT_TRUE(Join(member_, "http://").ok());  // it needs no certificates
+  EXPECT_TRUE(Join(member_, "http://").ok());  // needs no certificates
   const Status s = Join(member_).status();
   EXPECT_EQ(s.code(), Code::kUnavailable) << s;
 }

@@ -1,5 +1,5 @@
-/* The devices of plugins/examples train a net of two layers to the same weights as the CPU: what they have kernels for runs there, all else
- * falls back. */
+/* The devices of plugins/examples train a net of two layers to the same weights as the CPU: ops
+ * for which a device has kernels run there, all others fall back. */
 #include "check.h"
 
 enum { ROWS = 16, IN = 4, HIDDEN = 8 };
@@ -22,7 +22,7 @@ static tw_output weights(tw_scope* s, const char* name, int64_t rows, int64_t co
   return handle;
 }
 
-/* How many nodes of the plan run on `where`. */
+/* Returns the number of nodes of the plan that run on `where`. */
 static int nodes_on(tw_session* session, const tw_signature* what, const char* where) {
   tw_callable* callable = NULL;
   tw_buffer* json = NULL;
@@ -37,7 +37,7 @@ static int nodes_on(tw_session* session, const tw_signature* what, const char* w
   return n;
 }
 
-/* The loss after 60 steps. */
+/* Returns the loss after 60 steps. */
 static double trained_on(const char* where) {
   char device[64] = "";
   if (where) snprintf(device, sizeof device, "%s:0", where);

@@ -1,4 +1,5 @@
-// Runtimes with the standard ops, the CPU and the accelerator in software, and what its devices count.
+// Makes runtimes with the standard ops, the CPU and the simulated accelerator, and reads the
+// counters of its devices.
 #pragma once
 #include <cstring>
 #include <map>
@@ -51,7 +52,7 @@ inline int64_t Statistic(const Device& device, const std::string& name) {
   return -1;
 }
 
-// JSON without the spaces between its parts, for comparisons.
+// Removes the spaces between the parts of a JSON text, for comparisons.
 inline std::string Dense(const std::string& json) {
   std::string out;
   for (size_t i = 0; i < json.size(); ++i) {

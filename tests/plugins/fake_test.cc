@@ -1,5 +1,5 @@
-// The accelerator in software keeps its promises: an address space that the host cannot touch, memory that is limited, work that is late,
-// and every optional set.
+// The simulated accelerator: an address space that the host cannot access, limited memory, delayed
+// work, and every optional function set.
 #include <chrono>
 #include <thread>
 
@@ -31,7 +31,7 @@ class FakeTest : public testing::Test {
   const DeviceKind& kind_ = d_->def();
   const tw_host* h_ = kind_.host;
 
-  // A copy between `host` and the device's tensor, put into the stream.
+  // Makes a copy between `host` and the device's tensor, for the stream.
   tw_copy CopyOf(const tw_view& from, bool from_host, const tw_view& to, bool to_host, Stream* stream) {
     tw_copy c{};
     c.size = sizeof c;
@@ -129,7 +129,7 @@ TEST_F(FakeTest, ItsMemoryCanBeFilled) {
   EXPECT_EQ(Statistic(*d, "memory_used"), 65536);
   EXPECT_EQ(Statistic(*d, "memory_largest_free"), 0);
   held.clear();
-  EXPECT_TRUE(Tensor::Make(TW_UINT8, Shape({8192 * 7}), d->pool()).ok());  // what the pool kept was given back, and is one piece again
+  EXPECT_TRUE(Tensor::Make(TW_UINT8, Shape({8192 * 7}), d->pool()).ok());  // the pool returned its cached memory, which is contiguous again
   EXPECT_EQ(Statistic(*d, "memory_peak"), 65536);
 }
 
@@ -154,17 +154,17 @@ TEST_F(FakeTest, WorkIsLateAndInOrder) {
     host.as<float>()[0] = v;
     ASSERT_TRUE(d_->CopyIn(host.data(), there.view().data, there.view().offset, 4, stream->get()).ok());
   }
-  EXPECT_LT(Statistic(*d_, "copies_in"), 20);  // nothing was waited for
+  EXPECT_LT(Statistic(*d_, "copies_in"), 20);  // no operation waited
   EXPECT_TRUE((*stream)->Drain().ok());
   EXPECT_EQ(Statistic(*d_, "copies_in"), 21);
-  EXPECT_THAT(Back(there), ElementsAre(20));  // the host's memory was read late
+  EXPECT_THAT(Back(there), ElementsAre(20));  // the copy read the host's memory late
   EXPECT_EQ(Statistic(*d_, "streams"), 1);
   stream->reset();
   EXPECT_EQ(Statistic(*d_, "streams"), 0);
 }
 
 TEST_F(FakeTest, AStreamWaitsForAnother) {
-  for (const char* without : {"", "wait"}) {  // the host does it where the device has no way to
+  for (const char* without : {"", "wait"}) {  // if the device cannot wait, the host waits
     auto runtime = FakeRuntime({{"delay_us", "20000"}, {"without", without}});
     Device *a = FakeDevice(*runtime), *b = FakeDevice(*runtime, 1);
     auto first = *Stream::Create(a), second = *Stream::Create(b);
@@ -174,7 +174,7 @@ TEST_F(FakeTest, AStreamWaitsForAnother) {
     Tensor back = Numbers({0});
     ASSERT_TRUE(a->Reaches(*b));
     tw_copy c = CopyOf(there.view(), false, next.view(), false, nullptr);
-    c.stream = second->c();  // enqueued on the second queue, so it is the wait that puts it behind the first one's work
+    c.stream = second->c();  // enqueued on the second queue, so only the wait orders it after the first queue's work
     ASSERT_EQ(TakeText(a->def().peer->copy(a->def().host, a->self(), b->self(), &c)), "");
     ASSERT_TRUE(second->Drain().ok());
     EXPECT_THAT(Back(next, b), ElementsAre(1)) << without;
@@ -238,7 +238,7 @@ TEST_F(FakeTest, WhatIsCapturedRunsOnReplayOnly) {
 TEST_F(FakeTest, ProfilingTellsWhenWhatRan) {
   struct Spans {
     tw_span_list c;
-    std::vector<std::pair<std::string, int64_t>> all;  // queue, how long
+    std::vector<std::pair<std::string, int64_t>> all;  // {queue, duration}
   } spans{{TW_SIZED(tw_span_list),
            [](tw_span_list* l, const tw_span* s) {
              reinterpret_cast<Spans*>(l)->all.emplace_back(std::string(s->queue, s->queue_len), s->end - s->begin);

@@ -1,5 +1,6 @@
-// Whatever fails on a device ends the step with an error that says where, leaves the session usable, and never hangs: the Nth call of each
-// kind is made to fail, for every N until a run goes through.
+// A failure on a device ends the step with an error that names the place, leaves the session
+// usable, and never hangs. The Nth call of each kind is made to fail, for every N until a run
+// succeeds.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -41,7 +42,7 @@ constexpr Fault kFaults[] = {{"fail_allocate", "this allocation was to fail", ab
 
 class FaultsTest : public testing::TestWithParam<const char*> {
  protected:
-  // Initialises and trains; a step that fails is tried again, once.
+  // Initialises and trains; repeats a failed step once.
   static void Train(const Settings& settings, const Fault& fault, int* failed, std::vector<float>* weights) {
     TestGraph g(FakeRuntime(settings));
     TwoLayers net(&g, "FAKE:0", "FAKE:1");
@@ -74,7 +75,7 @@ TEST_P(FaultsTest, EveryCallMayFailOnce) {
     while (failed && ++n < 200) {
       SCOPED_TRACE(StrCat(fault.setting, "=", n));
       std::vector<float> weights;
-      // An allocation is tried a second time when the pool has given back what it keeps.
+      // A failed allocation is tried again after the pool has returned its cached memory.
       const bool twice = fault.code == absl::StatusCode::kResourceExhausted;
       Train({{fault.setting, StrCat(n)}, {"fail_times", twice ? "2" : "1"}}, fault, &failed, &weights);
       EXPECT_EQ(weights.size(), 4u * 8 + 8 + 8);
@@ -120,7 +121,7 @@ TEST(DeviceFaultsTest, ALostDeviceFailsEveryStepAndHangsNone) {
     }
     EXPECT_THAT(Values((*Step(*session, {{x}, {here}, {}}, {Floats({1, 2})}))[0]), testing::ElementsAre(-1, -2));
     auto other = Step(*session, {{x}, {g.Op("Neg", {x}, {.device = "FAKE:1"})}, {}}, {Floats({1, 2})});
-    EXPECT_TRUE(other.ok()) << other.status();  // the others go on
+    EXPECT_TRUE(other.ok()) << other.status();  // the other steps continue
   }
 }
 
@@ -145,7 +146,8 @@ TEST(DeviceFaultsTest, AFullDeviceSaysHowFull) {
   EXPECT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1})}).ok());
 }
 
-// The engine for control flow waits for all queues before the step's end does so again.
+// The engine for control flow waits for all queues, and then the end of the step waits for them
+// again.
 TEST(DeviceFaultsTest, AQueueForCopiesThatFailedTellsWhoeverWaitsForIt) {
   auto runtime = FakeRuntime({{"fail_transfer", "1"}});
   Device* d = FakeDevice(*runtime);

@@ -1,4 +1,4 @@
-// The example of a membership service: leases. What else it promises is the conformance kit's to check.
+// The leases of the example membership service. The conformance kit checks its other promises.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -38,7 +38,7 @@ class FolderMembershipTest : public testing::Test {
     c.address = folder_.data(), c.address_len = folder_.size();
     c.cluster = "c", c.cluster_len = 1;
     c.name = "m", c.name_len = 1;
-    c.lease = 2'000'000'000;  // a machine that has other work does not keep a member from renewing it for so long
+    c.lease = 2'000'000'000;  // long enough for a busy machine to renew the lease in time
     c.arg = lost;
     c.lost = [](void* arg, const tw_status*) { ++*static_cast<std::atomic<int>*>(arg); };
     Status s = FromC(role_->def.join(role_->host, role_->def.user, &c, 0, &member));
@@ -88,7 +88,7 @@ TEST_F(FolderMembershipTest, AMemberThatLivesKeepsItsKeys) {
   EXPECT_TRUE(Leases().empty());
 }
 
-// A lease as one leaves it that died: a file of an id, not touched any more.
+// Simulates the lease of a member that died: a file with an id whose time stamp no longer changes.
 TEST_F(FolderMembershipTest, KeysOfAMemberThatDiedGoWithItsLease) {
   void* a = Join(&lost_a_);
   const std::string lease = Leases().at(0);
@@ -96,7 +96,7 @@ TEST_F(FolderMembershipTest, KeysOfAMemberThatDiedGoWithItsLease) {
   EXPECT_TRUE(Put(a, "stays", 0).ok());
   std::filesystem::remove(lease);
   for (int i = 0; i < 3000 && lost_a_ == 0; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_EQ(lost_a_, 1);  // it is told, once, and renews nothing
+  EXPECT_EQ(lost_a_, 1);  // reported once, and the member renews nothing afterwards
   std::ofstream(lease).close();
   std::filesystem::last_write_time(lease, std::filesystem::file_time_type::clock::now() - 1h);
   void* b = Join(&lost_b_);
@@ -108,7 +108,7 @@ TEST_F(FolderMembershipTest, KeysOfAMemberThatDiedGoWithItsLease) {
   Leave(b);
 }
 
-// What a writer that died wrote of a record is not read, and the next change takes its place.
+// The incomplete record of a writer that died is not read, and the next change overwrites it.
 TEST_F(FolderMembershipTest, HalfARecordIsCutOff) {
   void* a = Join(&lost_a_);
   EXPECT_TRUE(Put(a, "k", 0).ok());

@@ -1,4 +1,5 @@
-// The doorbell that a process sleeps at, and the thread that does: nobody sleeps while somebody has rung, whoever rings, dies or is slow.
+// The doorbell on which a process sleeps, and the thread that sleeps: a ring always wakes it, even
+// if the ringing process dies or is slow.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -51,15 +52,15 @@ TEST(Doorbell, ASleepEndsWhenItRingsAndNotBefore) {
   bell->Settle();
   auto began = steady_clock::now();
   bell->Sleep(30ms);
-  EXPECT_GE(steady_clock::now() - began, 20ms);  // early for no reason at most
+  EXPECT_GE(steady_clock::now() - began, 20ms);  // woke early without a reason at most once
   bell->Settle();
   bell->Ring(0);
   began = steady_clock::now();
-  bell->Sleep(10s);  // it has rung since
+  bell->Sleep(10s);  // somebody rang in the meantime
   EXPECT_LT(steady_clock::now() - began, 5s);
 }
 
-// Another process rings, and sees the rings of this one, in turn.
+// Two processes ring each other in turn.
 TEST(Doorbell, ProcessesWakeEachOther) {
   constexpr int kRounds = 5000;
   const auto mine = Doorbell::Make();
@@ -88,7 +89,7 @@ TEST(Doorbell, ProcessesWakeEachOther) {
     }
     _exit(0);
   }
-  close(ends[1]);  // if it dies, to read ends
+  close(ends[1]);  // if the child dies, the read ends
   MemoryName of_child;
   ASSERT_EQ(read(ends[0], &of_child, sizeof of_child), ssize_t(sizeof of_child));
   const auto theirs = Doorbell::Open(of_child);
@@ -106,7 +107,7 @@ TEST(Doorbell, ProcessesWakeEachOther) {
   close(ends[0]);
 }
 
-// Counts how often it hears.
+// Counts its calls.
 struct Ear final : RingPoller::Listener {
   bool Hear() override {
     heard.fetch_add(1);
@@ -117,7 +118,7 @@ struct Ear final : RingPoller::Listener {
   std::atomic<bool> more{false}, throws{false};
 };
 
-// Whether it comes to pass in time.
+// Returns true if the condition becomes true in time.
 template <typename F>
 bool Soon(F f) {
   const auto until = steady_clock::now() + 20s;
@@ -128,8 +129,8 @@ bool Soon(F f) {
   return true;
 }
 
-// How long the machine keeps a thread waiting that wants to run each millisecond: a thread that is late while this one was, too, was not
-// forgotten.
+// Measures how long the machine delays a thread that wakes each millisecond. If another thread was
+// late while this one was, too, the machine was busy and no ring was lost.
 class Machine {
  public:
   Machine() : thread_([this] { Look(); }) {}
@@ -137,18 +138,18 @@ class Machine {
     stop_ = true;
     thread_.join();
   }
-  // From now on counts what the machine does.
+  // Starts a measurement.
   steady_clock::time_point Begin() {
     std::lock_guard lock(mu_);
     lag_ = {};
     return began_ = steady_clock::now();
   }
-  // Whether what began with Begin has taken longer than `most` by its own fault.
+  // Returns true if the time since Begin exceeds `most` and the machine's delays do not explain it.
   bool Slow(steady_clock::duration most) {
     const auto now = steady_clock::now();
     std::unique_lock lock(mu_);
     if (now - began_ <= most) return false;
-    turned_.wait(lock, [&, turns = turns_] { return turns_ != turns; });  // the thread may still be kept waiting
+    turned_.wait(lock, [&, turns = turns_] { return turns_ != turns; });  // the thread may still be delayed
     return lag_ < (now - began_) / 4;
   }
 
@@ -167,7 +168,7 @@ class Machine {
   std::mutex mu_;
   std::condition_variable turned_;
   steady_clock::time_point began_{};
-  steady_clock::duration lag_{};  // the longest since then
+  steady_clock::duration lag_{};  // the longest delay since Begin
   uint64_t turns_ = 0;
   std::atomic<bool> stop_{false};
   std::thread thread_;
@@ -193,12 +194,12 @@ TEST(RingPoller, ListenersHearTheirOwn) {
   bell->Ring(numbers[7]);
   EXPECT_TRUE(Soon([&] { return ears[7]->heard == 2; }));  // it had more to hear
   EXPECT_EQ(ears[8]->heard, 0);
-  bell->Ring(kRingers - 1);  // nobody's
+  bell->Ring(kRingers - 1);  // nobody owns the number
   for (uint32_t n : numbers) poller->Remove(n);
   EXPECT_FALSE(poller->any());
   const auto again = std::make_shared<Ear>();
   const uint32_t number = poller->Add(again, again.get());
-  EXPECT_LT(number, 150u);  // numbers are used again
+  EXPECT_LT(number, 150u);  // numbers are reused
   bell->Ring(number);
   EXPECT_TRUE(Soon([&] { return again->heard == 1; }));
   poller->Remove(number);
@@ -219,7 +220,7 @@ TEST(RingPoller, WhatAListenerThrowsIsItsOwnLoss) {
   poller->Remove(number);
 }
 
-// Stacks of more memory than there are addresses.
+// The stack size exceeds the address space, so no thread can start.
 TEST(RingPoller, WhereNoThreadCanBeStartedThereIsNone) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);
@@ -242,7 +243,7 @@ TEST(Chores, GoOnAfterOneHasThrown) {
   EXPECT_EQ(done, 2);
 }
 
-// How often that thread of this process has gone to sleep.
+// Returns how often that thread of this process has gone to sleep.
 int64_t SleepsOf(pid_t thread) {
   std::ifstream in("/proc/self/task/" + std::to_string(thread) + "/status");
   int64_t n = -1;
@@ -252,7 +253,7 @@ int64_t SleepsOf(pid_t thread) {
   return n;
 }
 
-// What follows each answer.
+// Chores follow each answer.
 TEST(Chores, ThatCanWaitAreDoneSoonAndDoNotWakeTheThreadForEach) {
   constexpr int kMany = 1000;
   Chores chores;
@@ -266,7 +267,7 @@ TEST(Chores, ThatCanWaitAreDoneSoonAndDoNotWakeTheThreadForEach) {
     chores.AddSoon([&] {
       if (++done == kMany) last.set_value();
     });
-    usleep(50);  // in which a thread that was woken goes back to sleep
+    usleep(50);  // gives a woken thread time to sleep again
   }
   last.get_future().wait();
   ASSERT_GE(before, 0);
@@ -276,8 +277,8 @@ TEST(Chores, ThatCanWaitAreDoneSoonAndDoNotWakeTheThreadForEach) {
   EXPECT_EQ(done, kMany + 1);
 }
 
-// One thread rings and waits until it was heard; with a thread that is lent now and then, and wakes that are for it. A ring that is lost
-// would last a second.
+// One thread rings and waits until the ring was heard; another thread is lent now and then, with
+// wakes of its own. A lost ring would cost a second.
 TEST(RingPoller, NoRingIsLostWhoeverWatches) {
   const auto poller = RingPoller::Make(0);
   ASSERT_NE(poller, nullptr);
@@ -304,7 +305,7 @@ TEST(RingPoller, NoRingIsLostWhoeverWatches) {
   });
   Machine machine;
   int slow = 0;
-  const auto enough = steady_clock::now() + 60s;  // on a machine that does something else meanwhile
+  const auto enough = steady_clock::now() + 60s;  // a busy machine is slower
   for (int i = 1; i <= 30000 && (i <= 3000 || steady_clock::now() < enough); ++i) {
     const auto began = machine.Begin();
     bell->Ring(number);
@@ -344,7 +345,7 @@ TEST(RingPoller, AThreadThatIsLentGoesOnWhenItIsWoken) {
   EXPECT_LE(slow, 5);
 }
 
-// A process that dies as it rings leaves nobody asleep: others are heard.
+// A process that dies while it rings must not leave a thread asleep: other rings are heard.
 TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
   const auto poller = RingPoller::Make(0);
   ASSERT_NE(poller, nullptr);
@@ -358,7 +359,7 @@ TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
     const int before = ear->heard;
     const pid_t test = getpid(), child = fork();
     if (child == 0) {
-      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != test) _exit(1);  // where the test is ended, it does not ring for ever
+      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != test) _exit(1);  // does not ring for ever if the test is killed
       const auto theirs = Doorbell::Open(name);
       if (!theirs) _exit(1);
       for (;;) theirs->Ring(number);

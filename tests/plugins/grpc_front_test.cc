@@ -1,4 +1,5 @@
-// Who comes to the front of the transport: how many, from where, of whom, and what becomes of it where there are no descriptors.
+// Limits on the transport's incoming connections: in total, per address, per identity, and when no
+// descriptors are left.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using Time = Arrivals::Time;
 
-// A host that keeps what it is told.
+// A host that records its calls.
 struct Host {
   Host() {
     run.size = sizeof run;
@@ -55,7 +56,7 @@ struct Host {
   std::string lines;
 };
 
-// True: it came to pass in time.
+// Returns true if the condition becomes true in time.
 template <typename F>
 bool Soon(F f, std::chrono::seconds most = 20s) {
   for (const auto until = steady_clock::now() + most; !f() && steady_clock::now() < until;) std::this_thread::sleep_for(2ms);
@@ -78,7 +79,7 @@ int Connected(const SocketAddress& to, const std::string& from = "") {
   return -1;
 }
 
-// Whether the other side hangs up.
+// Returns true if the other side hangs up.
 bool Ends(int fd, std::chrono::milliseconds most = 10s) {
   pollfd p = {fd, POLLIN, 0};
   char c;
@@ -100,7 +101,7 @@ class FrontTest : public ::testing::Test {
     front_->Start();
   }
   SocketAddress tcp() const { return At("127.0.0.1", port_); }
-  // The descriptor that listens.
+  // Returns the listening descriptor.
   int Listening(const SocketAddress& at) const {
     for (int fd = 3; fd < 1024; ++fd) {
       int listens = 0;
@@ -119,7 +120,7 @@ class FrontTest : public ::testing::Test {
   std::unique_ptr<Front> front_;
 };
 
-// ---- How many ----
+// ---- Numbers of connections ----
 
 TEST(ArrivalsTest, OneAddressLeavesRoomForOthers) {
   int ends[2];
@@ -129,15 +130,15 @@ TEST(ArrivalsTest, OneAddressLeavesRoomForOthers) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(all.Add(ends[0], At("10.0.0.1", 1000 + i), now), "");
   EXPECT_EQ(all.Add(ends[0], At("10.0.0.1", 2000), now), "of its address 10 have not said who they are");
   EXPECT_EQ(all.Add(ends[0], At("::ffff:10.0.0.1", 2001), now), "of its address 10 have not said who they are");
-  // Who was let in does not count there.
+  // An admitted connection no longer counts there.
   all.LetIn("10.0.0.1:1003");
   EXPECT_EQ(all.Add(ends[0], At("10.0.0.1", 2000), now), "");
   EXPECT_EQ(all.Add(ends[0], At("10.0.0.2", 1000), now), "");
   EXPECT_EQ(all.waiting(), 11u);
-  // Of IPv6 a network is one.
+  // An IPv6 network counts as one address.
   for (int i = 0; i < 10; ++i) EXPECT_EQ(all.Add(ends[0], At("2001:db8::" + std::to_string(i + 1), 7), now), "");
   EXPECT_THAT(all.Add(ends[0], At("2001:db8::77", 7), now), HasSubstr("of its address"));
-  // More than an address may have, all let in.
+  // More connections than an address may have waiting, all admitted.
   for (int i = 0; i < 60; ++i) {
     const std::string why = all.Add(ends[0], At("10.0.0.9", 1000 + i), now);
     if (i < 60) {
@@ -179,7 +180,7 @@ TEST(ArrivalsTest, WhoeverSaysNothingIsEndedAndWhoHasGoneIsForgotten) {
   EXPECT_FALSE(Ends(ends[1][1], 0ms));
   EXPECT_FALSE(Ends(ends[2][1], 0ms));
   EXPECT_EQ(all.size(), 2u);
-  // Its number is another file's: that one is left alone.
+  // The descriptor's number now belongs to another file, which must not be closed.
   close(ends[2][0]);
   ASSERT_EQ(dup2(ends[1][0], ends[2][0]), ends[2][0]);
   EXPECT_EQ(all.EndOlder(Time(20s)), 0u);
@@ -198,7 +199,7 @@ TEST(ArrivalsTest, AConnectionThatOpensStreamAfterStreamIsCut) {
   EXPECT_TRUE(Ends(ends[1]));
 }
 
-// ---- The end of the descriptors, and sockets that are deaf ----
+// ---- No more descriptors, and sockets that accept nothing ----
 
 TEST_F(FrontTest, WhoComesWhenThereIsNoDescriptorIsToldSoAndLetInLater) {
   Open(Front::Lets::kAnybody);
@@ -241,14 +242,14 @@ TEST_F(FrontTest, ASocketThatHasGoneDeafIsMadeAnew) {
     ASSERT_TRUE(heard());
     const int listening = Listening(at), silent = eventfd(0, EFD_CLOEXEC);
     ASSERT_GE(listening, 0);
-    ASSERT_EQ(dup2(silent, listening), listening);  // nobody is heard there, and nothing is wrong with it
+    ASSERT_EQ(dup2(silent, listening), listening);  // the socket accepts nothing, without an error
     close(silent);
     EXPECT_TRUE(Soon(heard));
   }
   EXPECT_THAT(host_.said(), HasSubstr("is listened at anew: "));
 }
 
-// ---- Of whom ----
+// ---- Identities ----
 
 TEST_F(FrontTest, ByTheNetworkNobodyIsTakenForTheSameUser) {
   Open(Front::Lets::kOwnUser);
@@ -264,7 +265,8 @@ TEST_F(FrontTest, ByTheNetworkNobodyIsTakenForTheSameUser) {
   EXPECT_THAT(host_.said(), HasSubstr("without `credentials` processes of this user come in by @thalweg.grpc.127.0.0.1:"));
 }
 
-// A process of another user, which does this until it is told to end by its `stop`; the exit status is what it returns.
+// A process of another user that runs a function until its `stop` tells it to end; the exit status
+// is the function's result.
 class Stranger {
  public:
   template <typename F>

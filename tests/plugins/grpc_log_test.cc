@@ -1,4 +1,5 @@
-// What the transport says to the host's log, whose host may go while gRPC's threads still have something to say.
+// The transport's messages to the host's log; the host may end while gRPC's threads still have
+// messages.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -17,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A host that takes its time to write a line down.
+// A host that writes a line slowly.
 struct SlowHost {
   SlowHost() {
     run.size = sizeof run;
@@ -55,7 +56,7 @@ TEST(GrpcLogTest, TheHostIsLeftAloneOnceItIsClosed) {
       log->Warn("a peer was turned away");
       log->Warn("and another");
     });
-    while (!host->came) std::this_thread::yield();  // and it may have gone, where the machine has other work
+    while (!host->came) std::this_thread::yield();  // on a busy machine the host may have ended by then
     log->Close();
     EXPECT_FALSE(host->inside) << "a line is being written down";
     host.reset();

@@ -1,4 +1,4 @@
-// Who takes what happens at a completion queue, the poller's own thread or one that is lent.
+// The events of a completion queue are handled by the poller's own thread or by a lent thread.
 #include <atomic>
 #include <chrono>
 #include <new>
@@ -12,7 +12,7 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-// Happens as often as it is asked to, on either thread; throws on the one that made it.
+// An event that Ask triggers, handled on either thread; it throws on the thread that made it.
 class Throwing final : public Event {
  public:
   explicit Throwing(grpc_completion_queue* queue)
@@ -59,7 +59,7 @@ TEST(Poller, GoesOnAfterAnEventHasThrownOnAThreadThatWasLent) {
       event.Ask();
       try {
         poller.Lend(20'000'000, [](void* e) -> uint32_t { return static_cast<Throwing*>(e)->is_over(); }, &event);
-      } catch (const std::bad_alloc&) {  // what this is about
+      } catch (const std::bad_alloc&) {  // the exception under test
       }
       ASSERT_TRUE(event.IsOverInTime());
     }

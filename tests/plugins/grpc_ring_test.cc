@@ -1,5 +1,5 @@
-// Rings: what one side writes the other one reads, in order, whatever the sizes, also where the ring is full or its end is in the way; what
-// makes no sense is noticed. The oracle is what was written.
+// Rings: one side reads what the other writes, in order, with records of any size, when the ring is
+// full, and across its end; invalid data is detected. The written records are the oracle.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -22,7 +22,7 @@ struct Memory {
 
 class RingTest : public ::testing::Test {
  protected:
-  // False: there is no room.
+  // Returns false if there is no room.
   bool Write(const std::string& record) {
     char* to = writer_.Begin();
     if (!to) return false;
@@ -30,7 +30,7 @@ class RingTest : public ::testing::Test {
     writer_.End(record.size());
     return true;
   }
-  // Empty: there is none.
+  // Returns "" if there is no record.
   std::string Read() {
     const char* record;
     uint64_t bytes;
@@ -76,14 +76,14 @@ TEST_F(RingTest, RecordsComeInOrderOverManyLaps) {
   EXPECT_GT(total, 20 * kRingBytes);
 }
 
-// Whatever is in the way: at each place in the ring, once it is empty a record of any size fits.
+// At each position in the ring: when the ring is empty, a record of any size fits.
 TEST_F(RingTest, WhatIsEmptyTakesARecordWhereverItIs) {
   std::minstd_rand random(11);
   for (int i = 0; i < 20000; ++i) {
     ASSERT_TRUE(Write(std::string(1 + random() % kRecord, 'x'))) << i;
     uint64_t n = 0;
     while (i % 7 == 0 && Write(std::string(kRecord, 'y'))) ++n;
-    ASSERT_TRUE(i % 7 || n >= kRingBytes / kRecord - 4) << i << ": " << n;  // nearly all of it
+    ASSERT_TRUE(i % 7 || n >= kRingBytes / kRecord - 4) << i << ": " << n;  // nearly the whole ring
     ASSERT_EQ(Read()[0], 'x');
     for (; n > 0; --n) ASSERT_EQ(Read(), std::string(kRecord, 'y'));
     ASSERT_EQ(Read(), "");
@@ -99,7 +99,7 @@ TEST_F(RingTest, AFullRingSaysWhenThereIsRoom) {
   EXPECT_FALSE(writer_.broken());
   for (int i = 0; i < n; ++i) ASSERT_EQ(Read(), std::string(kRecord, char('a' + i)));
   EXPECT_TRUE(reader_.WriterWaits());
-  EXPECT_FALSE(reader_.WriterWaits());  // it is told once
+  EXPECT_FALSE(reader_.WriterWaits());  // the writer is told once
   EXPECT_FALSE(writer_.Wait());         // there is room already
   EXPECT_TRUE(Write("more"));
   EXPECT_EQ(Read(), "more");
@@ -138,7 +138,7 @@ TEST_F(RingTest, ThreadsWriteAndReadAtOnce) {
   writer.join();
 }
 
-// A writer that is gone left whole records, and nothing of the one that it was at.
+// A writer that died leaves complete records, and nothing of the incomplete one.
 TEST_F(RingTest, WhatIsNotWholeIsNotThere) {
   ASSERT_TRUE(Write("whole"));
   char* to = writer_.Begin();
@@ -158,7 +158,7 @@ TEST_F(RingTest, AWrittenPositionWithoutSenseIsNoticed) {
     EXPECT_FALSE(reader.Front(&record, &bytes)) << at;
     EXPECT_TRUE(reader.broken()) << at;
     memory_->state.written = 16;
-    EXPECT_FALSE(reader.Front(&record, &bytes)) << at;  // it stays so
+    EXPECT_FALSE(reader.Front(&record, &bytes)) << at;  // the error stays
     EXPECT_TRUE(reader.broken()) << at;
   }
 }
@@ -184,7 +184,8 @@ TEST_F(RingTest, AReadPositionWithoutSenseIsNoticed) {
   }
 }
 
-// Whatever somebody writes into it meanwhile: what is read lies inside, and the reader comes to an end.
+// Another process may overwrite the ring meanwhile: all reads stay inside the ring, and the reader
+// terminates.
 TEST_F(RingTest, ScribblesDoNotLeadOutside) {
   std::minstd_rand random(5);
   for (int round = 0; round < 3000; ++round) {

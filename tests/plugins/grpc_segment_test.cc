@@ -1,4 +1,4 @@
-// Memory that two processes share, in slots: who can open it, and what is refused.
+// Memory that two processes share, in slots: who can open it, and which files are refused.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -59,12 +59,12 @@ TEST(SharedMemory, WhatIsHiddenIsFoundNoMore) {
   ASSERT_NE(theirs, nullptr);
   mine->Hide();
   EXPECT_EQ(SharedMemory::Open(mine->name(), 100, true), nullptr);
-  theirs->data()[99] = 'x';  // who has it keeps it
+  theirs->data()[99] = 'x';  // a process that has mapped it keeps it
   EXPECT_EQ(mine->data()[99], 'x');
 }
 
-// The number of a process in another container may be our own. Whoever opens a file and closes it loses all locks that the process has on
-// it.
+// A process in another container may have the number of this one. A process that opens a file and
+// closes it loses all its locks on the file.
 TEST(Segment, AFileOfOursIsNotTouched) {
   char path[] = "/tmp/thalweg_segment_XXXXXX";
   const int file = mkstemp(path);  // of mode 0600
@@ -88,7 +88,7 @@ TEST(Segment, AFileOfOursIsNotTouched) {
   close(file);
 }
 
-// What lies at the same address there is something else.
+// In the child, other memory is at the same address.
 TEST(SharedMemory, AChildDoesNotUnmapWhatItDoesNotHave) {
   auto mine = SharedMemory::Make(4096);
   ASSERT_NE(mine, nullptr);
@@ -127,8 +127,8 @@ TEST(Segment, WhatIsNoSegmentIsRefused) {
     }
     return descriptor;
   };
-  EXPECT_FALSE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, F_SEAL_SHRINK)));  // all the rest differ from this one
-  EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, 0)));               // it could be made shorter, which kills who reads it
+  EXPECT_FALSE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, F_SEAL_SHRINK)));  // the following cases each differ from this one
+  EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, 0)));               // it could be shortened, which would crash its readers
   EXPECT_TRUE(refused(memory(0, kBytes, 0600, 0)));
   EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0644, F_SEAL_SHRINK)));
   EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes - 4096, 0600, F_SEAL_SHRINK)));

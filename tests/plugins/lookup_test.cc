@@ -1,4 +1,4 @@
-// Names that are looked up for as long as somebody waits, whatever the name servers do.
+// Name look-ups end when the caller's time is over, whatever the name servers do.
 #include "plugins/common/lookup.h"
 
 #include <fcntl.h>
@@ -31,7 +31,8 @@ bool Write(const std::string& path, const std::string& text) {
 
 constexpr int kNoNamespace = 77;
 
-// In a process with a resolv.conf of its own: the server that it names hears everything and says nothing.
+// Runs in a process with its own resolv.conf; the server that the file names receives every query
+// and never answers.
 int LookUpInVain() {
   const unsigned uid = geteuid(), gid = getegid();
   if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return kNoNamespace;
@@ -62,7 +63,7 @@ int LookUpInVain() {
     if (steady_clock::now() - began > 5s) return 2;
   }
   int error = 0;
-  if (!common::Lookup("127.0.0.1", "80", 0, 0s, &error)) return 3;  // needs nobody
+  if (!common::Lookup("127.0.0.1", "80", 0, 0s, &error)) return 3;  // needs no server
   return 0;
 }
 

@@ -1,7 +1,8 @@
-// Mailbox: what a host makes of a transport, in small. Messages of steps are found by key, once, whichever side comes first: what is sent
-// waits here until a peer asks for it with a call, which is answered when it is there. Deadlines, aborts and steps that are over are this
-// side's business alone; the transport sees calls.
-// Threads: any. A Delivery lives as long as anybody may still work on it.
+// Mailbox: a minimal model of a host over a transport. Messages of steps are matched by key, once,
+// whichever side comes first: a sent message waits here until a peer requests it with a call, which
+// is answered when the message is there. Deadlines, aborts and finished steps are handled on this
+// side alone; the transport only sees calls.
+// Threads: any. A Delivery lives as long as any thread may still use it.
 #pragma once
 #include <condition_variable>
 #include <cstring>
@@ -17,7 +18,7 @@
 
 namespace thalweg {
 
-// Something that ends once, and when it did so.
+// An operation that must end once, with its status.
 struct Delivery {
   std::vector<char> bytes;
   std::string head;  // of the message, or of the answer
@@ -37,7 +38,7 @@ struct Delivery {
     std::lock_guard lock(mu);
     return times > 0;
   }
-  // For tw_message.
+  // Callbacks for tw_message.
   static void Place(void* arg, const tw_incoming* m, void** out_data, void**) {
     auto* d = static_cast<Delivery*>(arg);
     d->head.assign(static_cast<const char*>(m->head), m->head_bytes);
@@ -58,7 +59,7 @@ class Mailbox {
   using Key = std::pair<uint64_t, std::string>;  // step, key
   explicit Mailbox(const TransportRole& role) : role_(role) {}
 
-  // The head of the call that asks for a message.
+  // Returns the head of the call that requests a message.
   static std::string Ask(const Key& key) { return "r" + Step(key.first) + key.second; }
   static Key Asked(std::string_view head) {
     Key key;
@@ -67,7 +68,7 @@ class Mailbox {
     return key;
   }
 
-  // Ends when a peer has it.
+  // The delivery ends when a peer has the message.
   void Send(const Key& key, Delivery* message) {
     std::unique_lock lock(mu_);
     if (auto over = over_.find(key.first); over != over_.end()) return message->End(over->second);
@@ -78,7 +79,7 @@ class Mailbox {
     lock.unlock();
     Answer(r.self, Status(), message);
   }
-  // Somebody asks for a message.
+  // Handles a peer's request for a message.
   void Serve(const tw_incoming* call) {
     const Key key = Asked({static_cast<const char*>(call->head), call->head_bytes});
     std::unique_lock lock(mu_);
@@ -91,7 +92,7 @@ class Mailbox {
     lock.unlock();
     Answer(call->self, why, message);
   }
-  // Nobody waits for that call.
+  // Handles the end of the peer's interest in the call.
   void Gone(uint64_t id) {
     std::unique_lock lock(mu_);
     for (auto it = asked_.begin(); it != asked_.end(); ++it) {
@@ -102,14 +103,14 @@ class Mailbox {
       return Answer(self, absl::CancelledError("nobody waits"), nullptr);
     }
   }
-  // Ends the step here: what was sent and is asked for, now or later. Whoever calls it tells the peers and cancels what it asked for
-  // itself.
+  // Ends the step here: fails sent messages and requests, now or later. The caller itself tells the
+  // peers and cancels its own requests.
   void Abort(uint64_t step, const Status& why) {
     std::vector<void*> asked;
     std::vector<Delivery*> sent;
     {
       std::lock_guard lock(mu_);
-      over_.emplace(step, why);  // a host keeps the last step that is over instead
+      over_.emplace(step, why);  // a real host keeps the last finished step instead
       for (auto it = asked_.begin(); it != asked_.end();) {
         if (it->first.first == step) asked.push_back(it->second.self);
         it = it->first.first == step ? asked_.erase(it) : std::next(it);
@@ -122,7 +123,7 @@ class Mailbox {
     for (void* self : asked) Answer(self, why, nullptr);
     for (Delivery* m : sent) m->End(why);
   }
-  // What an answer's head says: how it went; the rest of the head is the message's.
+  // Removes the result from an answer's head and returns it; the rest of the head is the message's.
   static Status Result(std::string* head) {
     if (head->empty()) return absl::InternalError("an answer without a head");
     const auto code = static_cast<absl::StatusCode>(head->front());

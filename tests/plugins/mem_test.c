@@ -1,4 +1,5 @@
-/* A stranger's file system: a model that is trained, saved to mem:// and restored from there, and what it says when something is wrong. */
+/* A third-party file system: trains a model, saves it to mem:// and restores it, and checks the
+ * error messages. */
 #include "check.h"
 
 enum { kRows = 64, kColumns = 16 };
@@ -73,8 +74,8 @@ static void AModelIsSavedAndRestoredThere(void) {
   OK(tw_saver_restore(m.saver, m.session, "mem://models/first"));
   CHECK(loss_of(&m) == saved);
   train(&m, 20);
-  CHECK(loss_of(&m) == later);                                 /* the slots came back, too */
-  OK(tw_saver_save(m.saver, m.session, "mem://models/first")); /* over the old one */
+  CHECK(loss_of(&m) == later);                                 /* the slots were restored, too */
+  OK(tw_saver_save(m.saver, m.session, "mem://models/first")); /* over the old checkpoint */
   tw_checkpoint* c = NULL;
   OK(tw_checkpoint_open_in(r, "mem://models/first", &c));
   CHECK(tw_checkpoint_count(c) == 4);
@@ -144,7 +145,7 @@ static void AnUnknownSchemeSaysWhichThereAre(void) {
   tw_runtime_release(r);
 }
 
-/* Whenever it is full, what was saved before is whole. */
+/* Whenever the file system is full, the earlier checkpoint is whole. */
 static void AFullFileSystemLeavesTheOldCheckpoint(void) {
   int failed = 0, succeeded = 0;
   for (int capacity = 1000; capacity < 6000; capacity += 100) {

@@ -1,5 +1,5 @@
-// A step that the CPU, an OpenCL device and a slow accelerator in software share: placement by cost against an equal split, in time that
-// passes.
+// A step on the CPU, an OpenCL device and a slow simulated accelerator: compares placement by cost
+// with an equal split, in real time.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +23,10 @@ using testing_support::Settings;
 using testing_support::TestGraph;
 using testing_support::Values;
 
-constexpr int kBranches = 12, kKernels = 5;  // of each branch: four that negate and a sum
+constexpr int kBranches = 12, kKernels = 5;  // of each branch: four Neg and a Sum
 constexpr int64_t kElements = 1 << 20;
 
-// One thread, so that each device has a processor where there are two.
+// One thread, so that each device has its own processor if there are two.
 std::shared_ptr<Runtime> EveryDevice(uint64_t simulate_ns) {
   RuntimeOptions options;
   options.threads = 1;
@@ -48,7 +48,7 @@ bool HasOpenCl(Runtime& runtime) {
 // Independent branches, and the sum of their sums on the CPU.
 class Branches {
  public:
-  // devices: of branch i, devices[i % n]; "": as the session says.
+  // devices: branch i gets devices[i % n]; "": the session chooses.
   Branches(const std::shared_ptr<Runtime>& runtime, const std::vector<std::string>& devices, const std::filesystem::path& file)
       : g_(runtime), feed_(Floats(std::vector<float>(kElements, 1))) {
     x_ = g_.Input(Shape({kElements}), "x");
@@ -65,7 +65,7 @@ class Branches {
     EXPECT_TRUE(made.ok()) << made.status();
     if (made.ok()) callable_ = *std::move(made);
   }
-  // Its nanoseconds.
+  // Returns the nanoseconds of a run.
   int64_t Run(StepStats* stats = nullptr) {
     RunOptions options;
     options.stats = stats;
@@ -99,21 +99,21 @@ struct Outcome {
   bool shared() const { return Has("CPU:0\",\"why\":\"cost\"") && Has("OPENCL:0\",\"why\":\"cost\""); }
 };
 
-// The least of a few runs, in turns, so that what else happens on the machine meets both.
+// Uses the minimum of a few alternating runs, so that other load affects both cases.
 Outcome Compare(const std::filesystem::path& file) {
   int64_t cpu_ns = 0;  // of all kernels
   {
     Branches cpu(EveryDevice(0), {"CPU:0"}, file);
     for (int i = 0; i < 30; ++i)
-      cpu_ns = i ? std::min(cpu_ns, cpu.Run()) : cpu.Run();  // of a few milliseconds each: some are not interrupted
+      cpu_ns = i ? std::min(cpu_ns, cpu.Run()) : cpu.Run();  // runs of a few milliseconds each, so that some are not interrupted
   }
   std::filesystem::remove(file);
-  const auto runtime = EveryDevice(uint64_t(cpu_ns) * 1000 / (kBranches * kKernels * kElements));  // its full speed is the CPU's
+  const auto runtime = EveryDevice(uint64_t(cpu_ns) * 1000 / (kBranches * kKernels * kElements));  // at full speed it equals the CPU
   {
     Branches measured(runtime, {"CPU:0", "OPENCL:0", "FAKE:0"}, file);
     StepStats stats;
     for (int i = 0; i < 8; ++i) measured.Run(&stats);
-  }  // which keeps what was measured
+  }  // closing keeps the measurements
   Branches equal(runtime, {"CPU:0", "OPENCL:0", "FAKE:0"}, file), by_cost(runtime, {""}, file);
   Outcome o;
   for (int i = 0; i < 10; ++i) {
@@ -130,7 +130,7 @@ TEST(MixedDevicesTest, TheCpuAnOpenClDeviceAndAThrottledOneBeatAnEqualSplit) {
   if (!HasOpenCl(*EveryDevice(0))) GTEST_SKIP() << "no OpenCL device was found; install a driver (pocl-opencl-icd runs on the CPU)";
   const auto file = std::filesystem::path(testing::TempDir()) / ("mixed_placements." + std::to_string(getpid()));
   Outcome o;
-  for (int attempt = 0; attempt < 6 && !(o.ratio() >= 1.3 && o.shared()); ++attempt) {  // again where the machine was busy meanwhile
+  for (int attempt = 0; attempt < 6 && !(o.ratio() >= 1.3 && o.shared()); ++attempt) {  // again if the machine was busy meanwhile
     o = Compare(file);
     std::printf("a step takes %.2f ms split equally, %.2f ms by cost: %.2fx\n", double(o.equal_ns) * 1e-6, double(o.cost_ns) * 1e-6,
                 o.ratio());

@@ -1,4 +1,5 @@
-// The device that takes every op: whole training steps run on it, nothing is copied, and nothing goes there unasked.
+// The device that accepts every op: whole training steps run on it, nothing is copied, and nothing
+// is placed there without a request.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -53,7 +54,7 @@ TEST_F(NullTest, OutputsOfUnknownShapeAreEmpty) {
   Edge y = g_.Op("Where", {x}, {.device = "NULL", .attrs = {{"T", AttrValue::Type(TW_FLOAT)}}});
   auto out = Step(*g_.NewSession(), {{x}, {y}, {}}, {Floats({1, 2})});
   ASSERT_TRUE(out.ok()) << out.status();
-  EXPECT_EQ((*out)[0].shape(), Shape({0, 1}));  // as many columns as are known
+  EXPECT_EQ((*out)[0].shape(), Shape({0, 1}));  // the number of columns is known
 }
 
 TEST_F(NullTest, NothingGoesThereUnasked) {
@@ -61,7 +62,7 @@ TEST_F(NullTest, NothingGoesThereUnasked) {
   EXPECT_THAT(Plan({{"fallback", "allow"}}, {{x}, {y, z}, {}}, {Shape({2})}), Not(HasSubstr("NULL")));
   EXPECT_THAT(Plan({}, {{x}, {y}, {}}, {Shape({2})}), HasSubstr("no kernel for (float) on device '/device:FAKE:0'"));
   EXPECT_EQ((*g_.runtime().host_device())->kind(), "CPU");
-  // Nor what nobody else can do.
+  // Nor is an op placed there that no other device can run.
   Edge whole = g_.Op("Cast", {x}, {.attrs = {{"DstT", AttrValue::Type(TW_INT32)}}}), r = g_.Op("Reciprocal", {whole}, {.name = "r"});
   EXPECT_THAT(Plan({{"fallback", "allow"}}, {{x}, {r}, {}}, {Shape({2})}),
               HasSubstr("Reciprocal 'r': no kernel for (int32) on device 'any'"));

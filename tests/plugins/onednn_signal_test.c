@@ -1,4 +1,4 @@
-/* A program's signal handlers have the program's stack, whatever the library does on it. */
+/* A program's signal handlers run on the program's stack, whatever stacks the library uses. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@ enum { kSize = 600, kProducts = 40 };
 
 static pthread_t program;
 static const char *stack_begin, *stack_end;
-static volatile sig_atomic_t handled, elsewhere; /* elsewhere: of those, with another stack than the thread's */
+static volatile sig_atomic_t handled, elsewhere; /* elsewhere: handlers that ran on a stack other than the thread's */
 
 static void on_alarm(int signal_number) {
   const char here = (char)signal_number;
@@ -46,7 +46,7 @@ static void HandlersKeepTheirStackWhileProductsAreComputed(void) {
   OK(tw_scope_finish(s));
   OK(tw_session_create(g, one_thread, 1, &session));
   tw_tensor* in = floats(dims, 2, zeros);
-  tw_tensor_release(fetch(session, x, in, y)); /* the library is open */
+  tw_tensor_release(fetch(session, x, in, y)); /* loads the library */
 
   find_stack();
   const struct sigaction on = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};

@@ -1,5 +1,5 @@
-/* OpenCL buffers shared by DLPack with a library of the test's own, which works with them on a queue of its own. Skipped, with the reason,
- * where no OpenCL device is found. */
+/* OpenCL buffers shared by DLPack with a library of the test, which works on them with its own
+ * queue. Skipped, with the reason, if no OpenCL device is found. */
 #define _POSIX_C_SOURCE 200809L
 #define CL_TARGET_OPENCL_VERSION 120
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static int has_device(void) {
   return found;
 }
 
-/* The other library: in the device's context, which a tensor tells. */
+/* The other library; it uses the device's context, which it gets from a tensor. */
 typedef struct other {
   cl_context context;
   cl_device_id id;
@@ -53,7 +53,7 @@ static other new_other(tw_runtime* runtime) {
   CHECK(error == CL_SUCCESS);
   float read[2] = {0};
   CHECK(CL(clEnqueueReadBuffer)(o.queue, m->tensor.data, CL_TRUE, m->tensor.byte_offset, sizeof read, read, 0, NULL, NULL) == CL_SUCCESS);
-  CHECK(read[0] == 1 && read[1] == 2); /* there already, whatever queue */
+  CHECK(read[0] == 1 && read[1] == 2); /* complete already, so any queue may read it */
   m->deleter(m);
   tw_tensor_release(there);
   tw_tensor_release(here);
@@ -119,19 +119,19 @@ static DLManagedTensor two_floats_of(cl_mem memory) {
   return m;
 }
 
-/* A tensor of what the other library writes into a buffer when the gate opens. */
+/* Makes a tensor of a buffer that the other library writes when the gate opens. */
 static tw_tensor* written_behind(job* j, const other* o, cl_event gate) {
   cl_mem memory = new_buffer(o->context, CL_MEM_READ_WRITE, 3 * sizeof(float));
   const float zeros[3] = {0};
   static const float written[3] = {0, 3, 4};
   CL(clEnqueueWriteBuffer)(o->queue, memory, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
   CHECK(CL(clEnqueueWriteBuffer)(o->queue, memory, CL_FALSE, 0, sizeof written, written, 1, &gate, NULL) == CL_SUCCESS);
-  static DLManagedTensor m; /* lives until the tensor is gone */
+  static DLManagedTensor m; /* must outlive the tensor */
   m = two_floats_of(memory);
   m.deleter = release_buffer;
   tw_tensor* t = NULL;
   deleted = 0;
-  OK(tw_tensor_from_dlpack_on(j->runtime, &m, 0, o->queue, &t)); /* does not wait */
+  OK(tw_tensor_from_dlpack_on(j->runtime, &m, 0, o->queue, &t)); /* returns without waiting */
   CHECK(strstr(tw_tensor_device(t), "OPENCL:0") && deleted == 0);
   return t;
 }
@@ -173,7 +173,7 @@ static void WhatAnotherLibraryFailedToMakeFailsTheStep(void) {
   tw_status_release(j.status);
   CL(clSetUserEventStatus)(gate, CL_COMPLETE);
   CL(clFinish)(o.queue);
-  run_job(&j); /* told once */
+  run_job(&j); /* reported once */
   OK(j.status);
   end_job(&j);
   CL(clReleaseEvent)(gate);

@@ -1,7 +1,9 @@
-/* An OpenCL library that hands every call on to the machine's own, until its device vanishes: after vanish_after(n), n more calls that ask
- * something of the device go well, and then everything but giving things back answers CL_DEVICE_NOT_AVAILABLE. What runs by then ends
- * first, for memory must not be touched by work that nobody waits for. n < 0: the device is there for good. counted() tells of some calls
- * how many there were. The environment variables DRIVER_VERSION and DEVICE_NAME say what the device tells of itself instead. */
+/* An OpenCL library that forwards every call to the machine's own, until its device vanishes.
+ * After vanish_after(n), n more calls of the device succeed; then every call except releases
+ * returns CL_DEVICE_NOT_AVAILABLE. Work in progress ends first, since no work may touch memory
+ * after its owner stops waiting. n < 0: the device never vanishes. counted() returns the number
+ * of calls of some kinds. The environment variables DRIVER_VERSION and DEVICE_NAME override the
+ * device's own values. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -20,11 +22,11 @@ enum { kOnHostMemory, kOtherBuffers, kCopies, kKinds };
 static atomic_long counts[kKinds];
 static void count(int kind) { atomic_fetch_add(&counts[kind], 1); }
 
-/* Buffers that stand on host memory, other buffers, commands that copy from or to the host. */
+/* Kinds: buffers on host memory, other buffers, commands that copy from or to the host. */
 long counted(int kind);
 long counted(int kind) { return atomic_load(&counts[kind]); }
 
-/* From here on the last marker has failed; PoCL itself ends the process when an event does. */
+/* Makes the latest marker appear failed; PoCL itself would end the process if an event failed. */
 static _Atomic(cl_event) marker;
 static atomic_int markers_fail;
 void fail_marker(void);
@@ -32,7 +34,7 @@ void fail_marker(void) { atomic_store(&markers_fail, 1); }
 
 static int gone(void) { return atomic_load(&left) == 0; }
 
-/* Whether this call finds the device gone. */
+/* Returns true if this call finds the device gone. */
 static int refused(void) {
   long n = atomic_load(&left);
   while (n > 0 && !atomic_compare_exchange_weak(&left, &n, n - 1)) continue;
@@ -48,7 +50,7 @@ static void* real(const char* name) {
 
 #define CALL(name, arguments) ((__typeof__(&name))real(#name)) arguments
 
-/* Makes something: NULL and an error once the device is gone. */
+/* A call that makes an object: returns NULL and an error once the device is gone. */
 #define MAKES(type, name, parameters, arguments)   \
   CL_API_ENTRY type CL_API_CALL name parameters {  \
     if (refused()) {                               \
@@ -57,16 +59,16 @@ static void* real(const char* name) {
     }                                              \
     return CALL(name, arguments);                  \
   }
-/* Asks for something. */
+/* A call that queries or enqueues. */
 #define ASKS(name, parameters, arguments) \
   CL_API_ENTRY cl_int CL_API_CALL name parameters { return refused() ? CL_DEVICE_NOT_AVAILABLE : CALL(name, arguments); }
-/* Waits, or is about what is under way: done, and then told as a failure. */
+/* A call that waits or completes work: it is forwarded, and then reports failure. */
 #define WAITS(name, parameters, arguments)            \
   CL_API_ENTRY cl_int CL_API_CALL name parameters {   \
     const cl_int answer = CALL(name, arguments);      \
     return gone() ? CL_DEVICE_NOT_AVAILABLE : answer; \
   }
-/* Is as ever. */
+/* A call that always succeeds. */
 #define STAYS(name, parameters, arguments) \
   CL_API_ENTRY cl_int CL_API_CALL name parameters { return CALL(name, arguments); }
 

@@ -1,5 +1,6 @@
-/* An OpenCL library with one device that goes wrong as the environment variable STUB says: "old" is a device of OpenCL 1.1, "broken" one
- * whose compiler refuses every program. All else that the plugin looks up is in opencl_stub_rest.c. */
+/* An OpenCL library with one faulty device, selected by the environment variable STUB: "old" is
+ * a device of OpenCL 1.1, "broken" one whose compiler refuses every program. opencl_stub_rest.c
+ * has the other functions that the plugin looks up. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static cl_int give(const void* value, size_t bytes, size_t room, void* to, size_
 }
 static cl_int give_text(const char* text, size_t room, void* to, size_t* needed) { return give(text, strlen(text) + 1, room, to, needed); }
 
-static int handle; /* what all objects are */
+static int handle; /* stands for every object */
 
 CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint n, cl_platform_id* platforms, cl_uint* found) {
   if (found) *found = 1;

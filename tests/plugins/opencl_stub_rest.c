@@ -1,4 +1,5 @@
-/* What the plugin looks up in the OpenCL library of opencl_stub.c and never gets to use. No header: only names matter. */
+/* Functions that the plugin looks up in the OpenCL library of opencl_stub.c but never calls. No
+ * header: only names matter. */
 #define RELEASE(name)     \
   int name(void* object); \
   int name(void* object) { return (void)object, 0; }

@@ -1,5 +1,6 @@
-/* A graph placed half on an OpenCL device and half on the CPU: right for changing sizes, in several threads at once, and clear about what
- * the device cannot do. Skipped, with the reason, where no OpenCL device is found. */
+/* A graph placed half on an OpenCL device and half on the CPU: correct for changing sizes and on
+ * several threads, with clear errors for ops that the device lacks. Skipped, with the reason, if
+ * no OpenCL device is found. */
 #include <pthread.h>
 
 #include "check.h"
@@ -50,7 +51,7 @@ static float number(unsigned* seed) { /* in [-0.5, 0.5) */
   return (float)(*seed >> 8) / (float)(1 << 24) - 0.5f;
 }
 
-/* One step of size n, compared with the same in double; the number of wrong elements. */
+/* Runs one step of size n and compares it with double; returns the number of wrong elements. */
 static int wrong_elements(const problem* p, int n, unsigned seed) {
   const int64_t dims[] = {n, n};
   float* values[3];
@@ -115,7 +116,7 @@ static void IsRightInSeveralThreadsAtOnce(void) {
   tw_graph_destroy(p.graph);
 }
 
-/* What the queue does ends when the device is done with it, not when it was told. */
+/* The recorded end of queued work is the device's time, not the time of its callback. */
 static void TellsWhenTheDeviceWasDone(void) {
   problem p = new_problem();
   tw_step_stats* stats = NULL;

@@ -1,4 +1,4 @@
-// Placement by cost and by learning, on devices in software whose speed is known.
+// Placement by cost and by learning, on simulated devices of known speed.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +34,7 @@ using testing_support::Values;
 class Branches {
  public:
   static constexpr int kBranches = 12;
-  // devices: of branch i, devices[i % n]; "": as the session says.
+  // devices: branch i gets devices[i % n]; "": the session chooses.
   Branches(const Settings& settings, std::vector<std::string> devices) : g_(FakeRuntime(settings)) {
     x_ = g_.Input(Shape({20}), "x");
     std::vector<Edge> ends;
@@ -68,7 +68,7 @@ class Branches {
     callable_.reset();
     session_.reset();
   }
-  // Simulated nanoseconds that the slowest device works in one run.
+  // Returns the simulated nanoseconds of the busiest device in one run.
   int64_t SimulatedNs() {
     int64_t most = 0;
     std::vector<int64_t> before;
@@ -110,7 +110,7 @@ TEST_F(PlacementTest, UnevenDevicesShareTheWorkByTheirMeasuredSpeed) {
     StepStats stats;
     for (int i = 0; i < 3; ++i) equal.Run(&stats);
     equal_ns = equal.SimulatedNs();
-    equal.Close();  // which keeps what was measured
+    equal.Close();  // closing keeps the measurements
   }
   Branches by_cost(uneven, {""});
   auto options = Options("cost");
@@ -127,7 +127,7 @@ TEST_F(PlacementTest, UnevenDevicesShareTheWorkByTheirMeasuredSpeed) {
 }
 
 TEST_F(PlacementTest, WhatIsLearnedIsFasterAndKept) {
-  const Settings even = {{"simulate_ns", "50000000"}};  // a millisecond a kernel: what else happens on the machine is small beside it
+  const Settings even = {{"simulate_ns", "50000000"}};  // a millisecond per kernel: the machine's other load is small beside it
   auto options = Options("learned");
   options["device"] = "FAKE";
   {
@@ -144,7 +144,7 @@ TEST_F(PlacementTest, WhatIsLearnedIsFasterAndKept) {
   EXPECT_THAT(later.Plan(), AllOf(HasSubstr("FAKE:0\",\"why\":\"learned\""), HasSubstr("FAKE:1\",\"why\":\"learned\"")));
   for (int i = 0; i < 10; ++i) later.Run();
   EXPECT_EQ(later.Report().plans.misses, 1u);
-  // Other devices than it was learned on: it counts for nothing.
+  // The learned placement was for other devices, so it is ignored.
   Branches elsewhere({{"simulate_ns", "10000000"}, {"devices", "1"}}, {""});
   elsewhere.Open(options);
   elsewhere.Run();
@@ -152,7 +152,7 @@ TEST_F(PlacementTest, WhatIsLearnedIsFasterAndKept) {
 }
 
 TEST_F(PlacementTest, WhatIsSlowerIsNotKept) {
-  // The CPU takes microseconds for what the devices take milliseconds for.
+  // The CPU takes microseconds where the devices take milliseconds.
   Branches b({{"simulate_ns", "20000000"}}, {""});
   b.Open(Options("learned"));
   for (int i = 0; i < 25; ++i) b.Run();

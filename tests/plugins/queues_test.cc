@@ -1,5 +1,6 @@
-// What devices do beside the host and each other: queues that the host does not wait for, memory that comes back in their order, limits,
-// and which devices are used at all. On the accelerator in software, whose commands start late.
+// The concurrency of devices with the host and with each other: queues that the host does not wait
+// for, memory reused in queue order, limits, and the choice of devices. On the simulated
+// accelerator, whose commands start late.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -39,17 +40,18 @@ using testing_support::Values;
 
 AttrValue Float() { return AttrValue::Type(TW_FLOAT); }
 
-// 0, 1, ... up to a limit that only the step tells: so are the sizes of whatever follows.
+// 0, 1, ... up to a limit that is known only at run time, like the sizes of all dependent values.
 Edge Counting(TestGraph* g, Edge limit) { return g->Op("Range", {g->Const(Scalar(0)), limit, g->Const(Scalar(1))}, {.device = "CPU:0"}); }
 
-// Keeps the least time that the work has taken: a machine that has other work adds to some.
+// Keeps the minimum time of the work, since a busy machine adds to some runs.
 void Time(const std::function<void()>& work, double* least) {
   const auto began = std::chrono::steady_clock::now();
   work();
   *least = std::min(*least, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 }
 
-// Two towers of kernels with variables that change on the way; whoever waits for one of them does not start the other.
+// Two towers of kernels with variables that change on the way; a session that waits for one tower
+// would not start the other.
 class Towers {
  public:
   Towers(TestGraph* g, const std::string& first, const std::string& second) {
@@ -96,11 +98,11 @@ TEST(QueuesTest, TwoDevicesTakeHalfTheTimeOfOne) {
         Time([&] { towers.Run(session.get()); }, &seconds[devices - 1]);
       }
     }
-    EXPECT_GE(ratio(), 1.5) << engine << ": " << seconds[0] << " and " << seconds[1] << " s";  // 1, where one waits for the other
+    EXPECT_GE(ratio(), 1.5) << engine << ": " << seconds[0] << " and " << seconds[1] << " s";  // 1 if one waits for the other
   }
 }
 
-// A device whose queues run side by side copies what later kernels need while earlier ones run.
+// A device with parallel queues copies inputs of later kernels while earlier kernels run.
 TEST(QueuesTest, CopiesRunBesideKernels) {
   double seconds[] = {1e9, 1e9};
   const auto ratio = [&] { return seconds[0] / seconds[1]; };
@@ -125,7 +127,7 @@ TEST(QueuesTest, CopiesRunBesideKernels) {
       Time(run, &seconds[threads[0] - '0']);
     }
   }
-  EXPECT_GE(ratio(), 1.2) << seconds[0] << " and " << seconds[1] << " s";  // likewise
+  EXPECT_GE(ratio(), 1.2) << seconds[0] << " and " << seconds[1] << " s";  // 1 if one waits for the other
 }
 
 TEST(QueuesTest, OneCopyServesAllReaders) {
@@ -138,13 +140,14 @@ TEST(QueuesTest, OneCopyServesAllReaders) {
   ASSERT_TRUE(callable.ok()) << callable.status();
   const std::vector<Shape> shapes = {Shape({256})};
   const std::string plan = Dense(*(*callable)->PlanText(&shapes));
-  EXPECT_THAT(plan, HasSubstr("\"copies\":2,\"copied_bytes\":2048,\"saved_bytes\":4096"));  // x there, its negative back for five
+  EXPECT_THAT(plan, HasSubstr("\"copies\":2,\"copied_bytes\":2048,\"saved_bytes\":4096"));  // x in, -x out for five
   auto out = Step(*session, {{x}, readers, {}}, {FloatsOf(Shape({256}))});
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(Statistic(*FakeDevice(g.runtime()), "copies_out"), 1);
 }
 
-// Values whose sizes only running tells have tensors of their own. All of them together would not fit.
+// Values whose sizes are known only at run time have their own tensors. All of them together would
+// exceed the memory.
 TEST(QueuesTest, MemoryComesBackWhileTheStepRuns) {
   for (const char* engine : {"fixed", "counted"}) {
     TestGraph g(FakeRuntime({{"memory", "4M"}, {"delay_us", "200"}}));
@@ -157,7 +160,7 @@ TEST(QueuesTest, MemoryComesBackWhileTheStepRuns) {
   }
 }
 
-// All feeds together are ten times what the device has.
+// All feeds together take ten times the device's memory.
 TEST(QueuesTest, CopiesComeWhenTheyAreNeeded) {
   for (const char* engine : {"fixed", "counted"}) {
     TestGraph g(FakeRuntime({{"memory", "4M"}, {"delay_us", "100"}}));
@@ -194,7 +197,7 @@ TEST(QueuesTest, WhatTheHostNeedsInBetweenIsThere) {
   }
 }
 
-// What one kernel of a step waits for with the queues of a device, while others go on giving them work.
+// One kernel of a step waits for a device's queues while other threads enqueue work.
 TEST(QueuesTest, WhatIsUnderWayIsKeptWhileAnotherThreadSettlesTheQueues) {
   auto runtime = FakeRuntime({{"delay_us", "200"}});
   Device* device = FakeDevice(*runtime);
@@ -231,7 +234,7 @@ TEST(QueuesTest, WhatIsUnderWayIsKeptWhileAnotherThreadSettlesTheQueues) {
   EXPECT_EQ(lost, 0) << "memory that the queue was still to write was let go";
 }
 
-// Whoever ends a step asks all its queues what went wrong, while a copy that comes late makes one more of them.
+// The thread that ends a step collects the errors of all its queues while a late copy adds a queue.
 TEST(QueuesTest, AQueueIsMadeWhileOthersAskWhatWentWrong) {
   auto runtime = FakeRuntime();
   for (int k = 0; k < 20; ++k) {
@@ -246,7 +249,8 @@ TEST(QueuesTest, AQueueIsMadeWhileOthersAskWhatWentWrong) {
   }
 }
 
-// The variable gets other memory because somebody holds its value, who lets go before the queue has come to the kernel that reads it.
+// The variable gets new memory because its value is referenced; the reference is released before
+// the queue reaches the kernel that reads it.
 TEST(QueuesTest, WhatAKernelReadsStaysWhereTheVariableGetsOtherMemory) {
   TestGraph g(FakeRuntime({{"delay_us", "2000"}, {"pools_itself", "1"}}));
   const std::map<std::string, AttrValue> type = {{"dtype", Float()}};
@@ -261,7 +265,7 @@ TEST(QueuesTest, WhatAKernelReadsStaysWhereTheVariableGetsOtherMemory) {
   auto session = g.NewSession({{"capture", "false"}, {"optimize", "false"}, {"engine", "fixed"}, {"fallback", "allow"}});
   const Tensor fed = FloatsOf(Shape({64}));
   ASSERT_TRUE(Step(*session, {{x}, {}, {init}}, {fed}).ok());
-  ASSERT_TRUE(Step(*session, {{x}, {}, {apply}}, {fed}).ok());  // what variables begin with is the feed's
+  ASSERT_TRUE(Step(*session, {{x}, {}, {apply}}, {fed}).ok());  // the variable's first value is the feed's memory
   CallableSpec holding{{}, {held}, {}};
   holding.fetch_devices = {FakeDevice(g.runtime())};
   auto holder = Step(*session, holding);
@@ -280,7 +284,7 @@ TEST(QueuesTest, WhatAKernelReadsStaysWhereTheVariableGetsOtherMemory) {
   EXPECT_TRUE(s.ok()) << s;
 }
 
-// ---- Memory that is short ----
+// ---- Limited memory ----
 
 TEST(DeviceMemoryTest, ALimitIsOfOneDeviceOrOfAll) {
   RuntimeOptions options;
@@ -347,7 +351,7 @@ TEST(DeviceMemoryTest, WhatIsCopiedToADeviceIsMadeInPinnedMemory) {
   EXPECT_GT(Statistic(*FakeDevice(g.runtime()), "pinned"), 0);
 }
 
-// ---- Which devices there are ----
+// ---- The choice of devices ----
 
 TEST(VisibleDevicesTest, OnlyThoseThatAreListedAreUsed) {
   const auto names = [](const std::vector<std::string>& visible) {

@@ -1,4 +1,5 @@
-// What a session records of the work that devices are given: on the accelerator in software, which counts what is recorded and replayed.
+// Recordings of the work that a session gives to devices, on the simulated accelerator, which
+// counts recordings and replays.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -36,7 +37,7 @@ Counts Counted(Runtime& runtime) {
   return {Statistic(d, "records"), Statistic(d, "replays"), Statistic(d, "copies_inside")};
 }
 
-// Neg and Square in turns, and a sum of both ends.
+// Neg and Square alternately, and a sum of both ends.
 struct Chain {
   explicit Chain(TestGraph* g, Shape shape = Shape({4}), const std::string& device = "FAKE:0") {
     x = g->Input(std::move(shape), "x");
@@ -98,7 +99,7 @@ TEST(RecordingsTest, OtherSizesChangeWhatWasRecorded) {
   EXPECT_GE(Counted(g.runtime()).replays, 28);
 }
 
-// A plan whose states run at the same time has recordings for each.
+// A plan whose states run at the same time has recordings for each state.
 TEST(RecordingsTest, StepsThatRunAtTheSameTimeHaveTheirOwn) {
   TestGraph g(FakeRuntime({{"delay_us", "200"}}));
   Chain chain(&g);
@@ -165,10 +166,10 @@ TEST(RecordingsTest, TrainingIsTheSameAndUpdatesInPlace) {
   for (const char* capture : {"false", "true"}) {
     TestGraph g(FakeRuntime({{"delay_us", "100"}}));
     Net net(&g);
-    // On more threads an update may come before a read that it need not wait for, and then makes a copy.
+    // With more threads, an update may precede an unordered read, and then makes a copy.
     auto session = g.NewSession({{"capture", capture}, {"fallback", "allow"}, {"threads", "1"}});
     net.Initialize(session.get());
-    net.Train(session.get());  // what variables begin with is a constant's
+    net.Train(session.get());  // until now, the variables share memory with constants
     const int64_t before = Counted(g.runtime()).clones;
     for (int k = 1; k < 30; ++k) net.Train(session.get());
     EXPECT_EQ(Counted(g.runtime()).clones, before) << "a variable was copied to be updated; capture is " << capture;
@@ -181,7 +182,7 @@ TEST(RecordingsTest, TrainingIsTheSameAndUpdatesInPlace) {
   }
 }
 
-// Whoever holds a variable's value keeps it.
+// A variable's value must not change while a caller holds it.
 TEST(RecordingsTest, AValueThatIsHeldStaysAsItIs) {
   TestGraph g(FakeRuntime());
   TwoLayers net(&g, "FAKE:0", "FAKE:0");
@@ -234,7 +235,8 @@ TEST(RecordingsTest, AKernelThatFailsInAReplayFailsTheStep) {
   chain.Check(session.get(), 2);
 }
 
-// Two sessions whose runs want a variable on different devices: each moves it to where it is wanted, and none runs where it is not.
+// Runs of two sessions want a variable on different devices: each moves it to its device, and none
+// runs without it.
 TEST(RecordingsTest, AVariableThatTwoDevicesWantIsWhereItsRunIs) {
   auto runtime = FakeRuntime();
   constexpr int kSteps = 60;

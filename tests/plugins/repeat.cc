@@ -1,4 +1,5 @@
-// A stranger's ops that take functions as attributes and call them: Repeat, f of f of ... of x; Until, a loop.
+// Third-party ops that take functions as attributes and call them: Repeat, f of f of ... of x;
+// Until, a loop.
 #include "thalweg/cpp/function.hpp"
 
 class Repeat {
@@ -15,7 +16,7 @@ class Repeat {
   int64_t times_;
 };
 
-// `body` of its values for as long as `cond` says so, by the host's own loop.
+// Applies `body` to the values while `cond` is true, by the host's own loop.
 class Until {
  public:
   explicit Until(const tw::Node& n) : cond_(tw::function(n, "cond")), body_(tw::function(n, "body")), asks_(n.b("asks")) {}

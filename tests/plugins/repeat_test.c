@@ -1,5 +1,5 @@
-/* Ops of a stranger's plugin whose kernels call functions of the graph: in a step, in a loop, as a loop, and where the functions are wrong
- * ones. */
+/* Ops of a third-party plugin whose kernels call functions of the graph: in a step, in a loop,
+ * as a loop, and with invalid functions. */
 #include "check.h"
 
 typedef struct program {
@@ -24,7 +24,7 @@ static void end(program* p) {
   tw_runtime_release(p->runtime);
 }
 
-/* A function of one number: 2 x + 1, or, of another number of results, that and x. */
+/* A function of one number that returns 2 x + 1; for another n_results, also x. */
 static const char* doubled(const program* p, const char* name, uint32_t n_results) {
   tw_block* block = tw_block_begin(p->s);
   tw_scope* in = tw_block_scope(block);
@@ -118,7 +118,7 @@ static tw_output cast(tw_scope* s, tw_output x, uint32_t dtype) {
   return tw_scope_end(s, op);
 }
 
-/* A function that asks whether its number is less than 3, and answers in that type. */
+/* A function that returns whether its number is less than 3, in the given type. */
 static const char* less(const program* p, const char* name, uint32_t takes, uint32_t gives) {
   tw_block* block = tw_block_begin(p->s);
   tw_scope* in = tw_block_scope(block);
@@ -128,7 +128,7 @@ static const char* less(const program* p, const char* name, uint32_t takes, uint
   return tw_block_define(p->s, block, name);
 }
 
-/* A function of a number and 1, in that type. */
+/* A function that adds 1 to a number, in that type. */
 static const char* next(const program* p, const char* name, uint32_t takes, uint32_t gives) {
   tw_block* block = tw_block_begin(p->s);
   tw_scope* in = tw_block_scope(block);
@@ -138,7 +138,7 @@ static const char* next(const program* p, const char* name, uint32_t takes, uint
   return tw_block_define(p->s, block, name);
 }
 
-/* asks: the kernel looks first whether the two are a loop. */
+/* asks: the kernel first checks that the two functions make a loop. */
 static tw_output until(tw_scope* s, const char* cond, const char* body, const tw_output* x, uint32_t n, uint8_t asks) {
   tw_op* op = tw_scope_begin(s, "Until", NULL);
   tw_op_add_inputs(op, x, n);
@@ -205,7 +205,8 @@ static void ALoopHasValuesOfAllTypes(void) {
   end(&p);
 }
 
-/* Later iterations run in memory of the first: types that do not fit would be read beyond it. */
+/* Later iterations reuse the memory of the first: types that do not fit would cause reads beyond
+ * it. */
 static void FunctionsWhoseTypesDifferMakeNoLoop(void) {
   static const struct {
     uint32_t cond_takes, cond_gives, body_takes, body_gives;

@@ -46,7 +46,7 @@ TEST(SavedResourcesCppTest, ACheckpointerCarriesAFilterBesideAVariable) {
     tw::Saver saver(p.graph);
     tw::Checkpointer(saver, session, folder).save(7);
   }
-  Program p;  // another runtime, where nothing was inserted
+  Program p;  // another runtime, into which nothing was inserted
   tw::Session session(p.graph);
   tw::Saver saver(p.graph);
   EXPECT_EQ(tw::Checkpointer(saver, session, folder).restore(), 7);

@@ -1,17 +1,18 @@
-/* What plugins keep, in checkpoints: savers find it, write it and set it, beside variables and as they are. Another process reads what this
- * one wrote; BOXES_1 and BOXES_2 are one plugin that saves in format 1 and in format 2. */
+/* Plugin resources in checkpoints: savers find, write and restore them beside variables,
+ * unchanged. Another process reads the checkpoints that this one wrote. BOXES_1 and BOXES_2 are
+ * one plugin that saves in format 1 and in format 2. */
 #include "saving.h"
 
 static const char* self;
 
-/* A variable, two boxes, a filter, and a text box, which no saver takes. */
+/* A variable, two boxes, a filter, and a text box, which no saver accepts. */
 typedef struct model {
   tw_runtime* runtime;
   tw_graph* graph;
   tw_session* session;
   tw_saver* saver;
   tw_output v, first, second, text, filter;
-  tw_output value, number, other, found; /* what is in them */
+  tw_output value, number, other, found; /* their contents */
   tw_output by, keys;
   const tw_operation *init, *add, *add_other, *insert;
 } model;
@@ -99,7 +100,7 @@ static int seen(model* m, int64_t key) {
 }
 #define HOLDS(m, a, b, key) CHECK(number(&m, m.number) == (a) && number(&m, m.other) == (b) && seen(&m, 7) == (key))
 
-/* What another process saves: 5, 6 and the key 7. */
+/* Makes another process save 5, 6 and the key 7. */
 static void write_by_another_process(const char* prefix, const char* format) {
   char command[2048];
   snprintf(command, sizeof command, "'%s' write '%s' %s", self, prefix, format);
@@ -169,7 +170,7 @@ static void AnOlderFormatIsReadAndANewerOneRefused(void) {
   free_model(&older);
 }
 
-/* Writes `saved` as the tensor `name` into a copy of the checkpoint of that prefix. */
+/* Copies the checkpoint `from` to `to`, with `saved` as the tensor `name`. */
 static void with_tensor(const char* from, const char* to, const char* name, const char* const saved[3]) {
   tw_checkpoint* c = NULL;
   OK(tw_checkpoint_open(from, &c));
@@ -282,7 +283,7 @@ static void OnlyWhatIsListedIsSaved(void) {
   free_model(&m);
 }
 
-/* In the background, in several files, and the newest that is whole. */
+/* Saves in the background and in several files, and restores the newest whole checkpoint. */
 static void CheckpointersCarryResources(void) {
   model m = new_model(BOXES_2);
   run(m.session, m.init);
@@ -307,7 +308,7 @@ static void CheckpointersCarryResources(void) {
   free_model(&m);
 }
 
-/* The same program with boxes on a device; what is saved does not say where it was. */
+/* The same program with boxes on a device; a checkpoint does not record the device. */
 static void BoxesOnADeviceAreSavedToo(void) {
   write_by_another_process(path("cpu"), "2");
   model m = {0};
@@ -367,7 +368,7 @@ static void AHandleOfAnotherTypeNeverReachesAKernel(void) {
   free_model(&m);
 }
 
-/* Its type is still in use: by the box, until the runtime forgets it. */
+/* The box keeps its type in use until the runtime forgets the box. */
 static void APluginStaysWhileItsResourcesLive(void) {
   model m = new_model(BOXES_2);
   run(m.session, m.init);

@@ -1,4 +1,5 @@
-// The example of a transport as a runtime uses it: within a process, between two, with peers that die, dawdle or talk nonsense.
+// The example transport as a runtime uses it: within a process, between two, and with peers that
+// die, are slow, or send invalid data.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -111,14 +112,15 @@ TEST_F(SocketTransportTest, ACancelledCallEndsAndThePeerIsTold) {
   a_.Cancel(b_.address, *kept);
   EXPECT_EQ(kept->Wait().code(), Code::kCancelled);
   WaitFor([&] { return b_.gone == 1; });
-  a_.Cancel(b_.address, *kept);  // it is over: nothing happens
+  a_.Cancel(b_.address, *kept);  // the call is over, so this does nothing
   Call unknown;
   unknown.id = 999;
   a_.Cancel(b_.address, unknown);
   EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
 }
 
-// Whatever part of a body is on its way: memory is free when the call is over, and the connection goes on.
+// Whichever part of a body is in transit, the memory is free when the call is over, and the
+// connection stays usable.
 TEST_F(SocketTransportTest, ACallMayBeCancelledAtAnyMoment) {
   Meet();
   int cancelled = 0;
@@ -134,7 +136,7 @@ TEST_F(SocketTransportTest, ACallMayBeCancelledAtAnyMoment) {
     Bytes().swap(c->bytes);
     ASSERT_EQ(a_.Answer(b_.address, "e"), "e");
   }
-  EXPECT_GT(cancelled, 0);  // how many is the machine's affair
+  EXPECT_GT(cancelled, 0);  // the number depends on the machine
 }
 
 TEST_F(SocketTransportTest, ABodyThatNobodyWantsIsDropped) {
@@ -184,7 +186,7 @@ TEST_F(SocketTransportTest, ClosingAPeerCancelsWhatIsUnderWay) {
   a_.ClosePeer(b_.address);
   EXPECT_EQ(kept->Wait().code(), Code::kCancelled);
   WaitFor([&] { return b_.gone == 1; });
-  EXPECT_FALSE(of_b->over());  // its connection is another one
+  EXPECT_FALSE(of_b->over());  // another connection
   EXPECT_EQ(b_.Answer(a_.address, "e"), "e");
 }
 
@@ -226,7 +228,7 @@ TEST_F(SocketTransportTest, ManyThreadsUseOneEndpoint) {
   for (std::thread& t : threads) t.join();
 }
 
-// ---- what a host makes of it ----
+// ---- A host over it ----
 
 TEST_F(SocketTransportTest, AMessageMeetsItsReceiveInEitherOrder) {
   Meet();
@@ -301,7 +303,7 @@ TEST_F(SocketTransportTest, AReceiveThatIsCancelledLeavesTheMessageToTheNext) {
   EXPECT_TRUE(out->Wait().ok());
 }
 
-// ---- strangers ----
+// ---- Invalid peers ----
 
 int Stranger(const std::string& address) {
   sockaddr_un at = {};
@@ -348,10 +350,11 @@ TEST_F(SocketTransportTest, StrangersWhoTalkNonsenseLoseOnlyTheirConnection) {
   }
   const int fd = Stranger(a_.address);
   Put(fd, {.kind = kRequest, .id = 1, .head = 1, .bytes = 10}, "e");
-  Put(fd, {.kind = kPiece, .id = 1}, std::string(11, 'x'));  // more than was said
+  Put(fd, {.kind = kPiece, .id = 1}, std::string(11, 'x'));  // more bytes than announced
   EXPECT_TRUE(IsClosed(fd));
   close(fd);
-  // Bodies of a size that nobody has room for, pieces of nothing, cancels of nothing, and half a request: they harm nobody.
+  // Bodies of impossible sizes, pieces and cancellations of unknown calls, and half a request: none
+  // harms other peers.
   const int half = Stranger(a_.address), huge = Stranger(a_.address);
   Put(half, {.kind = kRequest, .id = 7, .head = 1, .bytes = 1 << 20}, "e");
   Put(half, {.kind = kPiece, .id = 7}, std::string(1000, 'x'));
@@ -370,7 +373,7 @@ TEST_F(SocketTransportTest, StrangersWhoTalkNonsenseLoseOnlyTheirConnection) {
   WaitFor([&] { return a_.gone == before + 1; });  // its body never came
 }
 
-// A peer that answers nonsense is lost, and what waits for it is told.
+// A peer that answers invalid data is lost, and its pending calls fail.
 TEST_F(SocketTransportTest, APeerThatAnswersNonsenseIsLost) {
   const Frame answers[] = {{.kind = 0, .id = 1}, {.kind = 1, .id = 1, .head = 9}, {.kind = 1, .id = 1, .head = ~uint64_t{0}},
                            {.kind = 3, .id = 1}, {.kind = 77, .id = 1},           {.kind = 1, .id = 1, .bytes = 100}};
@@ -389,7 +392,7 @@ TEST_F(SocketTransportTest, APeerThatAnswersNonsenseIsLost) {
     auto call = c.Ask(name, "e", Bytes(1 << 20));
     const int fd = accept(listener, nullptr, nullptr);
     Put(fd, f);
-    Put(fd, f);  // nor is there a second answer
+    Put(fd, f);  // a second answer is invalid, too
     EXPECT_EQ(call->Wait().code(), Code::kUnavailable) << f.kind;
     close(fd);
     close(listener);
@@ -431,7 +434,7 @@ TEST_F(SocketTransportTest, AHundredEndpointsLeaveNothingBehind) {
 
 // ---- two processes ----
 
-// The other one: sends and receives `n` messages, or only waits, with whoever connects first.
+// The other process: exchanges `n` messages with the first peer that connects, or only waits.
 int Peer(const std::string& address, uint32_t n) {
   Host e(NewRuntime());
   if (!e.opened.ok() || !e.Connect(address).ok()) return 1;

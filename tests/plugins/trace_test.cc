@@ -1,4 +1,4 @@
-// What step statistics tell of asynchronous devices, functions, loops and waits.
+// Step statistics of asynchronous devices, functions, loops and waits.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -23,7 +23,7 @@ using testing_support::TestGraph;
 
 class TraceTest : public testing::Test {
  protected:
-  // Two chains on a device, and their sum; every kernel takes a simulated 400 microseconds.
+  // Runs two chains on a device, and their sum; every kernel takes a simulated 400 microseconds.
   void Run(Settings settings, const std::map<std::string, std::string>& options = {}) {
     settings.try_emplace("simulate_ns", "100000000");
     g_ = std::make_unique<TestGraph>(FakeRuntime(settings));
@@ -53,7 +53,7 @@ class TraceTest : public testing::Test {
 TEST_F(TraceTest, KernelsOfADeviceHaveItsTimes) {
   const char* const names[] = {"Neg a1", "Relu a2", "Square b1", "Neg b2", "AddV2 y"};
   for (const char* engine : {"fixed", "counted"}) {
-    std::map<std::string, int64_t> took;  // the least of a node's: a busy machine adds to some
+    std::map<std::string, int64_t> took;  // the minimum per node, since a busy machine adds to some
     for (int round = 0; round < 10; ++round) {
       Run({}, {{"engine", engine}});
       for (const char* name : names) {
@@ -67,7 +67,7 @@ TEST_F(TraceTest, KernelsOfADeviceHaveItsTimes) {
         const auto [least, first] = took.emplace(name, n.device_end_ns - n.device_start_ns);
         least->second = std::min(least->second, n.device_end_ns - n.device_start_ns);
       }
-      // The device does one thing after the other, and what each is told of is its own.
+      // The device runs one kernel after the other, and each node has its own times.
       EXPECT_LE(Node("Neg a1").device_end_ns, Node("Relu a2").device_start_ns);
       EXPECT_LE(Node("Square b1").device_end_ns, Node("Neg b2").device_start_ns);
       EXPECT_LE(Node("Relu a2").device_end_ns, Node("AddV2 y").device_start_ns);
@@ -117,7 +117,7 @@ TEST_F(TraceTest, TheHostsWaitForADeviceIsTold) {
   EXPECT_GE(waited, 400'000);
 }
 
-// Four threads enqueue on one queue; each kernel's size tells how long it takes.
+// Four threads enqueue on one queue; each kernel's size determines its duration.
 TEST(TraceOfManyThreadsTest, TimesAreOfTheNodeThatEnqueued) {
   TestGraph g(FakeRuntime({{"simulate_ns", "100000000"}, {"delay_us", "50"}}, 4));
   CallableSpec spec;
@@ -131,7 +131,7 @@ TEST(TraceOfManyThreadsTest, TimesAreOfTheNodeThatEnqueued) {
   StepStats stats;
   RunOptions watched;
   watched.stats = &stats;
-  std::map<std::string, int64_t> excess;  // the least of a node's: a busy machine adds to some
+  std::map<std::string, int64_t> excess;  // the minimum per node, since a busy machine adds to some
   for (int round = 0; round < 5; ++round) {
     ASSERT_TRUE(Step(*session, spec, feeds, watched).ok());
     for (const tw_step_node& n : stats.nodes()) {

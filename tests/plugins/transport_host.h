@@ -1,4 +1,5 @@
-// A host's end of a transport: an endpoint of a runtime with a mailbox, and what came of its calls.
+// A host's end of a transport: an endpoint of a runtime with a mailbox, and the results of its
+// calls.
 // Threads: any.
 #pragma once
 #include <atomic>
@@ -25,7 +26,7 @@ inline tw_status* Append(tw_sink* s, const void* bytes, uint64_t n) {
   return nullptr;
 }
 
-// A call that was made, until its answer is there.
+// A call in progress.
 struct Call : Delivery {
   std::string question;
   Bytes body;
@@ -33,8 +34,9 @@ struct Call : Delivery {
 };
 using Calls = std::vector<std::shared_ptr<Call>>;
 
-// An endpoint of a runtime with a mailbox, and its peers by address. Requests are told apart by the first letter of their heads: r asks
-// the mailbox, a aborts a step, e is answered with what it said, k is kept, n has no place for its body.
+// An endpoint of a runtime with a mailbox, and its peers by address. The first letter of a
+// request's head selects the action: r requests a message from the mailbox, a aborts a step, e
+// echoes the request, k keeps the request, n provides no memory for the body.
 class Host {
  public:
   explicit Host(std::shared_ptr<Runtime> runtime, std::string_view at = "") : runtime_(std::move(runtime)) {
@@ -88,7 +90,7 @@ class Host {
     return c;
   }
   void Cancel(const std::string& to, const Call& c) { role_->def.cancel(role_->host, peers_.at(to), c.id); }
-  // The answer's head; an error is that of the call.
+  // Returns the answer's head, or the error of the call.
   std::string Answer(const std::string& to, std::string_view head) {
     auto c = Ask(to, head);
     Status s = c->Wait();
@@ -108,12 +110,12 @@ class Host {
   std::shared_ptr<Call> Receive(const std::string& from, uint64_t step, const std::string& key) {
     return Ask(from, Mailbox::Ask({step, key}));
   }
-  // Here, and at a peer.
+  // Aborts the step here and at a peer.
   void Abort(uint64_t step, const std::string& why, const std::string& peer) {
     mailbox_->Abort(step, absl::AbortedError(why));
     (void)Ask(peer, "a" + Mailbox::Ask({step, why}))->Wait();
   }
-  // Answers what was kept.
+  // Answers the kept requests.
   void Release() {
     std::vector<const tw_incoming*> calls;
     {
@@ -165,7 +167,7 @@ class Host {
       std::lock_guard lock(h->mu_);
       if (h->kept_.count(id)) kept = h->kept_[id];
       h->kept_.erase(id);
-      if (!kept) h->bodies_.erase(id);  // it was never served, or is answered: then `done` finds nothing to free
+      if (!kept) h->bodies_.erase(id);  // not served, or already answered: `done` then finds nothing to free
     }
     if (kept) h->Reply(kept, "nobody waits");
   }

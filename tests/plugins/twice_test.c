@@ -1,9 +1,9 @@
-/* A stranger's op, loaded from its file: run, differentiated, differentiated again, trained through. */
+/* A third-party op, loaded from its file: run, differentiated twice, and trained. */
 #include "check.h"
 
 static tw_graph* graph_with_twice(void) {
   tw_graph* g = NULL;
-  OK(tw_plugin_load(NULL, TWICE)); /* again in every test: a second load changes nothing */
+  OK(tw_plugin_load(NULL, TWICE)); /* repeated in every test: a second load has no effect */
   OK(tw_graph_create(NULL, &g));
   return g;
 }

@@ -1,4 +1,4 @@
-// A net of two layers that learns a fixed function by gradient descent: what tests of devices train.
+// A net of two layers that learns a fixed function by gradient descent, for tests of devices.
 #pragma once
 #include <cmath>
 #include <string>
@@ -15,7 +15,7 @@ inline Tensor Scalar(float value) { return FloatsOf(Shape(std::vector<int64_t>()
 
 class TwoLayers {
  public:
-  // Where the two layers with their state are; empty: nowhere in particular.
+  // first, second: the devices of the layers and their state; "": any device.
   explicit TwoLayers(TestGraph* g, const std::string& first = "", const std::string& second = "") : g_(*g) {
     x_ = g_.Input(Shape({kRows, kIn}), "x");
     target_ = g_.Input(Shape({kRows, 1}), "target");
@@ -43,7 +43,7 @@ class TwoLayers {
     for (uint64_t i = 0; i < target.count(); ++i) target.as<float>()[i] = x.as<float>()[i * kIn] * 2 - x.as<float>()[i * kIn + 1];
     Run(session, {{x_, target_}, {}, train_}, {x, target});
   }
-  // All variables, one behind the other.
+  // Returns all variables, concatenated.
   std::vector<float> Weights(Session* session) {
     std::vector<float> all;
     auto out = Step(*session, {{}, read_, {}});

@@ -1,5 +1,5 @@
-/* Plugins that come and go: load, run, unload, many times without growing; in two runtimes at once. argv: the folder of bad_plugins_test.
- * THALWEG_TEST_ROUNDS: how many times. */
+/* Loads, runs and unloads plugins many times without growth; also in two runtimes at the same
+ * time. argv: the folder of bad_plugins_test. THALWEG_TEST_ROUNDS: the number of rounds. */
 #include <unistd.h>
 
 #include "check.h"

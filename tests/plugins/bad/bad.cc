@@ -1,4 +1,5 @@
-// Plugins that do one thing wrong each: -DBAD_<NAME>. bad_plugins_test.c says what must become of them.
+// Plugins that each do one thing wrong: -DBAD_<NAME>. bad_plugins_test.c checks the outcome of
+// each.
 #include <signal.h>
 #include <unistd.h>
 
@@ -66,7 +67,7 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
 #elif defined(BAD_SIZE_SMALLER)
   kernel.size = 16;
 #elif defined(BAD_SIZE_LARGER)
-  op.size = 4096;  // of a runtime to come: only what we know of is read
+  op.size = 4096;  // a later runtime's record: only the known part is read
 #elif defined(BAD_NULL_CALLBACK)
   kernel.execute = nullptr;
 #elif defined(BAD_KERNEL_OF_NOTHING)
