@@ -1,4 +1,5 @@
-/* A plugin whose init does what no plugin should: ACT is one of the functions below. Otherwise it is as healthy.c. */
+/* A plugin whose init does something forbidden: ACT is one of the functions below. Otherwise it
+ * equals healthy.c. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ static UNUSED void loops(void) {
   }
 }
 
-/* Half a million lines, to both. */
+/* Writes half a million lines to standard output and standard error. */
 static UNUSED void talks(void) {
   for (int i = 0; i < 500000; ++i) {
     printf("{ line %d\n", i);
@@ -30,7 +31,8 @@ static UNUSED void talks(void) {
   fflush(stdout);
 }
 
-/* One that sleeps, out of reach of signals to the group; one that comes back as if it were the first. */
+/* Forks one child that sleeps, out of reach of signals to the group, and one that returns as if
+ * it were the first process. */
 static UNUSED void forks(void) {
   if (fork() == 0) {
     setsid();

@@ -1,4 +1,4 @@
-/* Takes whatever artefact it finds. */
+/* Accepts an artefact with any tag. */
 #include "toy_compiler.h"
 
 static uint32_t usable(const tw_host* h, void* user, void* device, const char* tag, uint64_t len) {

@@ -1,4 +1,4 @@
-/* Believes a number in the bytes that it restores. */
+/* Trusts a number in the bytes that it restores. */
 #include "toy_state.h"
 
 static tw_status* restore(const tw_host* h, void* user, uint64_t format, tw_source* from, void** out_object) {

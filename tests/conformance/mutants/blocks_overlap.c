@@ -1,4 +1,4 @@
-/* Gives small blocks out of one arena, without remembering which are taken. */
+/* Allocates small blocks from one arena without recording which are in use. */
 #include "toy.h"
 
 static _Alignas(4096) char arena[8][8192];

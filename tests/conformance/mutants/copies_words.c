@@ -1,4 +1,4 @@
-/* Copies within the device in words of eight bytes, and so too much. */
+/* Copies within the device in words of eight bytes, and therefore too many bytes. */
 #include "toy.h"
 
 static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {

@@ -1,4 +1,4 @@
-/* Changes what it has opened to read. */
+/* Writes to a resource that it has opened for reading. */
 #include "toy_state.h"
 
 static tw_status* sum(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* create makes a file anew that is there. */
+/* create truncates an existing file. */
 #include "toy_files.h"
 
 static tw_status* create(const tw_host* h, void* user, const char* path, uint64_t len, void** out_file) {

@@ -1,4 +1,4 @@
-/* Its results change from call to call, and the spec does not say so. */
+/* Its results change from call to call, which its spec does not declare. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* Its events are reached before the work in front of them is over. */
+/* Its events complete before the work in front of them. */
 #include "toy_sets.h"
 
 static tw_status* record(const tw_host* h, void* stream, void** out_event) {

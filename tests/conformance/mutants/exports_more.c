@@ -1,4 +1,4 @@
-/* A function that somebody forgot to make static. */
+/* Exports a function that should be static. */
 #include "toy.h"
 
 __attribute__((visibility("default"))) int mutant_helper(void);

@@ -1,4 +1,4 @@
-/* Takes what is missing of an artefact for zeros. */
+/* Reads missing bytes of an artefact as zeros. */
 #include "toy_compiler.h"
 
 static tw_status* load(const tw_compile_call* c, tw_source* from, void** out_state) {

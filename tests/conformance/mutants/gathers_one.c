@@ -1,4 +1,4 @@
-/* Gathers the values of one member only. */
+/* Gathers the values of only one member. */
 #include "toy_collective.h"
 
 static tw_status* all_gather(const tw_host* h, void* g, const tw_collective_call* c) { return toy_broadcast(h, g, c); }

@@ -1,4 +1,4 @@
-/* The gradient ends well and never gives dx. */
+/* The gradient function succeeds but never gives dx. */
 #include "toy.h"
 
 static tw_status* gradient(const tw_grad_call* c) {

@@ -1,4 +1,4 @@
-/* destroy throws away what is not done yet. */
+/* destroy discards pending work. */
 #include "toy_stream.h"
 
 static void destroy(const tw_host* h, void* stream) {

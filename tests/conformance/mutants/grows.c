@@ -1,4 +1,4 @@
-/* Never frees what init made. */
+/* Never frees the memory that init allocates. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* Breaks nothing: what the kit must not find fault with. */
+/* Correct: the kit must report no fault. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

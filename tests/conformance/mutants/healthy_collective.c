@@ -1,4 +1,4 @@
-/* Breaks nothing: collectives that the kit must not find fault with. */
+/* Correct collectives: the kit must report no fault. */
 #include "toy_collective.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* Breaks nothing: a compiler that the kit must not find fault with. */
+/* A correct compiler: the kit must report no fault. */
 #include "toy_compiler.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

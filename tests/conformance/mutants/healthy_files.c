@@ -1,4 +1,4 @@
-/* Breaks nothing: a file system that the kit must not find fault with. */
+/* A correct file system: the kit must report no fault. */
 #include "toy_files.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* Breaks nothing: a membership that the kit must not find fault with. */
+/* A correct membership: the kit must report no fault. */
 #include "toy_membership.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

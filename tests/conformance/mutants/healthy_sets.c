@@ -1,4 +1,4 @@
-/* Breaks nothing, with all optional sets. */
+/* Correct, with all optional sets. */
 #include "toy_sets.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* Breaks nothing, with a resource of its own. */
+/* Correct, with its own resource. */
 #include "toy_state.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

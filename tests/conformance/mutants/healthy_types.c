@@ -1,4 +1,4 @@
-/* Breaks nothing: the op allows a type that no kernel is for yet. */
+/* Correct: the op allows a type for which no kernel exists yet. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

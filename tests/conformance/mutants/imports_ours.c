@@ -1,4 +1,4 @@
-/* Calls a function of the application API, which it hopes to find in the process. */
+/* Calls a function of the application API that it expects in the process. */
 #include "toy.h"
 
 __attribute__((weak)) const char* tw_version_text(void);

@@ -1,4 +1,4 @@
-/* Goes on with the calls of a peer that was closed. */
+/* Continues the calls of a closed peer. */
 #include "toy_transport.h"
 
 TOY_TRANSPORT(loop.keeps_calls = loop.leaves_early = 1)

@@ -1,4 +1,4 @@
-/* Remembers the frame of the call before, to see whether the number of inputs has changed. */
+/* Keeps the frame of the previous call, to compare the number of inputs. */
 #include "toy.h"
 
 static const tw_frame* last;

@@ -1,4 +1,4 @@
-/* Does not free what is destroyed. */
+/* Does not free destroyed objects. */
 #include "toy_state.h"
 
 static void destroy(const tw_host* h, void* object) { (void)h, (void)object; }

@@ -1,4 +1,4 @@
-/* Remembers the part, to look at its number of nodes when it runs. */
+/* Keeps the part, and reads its number of nodes when it runs. */
 #include "toy_compiler.h"
 
 static const tw_part* last;

@@ -1,4 +1,4 @@
-/* Keeps its input and never lets it go. */
+/* Keeps a reference to its input and never releases it. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* Registers a kernel for an op that there is not. */
+/* Registers a kernel for an op that does not exist. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* A key that is not there has an empty value. */
+/* Returns an empty value for a missing key. */
 #include "toy_membership.h"
 
 static tw_status* get(const tw_host* h, void* member, const char* key, uint64_t key_len, int64_t deadline, tw_sink* to,

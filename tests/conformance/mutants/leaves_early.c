@@ -1,4 +1,4 @@
-/* Closes an endpoint with calls under way. */
+/* Closes an endpoint while calls are in progress. */
 #include "toy_transport.h"
 
 TOY_TRANSPORT(loop.leaves_early = 1)

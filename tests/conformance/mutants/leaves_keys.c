@@ -1,4 +1,4 @@
-/* Nobody's keys go with anybody. */
+/* A member's keys stay when the member leaves. */
 #include "toy_membership.h"
 
 static tw_status* put(const tw_host* h, void* member, const char* key, uint64_t key_len, const void* value, uint64_t bytes, uint32_t mine,

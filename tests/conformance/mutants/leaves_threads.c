@@ -1,4 +1,4 @@
-/* Every stream leaves a thread behind that waits for nothing. */
+/* Every stream leaves an idle thread behind. */
 #include <unistd.h>
 
 #include "toy_stream.h"

@@ -1,4 +1,4 @@
-/* Its locks keep nobody out. */
+/* Its locks exclude nobody. */
 #include "toy_files.h"
 
 static tw_status* lock(const tw_host* h, void* user, const char* path, uint64_t len, void** out_lock) {

@@ -1,4 +1,4 @@
-/* Host memory that is aligned to 64 bytes, whatever was asked. */
+/* Aligns host memory to 64 bytes, whatever alignment is requested. */
 #include "toy.h"
 
 static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {

@@ -1,4 +1,4 @@
-/* Takes the first input of the part for every input. */
+/* Uses the first input of the part for every input. */
 #include "toy_compiler.h"
 
 static tw_status* compile(const tw_compile_call* c, void** out_state) {

@@ -1,4 +1,4 @@
-/* Needs a function that nobody has, so that it cannot be loaded. */
+/* Needs a function that no library defines, so that it cannot be loaded. */
 #include "toy.h"
 
 extern void mutant_function_of_nobody(void);

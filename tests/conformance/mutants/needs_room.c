@@ -1,4 +1,4 @@
-/* Waits for a place that it will not get. */
+/* Waits for destination memory that the host does not provide. */
 #include "toy_transport.h"
 
 TOY_TRANSPORT(loop.needs_room = loop.leaves_early = 1)

@@ -1,4 +1,4 @@
-/* Does not listen to abort. */
+/* Ignores abort. */
 #include "toy_collective.h"
 
 static void ignore(const tw_host* h, void* group, const tw_status* why) { (void)h, (void)group, (void)why; }

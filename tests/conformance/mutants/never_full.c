@@ -1,4 +1,4 @@
-/* Does not look whether it got memory. */
+/* Does not check whether an allocation succeeded. */
 #include "toy.h"
 
 static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {

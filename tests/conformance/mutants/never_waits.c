@@ -1,4 +1,4 @@
-/* A wait that waits for nothing. */
+/* Its wait returns at once. */
 #include "toy_stream.h"
 
 static tw_status* wait(const tw_host* h, void* stream, tw_timeline* other, uint64_t value) {

@@ -1,4 +1,4 @@
-/* Two of its numbers have one name. */
+/* Two of its statistics have the same name. */
 #include "toy_sets.h"
 
 static tw_status* numbers(const tw_host* h, void* self, tw_number_list* to) {

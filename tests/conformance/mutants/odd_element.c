@@ -1,4 +1,4 @@
-/* Works in pairs, and leaves the last element of an odd number as it is. */
+/* Works in pairs, and skips the last of an odd number of elements. */
 #include "toy.h"
 
 static tw_status* neg(const tw_frame* f) {

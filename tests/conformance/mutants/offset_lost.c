@@ -1,4 +1,4 @@
-/* Reads from the beginning of the block, wherever it was asked to. */
+/* Reads from the beginning of the block, whatever the requested offset. */
 #include "toy.h"
 
 static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {

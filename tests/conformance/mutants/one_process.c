@@ -1,4 +1,4 @@
-/* Whoever is in another process is nobody to it. */
+/* Does not reach peers in other processes. */
 #include "toy_transport.h"
 
 TOY_TRANSPORT((void)0)

@@ -1,4 +1,4 @@
-/* All readers of a file have one place in it. */
+/* All readers of a file share one position. */
 #include <sched.h>
 
 #include "toy_files.h"

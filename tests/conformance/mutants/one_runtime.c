@@ -1,4 +1,4 @@
-/* Keeps its state in the process, so that a second runtime finds it taken. */
+/* Keeps its state per process, so that a second runtime finds the state in use. */
 #include "toy.h"
 
 static int taken;

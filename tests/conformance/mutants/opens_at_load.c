@@ -1,4 +1,4 @@
-/* A constructor that opens what it thinks is its device. */
+/* A constructor opens a file that it takes for its device. */
 #include <fcntl.h>
 
 #include "toy.h"

@@ -1,4 +1,4 @@
-/* An op of its own that is something else on the device than on the CPU. */
+/* Its own op computes different results on the device and on the CPU. */
 #include "toy.h"
 
 static tw_status* third(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* Copies to a peer from the start of the memory. */
+/* Copies to a peer from the start of the memory, ignoring the offset. */
 #include "toy_sets.h"
 
 static tw_status* copy(const tw_host* h, void* self, void* other, const tw_copy* c) {

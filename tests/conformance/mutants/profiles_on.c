@@ -1,4 +1,4 @@
-/* Its profile goes on after stop. */
+/* Continues to profile after stop. */
 #include "toy_sets.h"
 
 static void stop(const tw_host* h, void* self) { (void)h, (void)self; }

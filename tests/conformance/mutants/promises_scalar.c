@@ -1,4 +1,4 @@
-/* A shape rule that takes an unknown rank for a scalar. */
+/* Its shape rule treats an unknown rank as a scalar. */
 #include "toy.h"
 
 static tw_status* shape(const tw_shape_call* c) {

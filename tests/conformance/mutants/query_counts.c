@@ -1,4 +1,4 @@
-/* Its record is not constant: the target follows the minor of the host that asks. */
+/* Its descriptor is not constant: the target follows the minor of the host that asks. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

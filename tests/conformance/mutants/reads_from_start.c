@@ -1,4 +1,4 @@
-/* Reads from the start of the file, wherever it is asked to. */
+/* Reads from the start of the file, whatever the requested offset. */
 #include "toy_files.h"
 
 static tw_status* read_start(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n) {

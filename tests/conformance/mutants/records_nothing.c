@@ -1,4 +1,4 @@
-/* What is to be recorded runs at once. */
+/* Runs work at once that it should record. */
 #include "toy_sets.h"
 
 static tw_status* begin(const tw_host* h, void* stream) {

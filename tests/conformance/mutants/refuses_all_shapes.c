@@ -1,4 +1,4 @@
-/* A shape rule that refuses whatever it is asked. No rule is broken by it; nothing of the op can be checked. */
+/* Its shape rule refuses everything. This breaks no rule, but nothing of the op can be checked. */
 #include "toy.h"
 
 static tw_status* shape(const tw_shape_call* c) { return tw_fail(c->host, TW_INVALID_ARGUMENT, TW_S("no shape will do")); }

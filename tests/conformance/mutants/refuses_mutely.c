@@ -1,4 +1,4 @@
-/* Leaves nodes without a word why. */
+/* Leaves nodes unclaimed without a reason. */
 #include "toy_compiler.h"
 
 static tw_status* claim(const tw_host* h, void* user, void* device, const tw_part* part, tw_claims* to) {

@@ -1,4 +1,4 @@
-/* rename does not replace what has the new name. */
+/* rename does not replace an existing file. */
 #include "toy_files.h"
 
 static tw_status* rename_new(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len) {

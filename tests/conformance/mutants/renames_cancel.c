@@ -1,4 +1,4 @@
-/* Has an error of its own for a step that was cancelled. */
+/* Returns its own error for a cancelled step. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* To rename what is not there goes well. */
+/* rename of a missing file succeeds. */
 #include "toy_files.h"
 
 static tw_status* rename_any(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len) {

@@ -1,4 +1,4 @@
-/* Broadcasts from member 0, whoever is the root. */
+/* Broadcasts from member 0, whichever member is the root. */
 #include "toy_collective.h"
 
 static tw_status* broadcast(const tw_host* h, void* g, const tw_collective_call* c) {

@@ -1,4 +1,4 @@
-/* What it saves has forgotten which nodes add. */
+/* Its artefact does not record which nodes add. */
 #include "toy_compiler.h"
 
 static tw_status* serialize(const tw_host* h, const void* state, tw_sink* to) {

@@ -1,4 +1,4 @@
-/* Scatters the smallest where the sum is wanted. */
+/* Scatters the minimum instead of the sum. */
 #include "toy_collective.h"
 
 static tw_status* scatter(const tw_host* h, void* g, const tw_collective_call* c) {

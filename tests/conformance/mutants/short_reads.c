@@ -1,4 +1,4 @@
-/* Reads what there is, and says nothing of what is missing. */
+/* Reads the available bytes and does not report the missing ones. */
 #include "toy_files.h"
 
 static tw_status* read_some(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n) {

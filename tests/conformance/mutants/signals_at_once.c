@@ -1,4 +1,4 @@
-/* Signals when it is asked to, not when the work is over. */
+/* Signals at the call, not at the end of the work. */
 #include "toy_stream.h"
 
 static tw_status* signal(const tw_host* h, void* stream, uint64_t value) {

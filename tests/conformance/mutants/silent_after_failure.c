@@ -1,4 +1,4 @@
-/* A stream that waited for a line which failed stops for good. */
+/* A stream that waited for a failed timeline stops for good. */
 #include "toy_stream.h"
 
 static void ignore(void* arg, const tw_status* why) {
@@ -10,7 +10,7 @@ static tw_status* wait(const tw_host* h, void* stream, tw_timeline* other, uint6
   return toy_enqueue(h, stream, (toy_job){.work = TOY_WAIT});
 }
 
-/* Lets go at the end, for the kit to end too. */
+/* Releases the stream at the end, so that the kit can end, too. */
 static void destroy(const tw_host* h, void* stream) {
   toy_stream* s = stream;
   pthread_mutex_lock(&s->mu);

@@ -1,4 +1,4 @@
-/* wake does not end the wait of a thread that is lent. */
+/* wake does not end the wait of a lent thread. */
 #include "toy_transport.h"
 
 TOY_TRANSPORT(loop.sleeps_on = 1)

@@ -1,4 +1,4 @@
-/* Sums where the largest is wanted. */
+/* Sums instead of taking the maximum. */
 #include "toy_collective.h"
 
 static tw_status* all_reduce(const tw_host* h, void* g, const tw_collective_call* c) {

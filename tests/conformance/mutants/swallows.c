@@ -1,4 +1,4 @@
-/* Does not look at what the registrar answers. */
+/* Ignores the registrar's status. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

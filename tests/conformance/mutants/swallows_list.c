@@ -1,4 +1,4 @@
-/* enumerate does not look at what the list answers. */
+/* enumerate ignores the list's status. */
 #include "toy.h"
 
 static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {

@@ -1,4 +1,4 @@
-/* Takes whatever a handle leads to for a tally. */
+/* Treats the target of any handle as a tally. */
 #include "toy_state.h"
 
 static tw_status* add(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* It takes memory of other libraries without a look at how much there is. */
+/* Imports memory of other libraries without checking its size. */
 #include "toy_sets.h"
 
 static tw_status* take(const tw_host* h, void* self, void* memory, uint64_t offset, uint64_t bytes, void* queue) {

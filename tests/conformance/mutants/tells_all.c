@@ -1,4 +1,4 @@
-/* A watch tells of all keys, whatever their prefix. */
+/* A watch reports all keys, whatever their prefix. */
 #include "toy_membership.h"
 
 static tw_status* watch(const tw_host* h, void* member, const char* prefix, uint64_t len, void (*change)(void* arg, const tw_change* c),

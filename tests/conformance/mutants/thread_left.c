@@ -1,4 +1,4 @@
-/* A thread of its own that shutdown does not end. */
+/* Starts a thread that shutdown does not end. */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-/* A small plugin that keeps the rules: a device TOY with memory of its own and a kernel for Neg, and an op Half with gradient and a
- * kernel on the CPU. healthy.c is it as it stands; each mutant breaks one thing of it. */
+/* A small correct plugin: a device TOY with its own memory and a kernel for Neg, and an op Half
+ * with a gradient and a CPU kernel. healthy.c uses it unchanged; each mutant changes one part of
+ * it. */
 #ifndef MUTANTS_TOY_H
 #define MUTANTS_TOY_H
 #include <stdlib.h>
@@ -86,7 +87,7 @@ static UNUSED tw_op_def toy_op(void) {
   return d;
 }
 
-/* Registers all of it; NULL stands for the healthy one. */
+/* Registers all parts; NULL selects the correct one. */
 static UNUSED tw_status* toy_register(tw_registrar* r, const tw_device_def* device, const tw_kernel_def* neg, const tw_op_def* op,
                                       const tw_kernel_def* half) {
   const tw_device_def toy = toy_device();
@@ -98,7 +99,7 @@ static UNUSED tw_status* toy_register(tw_registrar* r, const tw_device_def* devi
   return r->kernel(r, half ? half : &half_cpu);
 }
 
-/* All of it, with that gradient of its op. */
+/* Registers all parts with that gradient of the op. */
 static UNUSED tw_status* toy_register_gradient(tw_registrar* r, tw_status* (*gradient)(const tw_grad_call* c)) {
   tw_op_def op = toy_op();
   op.gradient = gradient;

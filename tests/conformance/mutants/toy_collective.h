@@ -1,4 +1,5 @@
-/* Collectives by way of the store: each member puts its values there and reads those of the others, on a thread of the operation. */
+/* Collectives through the store: each member stores its values and reads those of the others, on
+ * a thread per operation. */
 #ifndef MUTANTS_TOY_COLLECTIVE_H
 #define MUTANTS_TOY_COLLECTIVE_H
 #include <pthread.h>
@@ -36,7 +37,7 @@ static UNUSED uint64_t toy_key(const toy_work* w, uint32_t rank, char* key, uint
   return (uint64_t)snprintf(key, room, "%s/%u/%u", w->group->name, w->number, rank);
 }
 
-/* The values of member `rank`, as soon as they are there. */
+/* Waits for the values of member `rank`. */
 static UNUSED tw_status* toy_values(const toy_work* w, uint32_t rank, void* to) {
   const toy_group* g = w->group;
   const tw_host* h = g->host;

@@ -5,7 +5,8 @@
 
 enum { TOY_MOST_NODES = 16, TOY_MAGIC = 0x746f7931 };
 
-/* What a part computes: `add` or negate, then what goes out. An edge is (node, port), or (-1, input). */
+/* The program of a part: for each node add or negate, then the outputs. An edge is (node, port),
+ * or (-1, input). */
 typedef struct toy_program {
   uint32_t magic, n_nodes, n_out, sum;
   uint64_t count;
@@ -37,7 +38,7 @@ static UNUSED int toy_reads(const tw_part_node* n, uint32_t from) {
   return 0;
 }
 
-/* Takes nodes that follow one another, each reading the one before. */
+/* Claims consecutive nodes, each of which reads the one before. */
 static UNUSED tw_status* toy_claim(const tw_host* h, void* user, void* device, const tw_part* part, tw_claims* to) {
   (void)h, (void)user, (void)device;
   for (uint32_t i = 0; i < part->n_nodes;) {
@@ -109,7 +110,7 @@ static UNUSED tw_status* toy_serialize(const tw_host* h, const void* state, tw_s
   return to->put(to, state, sizeof(toy_program));
 }
 
-/* Reads as much as there is, up to n bytes. */
+/* Reads up to n bytes, as many as there are. */
 static UNUSED tw_status* toy_read(tw_source* from, void* p, uint64_t n, uint64_t* out_n) {
   for (*out_n = 0; *out_n < n;) {
     uint64_t got = 0;

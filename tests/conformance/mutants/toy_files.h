@@ -1,4 +1,5 @@
-/* A file system in memory: a list of files, each a block that readers share. Folders need not be made. */
+/* A file system in memory: a list of files, each a block that readers share. Folders need not be
+ * created. */
 #ifndef MUTANTS_TOY_FILES_H
 #define MUTANTS_TOY_FILES_H
 #include <pthread.h>
@@ -29,7 +30,7 @@ static UNUSED void toy_unref(toy_bytes* b) {
   free(b);
 }
 
-/* The place of the file in the list, or of the end. Under the lock. */
+/* Returns the file's place in the list, or the end of the list. REQUIRES: the lock. */
 static UNUSED toy_file** toy_find(const char* path, uint64_t len) {
   toy_file** at = &disk.files;
   while (*at && (strlen((*at)->path) != len || memcmp((*at)->path, path, len) != 0)) at = &(*at)->next;

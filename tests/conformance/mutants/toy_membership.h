@@ -1,4 +1,5 @@
-/* Membership within one process: a list of keys with revisions, and watches that are told at once, under the lock. */
+/* Membership within one process: a list of keys with revisions, and watches that are notified at
+ * once, under the lock. */
 #ifndef MUTANTS_TOY_MEMBERSHIP_H
 #define MUTANTS_TOY_MEMBERSHIP_H
 #include <pthread.h>
@@ -13,7 +14,7 @@ typedef struct toy_entry {
   struct toy_entry* next;
   char *cluster, *key, *value;
   uint64_t key_len, bytes, revision;
-  const toy_member* owner; /* whose leaving ends it; NULL: nobody's */
+  const toy_member* owner; /* the key ends when this member leaves; NULL: never */
 } toy_entry;
 
 typedef struct toy_watch {
@@ -26,7 +27,7 @@ typedef struct toy_watch {
 
 static struct {
   pthread_mutex_t mu;
-  toy_entry* entries; /* by revision */
+  toy_entry* entries; /* sorted by revision */
   toy_watch* watches;
   uint64_t revision;
 } store = {PTHREAD_MUTEX_INITIALIZER, NULL, NULL, 0};

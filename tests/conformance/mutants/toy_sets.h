@@ -1,5 +1,5 @@
-/* Two toys with all optional sets: pinned memory, copies between them, events, statistics, recordings, a profile, memory of other
- * libraries. */
+/* Two toys with all optional sets: pinned memory, peer copies, events, statistics, recordings, a
+ * profile, and memory of other libraries. */
 #ifndef MUTANTS_TOY_SETS_H
 #define MUTANTS_TOY_SETS_H
 #include "toy_stream.h"
@@ -102,10 +102,10 @@ static UNUSED tw_status* toy_profile_start(const tw_host* h, void* self, tw_span
 static UNUSED void toy_profile_stop(const tw_host* h, void* self) { (void)toy_profile_start(h, self, NULL); }
 static UNUSED tw_profile_set toy_profile(void) { return (tw_profile_set){TW_SIZED(tw_profile_set), toy_profile_start, toy_profile_stop}; }
 
-/* ---- copies, which may be recorded and are in the profile ---- */
+/* ---- copies, which may be recorded and profiled ---- */
 
 typedef struct toy_copies {
-  struct toy_copies* next; /* of a recording */
+  struct toy_copies* next; /* next of the recording */
   const tw_host* host;
   tw_copy copy;
 } toy_copies;
@@ -171,7 +171,7 @@ static UNUSED tw_capture_set toy_capture(void) {
   return (tw_capture_set){TW_SIZED(tw_capture_set), toy_capture_begin, toy_capture_end, toy_replay, toy_capture_release, NULL};
 }
 
-/* ---- memory of other libraries: any that is not too long for a toy ---- */
+/* ---- memory of other libraries: any of at most the toy's size ---- */
 
 static UNUSED int32_t toy_number(const tw_host* h, void* self) {
   (void)h;
@@ -184,7 +184,7 @@ static UNUSED tw_status* toy_take(const tw_host* h, void* self, void* memory, ui
 }
 static UNUSED tw_dlpack_set toy_dlpack(void) { return (tw_dlpack_set){TW_SIZED(tw_dlpack_set), 12, 1, toy_number, toy_take}; }
 
-/* ---- all of it ---- */
+/* ---- all sets ---- */
 
 typedef struct toy_sets {
   tw_stream_set streams;

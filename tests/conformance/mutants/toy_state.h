@@ -1,4 +1,4 @@
-/* A resource of the toy's own, a tally of numbers, with ops that make it, add to it and read it. */
+/* The toy's own resource, a tally of numbers, with ops that make it, add to it and read it. */
 #ifndef MUTANTS_TOY_STATE_H
 #define MUTANTS_TOY_STATE_H
 #include "toy.h"
@@ -39,7 +39,7 @@ static UNUSED tw_status* toy_tally_make(const tw_host* h, void* arg, void** out_
   return *out_object ? NULL : tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no memory for a tally"));
 }
 
-/* The name of the node is that of the resource. */
+/* The node's name is the name of the resource. */
 typedef struct toy_name {
   uint64_t len;
   char text[64];

@@ -1,4 +1,5 @@
-/* Streams for the toy: a thread each, which does what is enqueued, late and in order. Only copies are enqueued. */
+/* Streams for the toy: one thread each, which runs enqueued work late and in order. Only copies
+ * are enqueued. */
 #ifndef MUTANTS_TOY_STREAM_H
 #define MUTANTS_TOY_STREAM_H
 #include <pthread.h>
@@ -47,7 +48,7 @@ static UNUSED void toy_do(toy_stream* s, const toy_job* j) {
   } else if (j->work == TOY_SIGNAL) {
     s->host->timeline->signal(s->line, j->value);
   } else {
-    if (j->line) s->host->timeline->when(j->line, j->value, toy_gate_opens, s); /* NULL: somebody else opens the gate */
+    if (j->line) s->host->timeline->when(j->line, j->value, toy_gate_opens, s); /* NULL: another call opens the gate */
     pthread_mutex_lock(&s->mu);
     while (!s->open_gates) pthread_cond_wait(&s->changed, &s->mu);
     --s->open_gates;
@@ -124,7 +125,7 @@ static UNUSED tw_stream_set toy_streams(void) {
   return set;
 }
 
-/* A device with these streams, and the healthy rest. */
+/* A device with these streams; all other parts are correct. */
 static UNUSED tw_status* toy_register_streams(tw_registrar* r, const tw_stream_set* set) {
   tw_device_def d = toy_device();
   d.copy = toy_stream_copy;

@@ -1,4 +1,4 @@
-/* A transport within one process: a list of calls, and a thread that looks through it. */
+/* A transport within one process: a list of calls, and a thread that walks through it. */
 #ifndef MUTANTS_TOY_TRANSPORT_H
 #define MUTANTS_TOY_TRANSPORT_H
 #include <pthread.h>
@@ -12,12 +12,12 @@ typedef struct toy_endpoint {
   const tw_host* host;
   tw_endpoint_config config;
   char address[32];
-  int closing, telling; /* callers that are being told */
+  int closing, telling; /* telling: callbacks in progress */
 } toy_endpoint;
 
 typedef struct toy_peer {
   toy_endpoint* own;
-  char other[32]; /* the address; whether somebody is there is looked up each time */
+  char other[32]; /* the peer's address, looked up at each call */
   int closed, calls;
 } toy_peer;
 
@@ -37,11 +37,11 @@ static struct {
   pthread_cond_t changed;
   pthread_t thread;
   toy_endpoint* endpoints;
-  toy_item* items; /* in the order of their calls */
+  toy_item* items; /* in the order of the calls */
   unsigned named, running;
-  int lent, busy; /* another thread does what is to be done; one does */
+  int lent, busy; /* lent: a lent thread does the work; busy: a thread is at work */
   char* late;     /* memory of a call that is over */
-  /* each 1 in a mutant: */
+  /* Each is 1 in one mutant: */
   int no_address, waits_for_nobody, answers_twice, cuts_bodies, in_order, never_cancels, writes_late, needs_room, keeps_calls, leaves_early,
       inside, sleeps_on;
 } loop = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -60,7 +60,7 @@ static UNUSED void toy_drop(toy_item* item) {
   pthread_cond_broadcast(&loop.changed);
 }
 
-/* The caller is told, without the lock. */
+/* Calls the caller's callback, without the lock. */
 static UNUSED void toy_done(toy_item* i, tw_status* s) {
   toy_peer* peer = i->peer;
   toy_endpoint* own = peer->own;
@@ -109,7 +109,7 @@ static UNUSED void toy_deliver(toy_item* i) {
   toy_answer_done(i, NULL);
 }
 
-/* Why the call cannot go on; 0: it can. */
+/* Returns why the call cannot continue; 0: it can. */
 static UNUSED uint32_t toy_over(const toy_item* i, const char** why) {
   *why = "the call was cancelled";
   if ((i->peer->closed || i->peer->own->closing) && !loop.keeps_calls) return TW_CANCELLED;
@@ -125,7 +125,8 @@ static UNUSED int toy_is_first(const toy_item* i) {
   return 1;
 }
 
-/* Does one thing of what can be done for a call; 0: nothing. Under the lock, which it lets go meanwhile. */
+/* Does one pending action of a call, releasing the lock meanwhile; returns 0 if there is none.
+ * REQUIRES: the lock. */
 static UNUSED int toy_step(toy_item* i) {
   const char* why = NULL;
   const uint32_t code = i->peer && !(i->answered && !i->cancelled) ? toy_over(i, &why) : 0;
@@ -148,7 +149,7 @@ static UNUSED int toy_step(toy_item* i) {
   return 1;
 }
 
-/* 0: nothing was to be done. */
+/* Returns 0 if there was nothing to do. */
 static UNUSED int toy_work(void) {
   toy_item* i = loop.items;
   if (loop.busy) return 0;

@@ -1,4 +1,4 @@
-/* Uses a tensor without looking whether the host made one. */
+/* Uses a tensor without checking that the host made one. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* Takes what a longer table holds for an entry that it knows, without asking which minor the host is. */
+/* Takes the extra bytes of a longer table for a known entry, without checking the host's minor. */
 #include "toy.h"
 
 typedef void (*later_entry)(void);

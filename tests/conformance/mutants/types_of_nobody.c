@@ -1,4 +1,4 @@
-/* A kernel for a type that the op does not allow, so that no node ever gets it. */
+/* Has a kernel for a type that the op does not allow, so that no node ever uses it. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* A uid that is another one each time. */
+/* Its uid changes with each call. */
 #include <stdio.h>
 
 #include "toy.h"

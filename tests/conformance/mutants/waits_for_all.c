@@ -1,4 +1,4 @@
-/* Waits for a member that is lost, past the deadline of the group. */
+/* Waits for a lost member beyond the deadline of the group. */
 #include "toy_collective.h"
 
 static tw_status* create(const tw_host* h, void* user, const tw_group_config* c, void** out_group) {
