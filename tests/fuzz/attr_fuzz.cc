@@ -1,5 +1,6 @@
-// From bytes to attributes of every kind, given to every op in turn through tw_op_set_* and as a NodeDef's AttrValue. What is accepted can
-// be read, has a text, and is accepted again after an export.
+// Makes attributes of every kind from bytes and gives them to every op in turn, through tw_op_set_*
+// and as a NodeDef's AttrValue. An accepted attribute can be read, has a text, and is accepted
+// again after an export.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ struct Shared {
   tw_runtime* runtime = nullptr;
   tw_ops* ops = nullptr;
 };
-// Never released: whatever leaks, it is not these.
+// Never released, so that it cannot appear as a leak.
 const Shared& Runtime() {
   static const Shared shared = [] {
     Shared s;
@@ -50,7 +51,7 @@ class Input {
   }
   std::string Text() {
     std::string text;
-    for (size_t n = Byte() % 24; n > 0; --n) text += char(Byte() & 0x7f);  // others are no UTF-8, and protobuf says so on standard error
+    for (size_t n = Byte() % 24; n > 0; --n) text += char(Byte() & 0x7f);  // protobuf reports invalid UTF-8 on standard error
     return text;
   }
 
@@ -59,7 +60,7 @@ class Input {
   size_t size_, at_ = 0;
 };
 
-// One attribute, given to a builder and to a NodeDef alike.
+// One attribute for both a builder and a NodeDef.
 struct Attr {
   std::string name;
   uint8_t kind = 0;
@@ -69,14 +70,14 @@ struct Attr {
 };
 
 Attr Draw(Input& in) {
-  // What ops call their attributes; other names come from the input.
+  // Common attribute names of ops; other names come from the input.
   static constexpr const char* kNames[] = {"T",         "dtype",    "N",       "axis",       "shape",    "value",
                                            "keep_dims", "strides",  "ksize",   "padding",    "out_type", "transpose_a",
                                            "DstT",      "Tindices", "epsilon", "begin_mask", "seed",     "Tshape"};
   Attr a;
   const uint8_t which = in.Byte();
   a.name = which < std::size(kNames) ? kNames[which] : in.Text();
-  if (a.name.find('\0') != a.name.npos) a.name = "N";  // C texts end there
+  if (a.name.find('\0') != a.name.npos) a.name = "N";  // C strings end there
   a.kind = in.Byte() % 14;
   for (int n = in.Byte() % 6; n > 0; --n) {
     a.numbers.push_back(in.Number());
@@ -88,7 +89,7 @@ Attr Draw(Input& in) {
 
 int64_t First(const Attr& a) { return a.numbers.empty() ? 0 : a.numbers[0]; }
 
-// Sizes that both ways understand alike: -1 is unknown, and nothing is below it.
+// Sizes that both ways treat alike: -1 is unknown, and no size is less.
 tw_shape ShapeOf(const Attr& a) { return {a.numbers.data(), int32_t(a.numbers.size()), 0}; }
 
 void Set(tw_op* op, const Attr& a) {
@@ -148,7 +149,7 @@ void SetProto(thalweg::proto::AttrValue* v, const Attr& a) {
   }
 }
 
-// Every attribute can be read, and its text made.
+// Checks that every attribute can be read, and that its text can be made.
 void ReadBack(const tw_operation* operation) {
   for (uint32_t i = 0; i < tw_operation_attr_count(operation); ++i) {
     const char* name = tw_operation_attr_name(operation, i);

@@ -1,6 +1,6 @@
-// Bombs: small inputs that claim to be huge, or that are made to cost far more than their size. Each is met in a child process, which must
-// end within 5 seconds and take no more than 8 times the input and 64 MiB; what is refused is told in a message that a person can read,
-// with the number that was too much.
+// Bombs: small inputs that claim to be huge, or that cost far more than their size. Each is run in
+// a child process, which must end within 5 seconds and use at most 8 times the input plus 64 MiB. A
+// refusal must have a readable message with the number that was too large.
 #include "tests/fuzz/bombs.h"
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::string Import(const std::string& bytes) {
   return told;
 }
 
-// Imports, then runs the last node.
+// Imports the graph, then runs its last node.
 std::string ImportAndRun(const std::string& bytes) {
   tw_graph* graph = nullptr;
   tw_session* session = nullptr;
@@ -67,7 +67,7 @@ std::string Varint(uint64_t n) {
   for (; n >= 0x80; n >>= 7) out += char(n | 0x80);
   return out + char(n);
 }
-// A field of bytes.
+// Encodes a field of bytes.
 std::string Field(int number, const std::string& bytes) { return Varint(uint64_t(number) << 3 | 2) + Varint(bytes.size()) + bytes; }
 
 NodeDef* Add(GraphDef* g, const char* op, const std::string& name, const std::vector<std::string>& inputs = {}) {
@@ -79,7 +79,7 @@ NodeDef* Add(GraphDef* g, const char* op, const std::string& name, const std::ve
 }
 void SetType(NodeDef* n, const char* attr, int type) { (*n->mutable_attr())[attr].set_type(thalweg::proto::DataType(type)); }
 
-// A constant of those dims with what `fill` puts into it.
+// Makes a constant of those dims; `fill` sets its content.
 std::string Const(int type, const std::vector<int64_t>& dims, const std::function<void(thalweg::proto::TensorProto*)>& fill) {
   GraphDef g;
   NodeDef* n = Add(&g, "Const", "c");
@@ -111,7 +111,8 @@ void AddFloat(GraphDef* g, const std::string& name) {
   t->add_float_val(1);
 }
 
-// An op of constants that makes far more than it reads: what folding in advance must not try.
+// Makes an op of constants whose output is far larger than its inputs; constant folding must not
+// evaluate it.
 std::string Blown(const std::function<void(GraphDef*)>& build) {
   GraphDef g;
   build(&g);
@@ -146,7 +147,7 @@ std::string OneThrough(const char* op, const char* attr, const std::vector<int64
     SetType(n, attr, TW_INT64);
   });
 }
-// A node whose number of outputs or inputs is only claimed.
+// A node that only claims its number of outputs or inputs.
 std::string Counted(const char* op, const char* attr, int64_t n, int inputs) {
   return Blown([&](GraphDef* g) {
     AddFloat(g, "x");
@@ -156,13 +157,13 @@ std::string Counted(const char* op, const char* attr, int64_t n, int inputs) {
   });
 }
 
-// `depth` functions, each an attribute of the one around it.
+// `depth` functions, each an attribute of the enclosing one.
 std::string NestedFunctions(int depth) {
   std::string attr;  // an AttrValue
   for (int i = 0; i < depth; ++i) attr = Field(10, Field(1, "f") + Field(2, Field(1, "g") + Field(2, attr)));
   return Field(1, Field(1, "n") + Field(2, "NoOp") + Field(5, Field(1, "_f") + Field(2, attr)));
 }
-// The same with lists, and with tensors of variants, whose nesting is another.
+// The same with lists, and with tensors of variants, which nest differently.
 std::string NestedLists(int depth) {
   std::string attr;
   for (int i = 0; i < depth; ++i) attr = Field(1, Field(9, Field(1, "f") + Field(2, Field(1, "g") + Field(2, attr))));
@@ -198,7 +199,7 @@ std::string Repeated(int n, const std::function<std::string(int)>& part) {
 }
 std::string OfAttr(const std::string& value) { return Node(Field(5, Field(1, "_a") + Field(2, value))); }
 
-// ---- DLPack: dims that the strides make free of cost for the producer ----
+// ---- DLPack: dims that cost the producer nothing because of the strides ----
 
 std::string Broadcast(int64_t size) {
   static float one = 1;
@@ -318,7 +319,7 @@ std::vector<Bomb> Bombs() {
   };
 }
 
-// Kilobytes out of /proc/self/status.
+// Reads a number of kilobytes from /proc/self/status.
 long StatusKb(const std::string& key) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {
@@ -327,10 +328,10 @@ long StatusKb(const std::string& key) {
   return 0;
 }
 
-// The exit status of the child that meets the bomb; what is wrong stands on standard output.
+// Runs the bomb and returns the child's exit status; prints the fault on standard output.
 int Meet(const Bomb& bomb) {
   const std::string bytes = bomb.make();
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is counted from here
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const long before = StatusKb("VmRSS:");
   const auto start = std::chrono::steady_clock::now();
   const std::string told = bomb.meet(bytes);
@@ -339,7 +340,7 @@ int Meet(const Bomb& bomb) {
   std::printf("%s: %zu bytes, %.2f s, %ld KB: %.200s\n", bomb.name, bytes.size(), seconds, kb, told.c_str());
   bool good = true;
   if (seconds > 5) good = std::printf("  took more than 5 s\n") < 0;
-#ifndef THALWEG_SANITIZED  // sanitizers keep books of their own
+#ifndef THALWEG_SANITIZED  // sanitizers use memory of their own
   const long most = long(8 * bytes.size() / 1024) + 64 * 1024;
   if (kb > most) good = std::printf("  took more than %ld KB\n", most) < 0;
 #endif

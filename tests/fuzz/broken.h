@@ -1,4 +1,4 @@
-// What fuzz targets say when something does not hold, and how they take statuses.
+// Reports violated properties in fuzz targets, and releases statuses.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -14,8 +14,8 @@ namespace thalweg::fuzz {
   std::abort();
 }
 
-// The code of a status, which is released; message: what it says, where that is wanted. Whatever the input was, a failure says something,
-// and none is the runtime's own fault.
+// Releases a status and returns its code. message: receives the text if not NULL. Whatever the
+// input, a failure must have a message, and must not be an internal error of the runtime.
 inline uint32_t Take(tw_status* s, std::string* message = nullptr) {
   const uint32_t code = tw_status_code(s);
   if (s && !*tw_status_message(s)) Broken("a failure says nothing");
@@ -25,7 +25,7 @@ inline uint32_t Take(tw_status* s, std::string* message = nullptr) {
   return code;
 }
 
-// What no input can make fail.
+// Checks a call that no input may make fail.
 inline void Must(tw_status* s, const char* what) {
   if (s) Broken(std::string(what) + ": " + tw_status_message(s));
 }

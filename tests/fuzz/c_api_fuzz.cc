@@ -1,5 +1,6 @@
-// From a program of C API calls, in any order and with any arguments, to whatever becomes of it. Every exported function is called;
-// nothing may crash, leak or hang, every failure is one line of text, and a call that fails makes nothing.
+// Runs a program of C API calls in any order with any arguments. Every exported function is called.
+// No call may crash, leak or hang; every failure has one line of text; and a failed call creates
+// nothing.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@ using thalweg::fuzz::Program;
 
 constexpr size_t kMostBytes = 8 << 10, kMostLines = 100;
 
-// Files are written below it.
+// The folder for all files.
 const std::string& Folder() {
-  // Never destroyed, because what removes the folder runs at the end.
+  // Never destroyed, because the function that removes the folder runs at exit.
   static const auto* folder = new std::string([] {
     char name[] = "/dev/shm/c_api_fuzz_XXXXXX";
     if (!mkdtemp(name)) thalweg::fuzz::Broken("cannot make a folder in /dev/shm");
@@ -53,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// ---- Mutations that keep a program one ----
+// ---- Mutations that keep the input a valid program ----
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) __attribute__((weak));
 
@@ -168,7 +169,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   return text.size();
 }
 
-// Called by the replay after the whole corpus: it has to call every function, and to make every one that can fail succeed once.
+// Called by the replay after the whole corpus. The corpus must call every function, and each
+// function that can succeed must have done so once.
 extern "C" int ReplayEnded() {
   int missing = 0;
   for (const auto& [name, run] : thalweg::fuzz::Functions()) {

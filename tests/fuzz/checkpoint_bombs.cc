@@ -1,4 +1,5 @@
-// Bombs in the index file of a checkpoint, a LevelDB table: its blocks may be compressed, and a table of them says where they are.
+// Bombs in a checkpoint's index file, a LevelDB table: its blocks may be compressed, and an index
+// block gives their places.
 #include <stdlib.h>
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace thalweg::fuzz {
 namespace {
 
-// Writes the index beside an empty data file and opens the checkpoint.
+// Writes the index beside an empty data file, and opens the checkpoint.
 std::string Open(const std::string& index) {
   char folder[] = "/dev/shm/bombs_test_XXXXXX";
   if (!mkdtemp(folder)) Broken("cannot make a folder in /dev/shm");
@@ -39,7 +40,8 @@ std::string Varint(uint64_t n) {
 std::string Fixed16(uint32_t n) { return {char(n), char(n >> 8)}; }
 std::string Fixed32(uint32_t n) { return {char(n), char(n >> 8), char(n >> 16), char(n >> 24)}; }
 
-// An entry that shares nothing with the key before, and a block of entries with one restart point.
+// An entry that shares nothing with the previous key, and a block of entries with one restart
+// point.
 std::string TableEntry(std::string_view key, const std::string& value) {
   return Varint(0) + Varint(key.size()) + Varint(value.size()) + std::string(key) + value;
 }
@@ -47,7 +49,7 @@ std::string Block(const std::string& entries) { return entries + Fixed32(0) + Fi
 
 class TableBytes {
  public:
-  // Answers the handle of the block. kind: 0 as it is, 1 compressed.
+  // Adds a block and returns its handle. kind: 0 uncompressed, 1 compressed.
   std::string Add(const std::string& block, char kind) {
     const std::string handle = Varint(bytes_.size()) + Varint(block.size());
     const std::string with_kind = block + kind;
@@ -65,8 +67,8 @@ class TableBytes {
   std::string bytes_;
 };
 
-// What Snappy has for `before`, so many zeros, a multiple of 64 and one more, and `after`: the zeros as copies of 64 bytes, three bytes
-// each.
+// Compresses `before`, `zeros` zeros (a multiple of 64, plus one) and `after` with Snappy. The
+// zeros become copies of 64 bytes, three bytes each.
 std::string Snappy(const std::string& before, size_t zeros, const std::string& after) {
   const auto literal = [](const std::string& s) { return s.empty() ? "" : '\xf4' + Fixed16(uint32_t(s.size() - 1)) + s; };
   std::string out = Varint(before.size() + zeros + after.size()) + literal(before + '\0');
@@ -91,7 +93,8 @@ std::string Claims(uint32_t bytes) {
   return table.Finish(Block(TableEntry("u", handle)));
 }
 
-// Two blocks without entries, only restart points, in turn under many names: LevelDB does not read one again while it has it.
+// Two blocks without entries, only restart points, referenced alternately under many names: LevelDB
+// does not reread a block that it has.
 std::string EmptyBlocks(int n, size_t bytes, bool compressed) {
   TableBytes table;
   const std::string first = table.Add(Block(TableEntry("", std::string(kHeader))), 0), count = Fixed32(uint32_t(bytes / 4));

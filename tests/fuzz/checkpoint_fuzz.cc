@@ -1,7 +1,9 @@
-// From the bytes of a checkpoint's files to its tensors: open, list, describe, read, verify.
-// The first byte of an input says what the rest is: 0, the index file as it is (two bytes of length) and the data file; 1, a list of keys
-// and values (each a byte of length and that many bytes; an empty key ends it) that become a sound table, and the data file; 2, the same
-// with the checksum of every entry set right, so that what lies behind the checks is reached too.
+// Reads tensors from the bytes of a checkpoint's files: open, list, describe, read, verify. The
+// first byte of an input selects the format of the rest. 0: the index file unchanged (after two
+// bytes of length), then the data file. 1: a list of keys and values (each a byte of length and
+// that many bytes; an empty key ends the list), which becomes a valid table, then the data file. 2:
+// the same with correct checksums of all entries, so that the code behind the checks is reached,
+// too.
 #include <stdlib.h>
 
 #include <array>
@@ -99,7 +101,7 @@ void Look(tw_checkpoint* c, const char* name) {
   tw_tensor* t = nullptr;
   const uint32_t code = Take(tw_checkpoint_read(c, name, &t));
   if ((code == TW_OK) != (t != nullptr)) Broken("a read and its tensor disagree about its success");
-  // Of a tensor without elements no piece is looked for.
+  // A tensor without elements needs no piece.
   if (tw_tensor_count(t) > 0 && !sound) Broken("a tensor is read that does not verify: " + why);
   tw_buffer* text = nullptr;
   if (t) Take(tw_tensor_text(t, 8, &text));
@@ -118,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t high = Length(&rest), low = Length(&rest);
     index = Cut(&rest, high << 8 | low);
   } else {
-    // No variable: what a header says has to be there, or nothing else is looked at.
+    // Not a static variable: without a valid header, no other entry would be read.
     std::map<std::string, std::string> entries = {{"", std::string("\x08\x01\x1a\x02\x08\x01", 6)}};
     while (size_t n = Length(&rest)) {
       const std::string key(Cut(&rest, n));

@@ -1,5 +1,5 @@
-// From bytes to whatever the processes of a cluster read: the first byte chooses the reader. What is read is written again, and then reads
-// the same.
+// Parses the messages and files of a cluster's processes from bytes; the first byte chooses the
+// parser. A parsed value is written again, and must then parse to the same value.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

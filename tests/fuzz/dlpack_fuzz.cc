@@ -1,5 +1,6 @@
-// From the bytes of a DLPack structure with hostile numbers, over memory that is really there, to a tensor that is read to its last
-// element. What the specification lets a consumer rely on is kept: as many dims and strides as axes, and elements inside the memory.
+// Makes a DLPack structure with hostile numbers over real memory, and reads the tensor to its last
+// element. The structure keeps the guarantees of the specification: one dim and one stride per
+// axis, and all elements inside the memory.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -17,12 +18,12 @@ using thalweg::fuzz::Broken;
 constexpr int32_t kMostAxes = 300;
 constexpr int64_t kMemory = 4096;
 
-// Numbers out of the input; 0 when it is used up.
+// Reads numbers from the input; 0 at its end.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
   uint8_t Byte() { return at_ < size_ ? data_[at_++] : 0; }
-  // Small numbers mostly, and the edges of every type.
+  // Mostly small numbers, and the limits of every type.
   int64_t Number() {
     static constexpr int64_t kEdges[] = {INT64_MIN,        INT64_MAX,        INT32_MIN,        INT32_MAX,
                                          int64_t{1} << 32, int64_t{1} << 40, int64_t{1} << 62, -1};
@@ -36,15 +37,15 @@ class Input {
   size_t size_, at_ = 0;
 };
 
-// The lowest and highest element that the strides lead to lie in the memory. Where the number of elements is absurd the call has to find
-// that out before it reads any.
+// Returns true if the lowest and the highest element that the strides reach are in the memory. If
+// the number of elements is absurd, the call must detect that before it reads any.
 bool Inside(const DLTensor& t, int64_t start) {
   const __int128 size = t.bits / 8 * std::max<int>(t.lanes, 1);
   __int128 least = start, most = start + size, dense = 1, count = 1;
-  // Cut to what leads far outside all the same, so that the product fits.
+  // Clamps to values that are still far outside, so that the product fits.
   const auto cut = [](__int128 n) { return std::clamp(n, -(__int128{1} << 40), __int128{1} << 40); };
   for (int32_t i = t.ndim; i-- > 0;) {
-    if (t.shape[i] <= 0) return true;  // refused, or nothing to read
+    if (t.shape[i] <= 0) return true;  // refused, or no elements
     const __int128 reach = cut(__int128(t.shape[i]) - 1) * cut(t.strides ? __int128(t.strides[i]) : dense) * size;
     (reach < 0 ? least : most) += reach;
     if (count < (__int128{1} << 64)) count *= cut(t.shape[i]);
@@ -69,7 +70,7 @@ void Fill(Input& in, DLTensor* t, int64_t* shape, int64_t* strides, char* memory
   t->shape = what & 8 ? nullptr : shape;
   t->strides = what & 16 ? nullptr : strides;
   t->byte_offset = in.Byte();
-  // One past the end of memory that is no multiple of anything, so that a byte too many is noticed.
+  // The memory ends at an unaligned address, so that a read of one byte too many is detected.
   t->data = what & 32 ? nullptr : memory + in.Byte();
 }
 

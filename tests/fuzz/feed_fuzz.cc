@@ -1,7 +1,8 @@
-// From bytes to uses of any op, as op_fuzz.cc, of which each input is fed from memory that changes while the op runs (op/lender.h): before
-// every one of its accesses, one after the other, and by a thread that writes beside. Whatever is read, nothing outside the op's tensors is
-// touched, and what fails says why. Sanitizers see the rest.
-//   THALWEG_RACE_SECONDS=600   runs all inputs with the thread for so long, over and over
+// Makes uses of any op from bytes, as op_fuzz.cc does, with feeds whose memory changes while the op
+// runs (op/lender.h): before each access in turn, and by a concurrent thread. Whatever the op
+// reads, it must not touch memory outside its tensors, and its errors must say why. Sanitizers
+// detect other faults.
+//   THALWEG_RACE_SECONDS=600   repeats all inputs with the concurrent thread for that time
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,19 +23,19 @@ namespace {
 using namespace thalweg::fuzz;
 
 constexpr size_t kMostBytes = 4 << 10;
-constexpr int kMostUses = 16;  // of one input
+constexpr int kMostUses = 16;  // per input
 #if defined(THALWEG_FUZZED)
 constexpr int kMostOfAnOp = 1 << 30;
 #else
-constexpr int kMostOfAnOp = 2;  // sound uses that are stepped through
+constexpr int kMostOfAnOp = 2;  // valid uses that are single-stepped
 #endif
 
 struct Shared {
   tw_runtime* runtime = Make("threads=1");
   tw_runtime* threads = Make("threads=4");
   std::vector<OpSchema> ops = ReadSchemas(runtime);
-  std::map<std::string, int> stepped;       // sound uses by op
-  std::vector<std::vector<uint8_t>> sound;  // for races
+  std::map<std::string, int> stepped;       // valid uses by op
+  std::vector<std::vector<uint8_t>> sound;  // valid uses, for races
   uint64_t steps = 0, accesses = 0;
 
   static tw_runtime* Make(const char* threads) {
@@ -55,7 +56,8 @@ Way FedBy(Lender* lender, bool optimized) {
   return way;
 }
 
-// Files keep nothing that is lent; what they are asked for would lie about.
+// Excludes ops on files, which keep no lent memory and would leave stray files behind, and ops
+// without kernels.
 bool IsOutside(const OpSchema& op) { return op.touches || !op.has_kernels; }
 
 uint64_t SeedOf(const uint8_t* data, size_t size) {
@@ -79,7 +81,7 @@ void StepThrough(const Use& use, const uint8_t* data, size_t size) {
   all.sound.emplace_back(data, data + size);
 }
 
-// A use whose inputs are handles and strings alone lends nothing.
+// A use whose inputs are only handles and strings lends no memory.
 bool Lends(const Use& use) {
   return std::any_of(use.inputs.begin(), use.inputs.end(), [](const Input& x) {
     if (!x.value || x.IsHandle()) return false;
@@ -88,7 +90,7 @@ bool Lends(const Use& use) {
   });
 }
 
-// As long as the environment says.
+// Runs for as long as the environment says.
 void Race() {
   const char* seconds = std::getenv("THALWEG_RACE_SECONDS");
   if (!seconds) return;
@@ -99,7 +101,7 @@ void Race() {
   std::set<std::string> raced;
   for (; Clock::now() < end; ++rounds) {
     for (size_t k = 0; k < all.sound.size() && Clock::now() < end; ++k) {
-      const size_t i = k * 7919 % all.sound.size();  // so that a short run meets ops of all letters
+      const size_t i = k * 7919 % all.sound.size();  // lets a short run reach ops of all letters
       size_t taken = 0;
       const std::vector<uint8_t>& bytes = all.sound[i];
       const Use use = ReadUse(all.ops, bytes.data(), bytes.size(), &taken);
@@ -129,7 +131,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Ops that read something that can be lent, and of which a use of their own can succeed (see op_fuzz.cc).
+// Returns true for ops that read an input that can be lent, and of which a use can succeed (see
+// op_fuzz.cc).
 bool IsToBeStepped(const OpSchema& op) {
   const auto plain = [](const Argument& x) { return !x.is_ref && x.dtype != TW_STRING && x.dtype != TW_RESOURCE && x.dtype != TW_VARIANT; };
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
@@ -139,7 +142,7 @@ bool IsToBeStepped(const OpSchema& op) {
          !op.only_takes && op.name != "Abort";
 }
 
-// Every such op was stepped through.
+// Checks that every such op was single-stepped.
 extern "C" int ReplayEnded() {
   Shared& all = All();
   if (!SteppingLender::Offered()) {

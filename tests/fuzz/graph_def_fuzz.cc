@@ -1,5 +1,6 @@
-// From the bytes of a GraphDef to results: import, export, plan, run, differentiate, through the C API and with the plugins of the build.
-// Bad input may fail with any status; nothing may crash, leak, hang, or give different bits with and without optimization.
+// Imports the bytes of a GraphDef, exports, plans, runs and differentiates, through the C API and
+// with the build's plugins. Bad input may fail with any status; it must not crash, leak, hang, or
+// give different bits with and without optimization.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +28,7 @@ using thalweg::fuzz::Tensor;
 // Small enough that every input ends soon under a sanitizer.
 constexpr size_t kMostBytes = 32 << 10;
 constexpr uint32_t kMostOperations = 64;
-constexpr int64_t kUnknownDim = 2;  // what is fed where a size is unknown
+constexpr int64_t kUnknownDim = 2;  // the size fed for an unknown dim
 constexpr int64_t kTimeoutNs = 2'000'000'000;
 
 Runtime MakeRuntime() {
@@ -41,7 +42,7 @@ struct Program {
   std::vector<tw_output> feeds, fetches;
   std::vector<const tw_operation*> targets;
   std::vector<Tensor> fed;
-  bool stateful = false;  // random or with variables: no two runs are alike
+  bool stateful = false;  // random or with variables: results differ between runs
   bool complete = true;   // every placeholder could be fed
 };
 
@@ -52,7 +53,7 @@ bool IsStateful(const std::string& type) {
   return false;
 }
 
-// Deterministic elements of any plain type; false where there is no such tensor.
+// Makes deterministic elements of any plain type; returns false if the tensor cannot be made.
 bool Fill(uint32_t dtype, const tw_shape& shape, Tensor* out) {
   std::vector<int64_t> dims;
   if (shape.rank < 0) dims = {kUnknownDim, kUnknownDim};
@@ -126,7 +127,7 @@ uint32_t Run(tw_graph* graph, const Program& p, const std::vector<const char*>& 
   limits.size = sizeof limits;
   limits.timeout_ns = kTimeoutNs;
   uint32_t code = TW_OK;
-  // Twice: the second step finds the plan of the first, and whatever the first left behind.
+  // The second step uses the plan and the state that the first one left.
   for (int step = 0; step < 2; ++step) {
     std::vector<tw_tensor*> fetched(p.fetches.size(), nullptr);
     code = Take(tw_session_run(session.get(), &what, feeds.data(), &limits, fetched.data()));
@@ -150,7 +151,7 @@ void Compare(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-// The graph that was written reads back as the same bytes.
+// Checks that an exported graph, imported again, exports the same bytes.
 void RoundTrip(tw_runtime* runtime, const tw_graph* graph) {
   tw_buffer *first = nullptr, *second = nullptr;
   Must(tw_graph_export(graph, &first), "exporting");
@@ -167,7 +168,7 @@ void RoundTrip(tw_runtime* runtime, const tw_graph* graph) {
   }
 }
 
-// With respect to every float placeholder, of the last float value that nobody reads.
+// Adds the gradients of the last unread float value with respect to every float placeholder.
 bool AddGradients(tw_graph* graph, Program* p) {
   std::vector<tw_output> xs, ys;
   for (tw_output v : p->feeds) {
@@ -196,12 +197,12 @@ bool AddGradients(tw_graph* graph, Program* p) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > kMostBytes) return -1;
-  // Variables live as long as their runtime: an input that may make some gets one of its own.
+  // Variables live as long as their runtime: an input that may make some gets its own runtime.
   static const Runtime shared = MakeRuntime();
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const Runtime own = bytes.find("Var") == bytes.npos ? nullptr : MakeRuntime();
   tw_runtime* runtime = own ? own.get() : shared.get();
-  // Files are none of this target's business.
+  // This target does not test files.
   if (bytes.find("SaveV2") != bytes.npos || bytes.find("MergeV2") != bytes.npos || bytes.find("RestoreV2") != bytes.npos) return -1;
 
   tw_graph* made = nullptr;

@@ -1,4 +1,5 @@
-// Mutations of a GraphDef that keep it one: mere bytes seldom get past the parser. A tenth of the mutations are of bytes all the same.
+// Mutates a GraphDef into another GraphDef, since random bytes seldom get past the parser. A tenth
+// of the mutations still change bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ class Mutator {
     }
   }
 
-  // Nodes of `other` behind those of `g`, some of them reading g's values.
+  // Appends nodes of `other` to `g`; some of them read g's values.
   void Join(GraphDef* g, const GraphDef& other) {
     for (const NodeDef& n : other.node()) {
       NodeDef* added = g->add_node();

@@ -1,4 +1,5 @@
-// The checksum of tables and checkpoints, written down once more, so that a mistake in the runtime's own is noticed.
+// An independent implementation of the checksum of tables and checkpoints, which detects errors in
+// the runtime's own.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 namespace thalweg::fuzz {
 
-// CRC-32C as the formats mask it, a byte at a time.
+// Computes CRC-32C with the mask of the formats, one byte at a time.
 inline uint32_t MaskedCrc(std::string_view bytes) {
   static const std::array<uint32_t, 256> table = [] {
     std::array<uint32_t, 256> t{};

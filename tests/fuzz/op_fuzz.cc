@@ -1,6 +1,8 @@
-// From bytes to uses of any op (op/use.h), each run alone, inside a graph that is known in part, and after the optimizer has seen all of
-// it. The results are the same bits, or errors that name the op; what the shape rule told is true; a sound use of the op then gives what it
-// gave before. Results of the baseline instruction set are near, those of eight threads the same.
+// Makes uses of any op from bytes (op/use.h). Runs each alone, inside a graph that is partly known,
+// and after the optimizer has seen all of it. The results must have the same bits, or errors that
+// name the op; the inferred shapes must be true; and afterwards a valid use of the op must give its
+// earlier result. Results of the baseline instruction set must be close, those of eight threads the
+// same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -22,10 +24,11 @@ namespace {
 using namespace thalweg::fuzz;
 
 constexpr size_t kMostBytes = 4 << 10;
-constexpr int kMostUses = 16;                        // of one input
-constexpr const char* kMemory = "memory_limit=64M";  // what a use may ask for; it takes no time to refuse the rest
-constexpr size_t kMostMemory = 512 << 20;            // at once, of one allocation
-// Seconds of all threads, whatever else the machine does; what waits without end is stopped by whoever runs this.
+constexpr int kMostUses = 16;                        // per input
+constexpr const char* kMemory = "memory_limit=64M";  // the limit of a use; refusing more takes no time
+constexpr size_t kMostMemory = 512 << 20;            // of one allocation
+// Seconds of all threads, whatever else the machine does; the caller stops a use that waits for
+// ever.
 #if defined(__has_feature)
 constexpr int kMostTime = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 60 : 5;
 #else
@@ -39,7 +42,7 @@ tw_runtime* MakeRuntime(std::vector<const char*> options) {
   return made;
 }
 
-// Where ops that touch files may. It goes with the process.
+// The folder for ops that touch files. It ends with the process.
 const char* Folder() {
   static const std::string* const folder = [] {
     auto* made = new std::string(std::filesystem::temp_directory_path() / "thalweg_op_fuzz_XXXXXX");
@@ -57,7 +60,7 @@ struct Sound {
 
 void TellCounts();
 
-// What is made once; never released.
+// Made once; never released.
 struct Shared {
   tw_runtime* runtime = MakeRuntime({"threads=1"});
   tw_runtime* baseline = MakeRuntime({"threads=1", "plugin.org.thalweg.cpu.isa=baseline"});
@@ -87,7 +90,7 @@ void TellCounts() {
 
 bool Tells(const Use& use) {
   return std::none_of(use.inputs.begin(), use.inputs.end(), [](const Input& x) {
-    return x.state == State::kNotFed || x.state == State::kOfAnotherRuntime || !x.value;  // then the feed is to blame
+    return x.state == State::kNotFed || x.state == State::kOfAnotherRuntime || !x.value;  // the failure is due to the feed
   });
 }
 
@@ -98,7 +101,7 @@ void CheckMessage(const Use& use, const Way& way, const Outcome& out) {
   if (out.message.find('\n') != std::string::npos) Broken("the message has several lines: " + out.message);
 }
 
-// The two agree: both fail, or both have the same results.
+// Checks that both fail, or both have the same results.
 void Compare(const Use& use, const Outcome& a, const Outcome& b, const std::string& names) {
   if (a.limited() || b.limited()) return;
   if (a.ok() != b.ok()) Broken("of " + names + " only one fails: " + a.message + b.message + ": " + Shown(use));
@@ -118,7 +121,7 @@ void CompareNear(const Use& use, const Outcome& best, const Outcome& baseline) {
   }
 }
 
-// After a failure: what was right is right.
+// Checks after a failure that a valid use still gives its result.
 void CheckSound(const OpSchema& op) {
   const auto found = All().sound.find(op.name);
   if (found == All().sound.end()) return;
@@ -137,7 +140,7 @@ void CheckOneUse(const Use& use, const uint8_t* data, size_t size) {
   Outcome alone = Run(all.runtime, use, first);
   if (shown) std::fprintf(stderr, "%s\n  -> %s\n", Shown(use).c_str(), alone.ok() ? "results" : alone.message.c_str());
   CheckMessage(use, first, alone);
-  if (use.op->touches) {  // what is in files differs from run to run
+  if (use.op->touches) {  // the contents of files differ from run to run
     CheckMessage(use, all.optimized, Run(all.runtime, use, all.optimized));
   } else {
     for (const Way* way : {&all.inside, &all.optimized}) {
@@ -156,7 +159,7 @@ void CheckOneUse(const Use& use, const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4 || size > kMostBytes) return -1;
-  const std::vector<OpSchema>& ops = All().ops;  // made before the clock runs
+  const std::vector<OpSchema>& ops = All().ops;  // made before the time is measured
   size_t taken = 0;
   for (int i = 0; i < kMostUses && size >= 4; ++i, data += taken, size -= taken) {
     const std::clock_t start = std::clock();
@@ -172,8 +175,9 @@ extern "C" void __sanitizer_malloc_hook(const volatile void*, size_t size) {
   if (size > kMostMemory) Broken("an allocation of " + std::to_string(size) + " bytes");
 }
 
-// Ops that no use of their own can make succeed: what they read has to be fed, a function, or made or opened by another op; or what they
-// make has the name of something else, since all nodes have one name.
+// Ops of which no use can succeed here: they read a fed value, a function, or a resource that
+// another op makes or opens; or they make a resource under a name that another resource has, since
+// all nodes have one name.
 bool AlwaysFails(const OpSchema& op) {
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
   const bool opens =
@@ -182,7 +186,7 @@ bool AlwaysFails(const OpSchema& op) {
          op.name == "Placeholder" || op.name == "SaveResource" || op.name == "RestoreResources";
 }
 
-// Every op is in the corpus, and succeeds there.
+// Checks that every op is in the corpus, and succeeds there.
 extern "C" int ReplayEnded() {
   int lacking = 0;
   for (const OpSchema& op : All().ops) {

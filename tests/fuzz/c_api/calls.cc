@@ -1,4 +1,5 @@
-// Every exported function: by its types, or, where these do not tell the whole story, by a few lines here.
+// Calls every exported function: most by their types; a function whose types are not enough has a
+// few lines here.
 #include <cstdlib>
 #include <cstring>
 
@@ -61,7 +62,7 @@ SPECIAL(tw_scope_fail) {
   tw_scope* scope = p.Handle<tw_scope>();
   tw_scope_fail(scope, p.Taken(p.Handle<tw_status>()));
 }
-// A new operation is of its builder's graph, whatever scope it is ended in.
+// A new operation belongs to its builder's graph, whatever scope finishes it.
 SPECIAL(tw_op_finish) {
   tw_op* op = p.Taken(p.Handle<tw_op>());
   const tw_operation* made = nullptr;
@@ -77,7 +78,7 @@ SPECIAL(tw_scope_end_operation) {
   const void* owner = p.owner();
   p.Keep(tw_scope_end_operation(p.Handle<tw_scope>(), op), owner);
 }
-// Not new handles.
+// These return existing handles, not new ones.
 SPECIAL(tw_scope_graph) { tw_scope_graph(p.Handle<tw_scope>()); }
 SPECIAL(tw_saver_graph) { tw_saver_graph(p.Handle<tw_saver>()); }
 SPECIAL(tw_status_create) {
@@ -87,7 +88,7 @@ SPECIAL(tw_status_create) {
   p.Keep(made);
 }
 
-// ---- Blocks: whoever uses one ends it ----
+// ---- Blocks: the function that uses a block ends it ----
 
 SPECIAL(tw_block_scope) { tw_block_scope(p.Handle<tw_block>()); }
 SPECIAL(tw_block_define) {
@@ -152,7 +153,7 @@ SPECIAL(tw_tensor_create) {
   const uint32_t dtype = p.Draw<uint32_t>();
   const auto* dims = p.Draw<const int64_t*>();
   const uint32_t rank = p.Draw<uint32_t>();
-  // What memory there is is for another test: a few elements, or more than any machine has.
+  // Other tests exhaust the memory: draws a few elements, or more than any machine has.
   double count = 1;
   for (uint32_t i = 0; dims && i < rank && i < Program::kList; ++i) count *= std::max(0.0, double(dims[i]));
   if (count > 4096 && count < 1e17) return;
@@ -208,7 +209,7 @@ SPECIAL(tw_operation_attr) {
   p.Read(values, count * sizes[kind]);
 }
 
-// A text with its length: types alone cannot tell it from a name and a value.
+// A text with its length, whose types are the same as those of a name and a value.
 SPECIAL(tw_tensor_create_string) {
   const tw_string text = p.String();
   tw_tensor* made = nullptr;
@@ -349,7 +350,7 @@ SPECIAL(tw_saver_restore_partial) {
   p.Note(tw_saver_restore_partial(saver, session, prefix, p.Null() ? nullptr : &report));
   p.Keep(report);
 }
-// As many values as the saver has variables.
+// Needs as many values as the saver has variables.
 SPECIAL(tw_saver_values) {
   tw_saver* saver = p.Handle<tw_saver>();
   std::vector<tw_tensor*> values(tw_saver_count(saver) + 1);
@@ -378,7 +379,7 @@ SPECIAL(tw_runtime_create_with) {
   p.Note(tw_runtime_create_with(given, p.Null() ? nullptr : &made));
   p.Keep(made);
 }
-// The default runtime, which the programs to come use too.
+// The default runtime, which later programs use, too.
 bool IsShared(const tw_runtime* runtime) {
   tw_runtime* shared = nullptr;
   tw_status_release(tw_runtime_default(&shared));
@@ -386,7 +387,8 @@ bool IsShared(const tw_runtime* runtime) {
   return !runtime || runtime == shared;
 }
 
-// The file of one of the build's own plugins by its name; the shared runtime takes no more devices.
+// Returns the file of one of the build's plugins by its name; the shared runtime takes no more
+// devices.
 std::string PluginFile(std::string_view name, bool shared) {
   const char* folder = std::getenv("THALWEG_PLUGIN_PATH");
   if (folder && name == "cpu") return std::string(folder) + "/libcpu.so";
@@ -421,20 +423,20 @@ SPECIAL(tw_server_create) {
   p.Note(tw_server_create(runtime, cluster, job, task, options, n, p.Null() ? nullptr : &made));
   p.Keep(made);
 }
-// No program waits for ever, because nobody else stops its servers.
+// No program may wait for ever, since nothing else stops its servers.
 SPECIAL(tw_server_join) {
   tw_server* server = p.Handle<tw_server>();
   p.Note(tw_server_join(server, std::clamp<int64_t>(p.Draw<int64_t>(), 1, 1'000'000)));
 }
 
-// Options of which one may be a target; *out_n: how many.
+// Draws options, one of which may be a target. *out_n: their number.
 const char* const* DrawClusterOptions(Program& p, uint32_t* out_n) {
   const auto* options = p.Draw<const char* const*>();
   *out_n = p.Draw<uint32_t>();
   for (uint32_t i = 0; options && i < *out_n; ++i) const_cast<const char**>(options)[i] = p.Target(options[i]);
   return options;
 }
-// Nobody waits for long, whoever is asked.
+// Bounds every timeout, so that no call waits long.
 int64_t DrawPatience(Program& p) { return std::clamp<int64_t>(p.Draw<int64_t>(), -1, 100'000'000); }
 
 SPECIAL(tw_cluster_status) {
@@ -469,7 +471,7 @@ SPECIAL(tw_log_to_stderr) {
   (void)once;
 }
 
-// The list is read before it is written.
+// The function reads the list before it writes to it.
 SPECIAL(tw_accumulate_gradients) {
   tw_scope* scope = p.Handle<tw_scope>();
   const auto* name = p.Draw<const char*>();
@@ -505,7 +507,7 @@ SPECIAL(tw_sync_end) {
   for (const tw_output v : {ops.ticket, ops.current, ops.next, ops.dropped, ops.consistent}) p.Keep(v);
   for (const tw_operation* operation : {ops.update, ops.reset}) p.Keep(operation, p.owner());
 }
-// A table is drawn as the list of its shards.
+// Draws a table as the list of its shards.
 tw_sharded DrawTable(Program& p) {
   const auto* shards = p.Draw<const tw_output*>();
   const uint32_t n = std::min<uint32_t>(p.Draw<uint32_t>(), Program::kList);
@@ -590,7 +592,7 @@ SPECIAL(tw_callable_create) {
   if (made) fetches_of[made] = what->n_fetches;
   p.Keep(made);
 }
-// start(done, user) answers the status; user is the number of fetches.
+// start(done, user) returns the status; user is the number of fetches.
 template <class F>
 void Start(Program& p, uint32_t n_fetches, F&& start) {
   const tw_run_done done = p.Null() ? nullptr : Waiting::Ended;

@@ -1,5 +1,5 @@
-// What an argument of each type is made of, and what becomes of each type of result: enough for most functions to be called by their
-// types alone. calls.cc has the others.
+// How arguments of each type are drawn, and how results of each type are kept. This is enough to
+// call most functions by their types; calls.cc has the others.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ constexpr bool kIsOwned = false;
 FUZZ_HANDLES(X)
 #undef X
 
-// Records whose members behind size and flags are eight bytes each and hold no pointer.
+// Records whose fields after size and flags are eight bytes each and contain no pointer.
 template <class T, class... Of>
 constexpr bool kIsOneOf = (std::is_same_v<T, Of> || ...);
 template <class T>
@@ -49,7 +49,7 @@ T* Program::List(F&& draw) {
     return nullptr;
   }
   ++at_;
-  limit_ = UINT64_MAX;  // of an array before this one
+  limit_ = UINT64_MAX;  // drops the limit of an earlier array
   T* list = Memory<T>(kList);
   for (size_t i = 0; Peek() && Peek()->text != ")"; ++i) {
     const T element = draw();
@@ -84,7 +84,7 @@ void Program::Finish(T* handle) {
   if constexpr (std::is_same_v<T, tw_saver> || std::is_same_v<T, tw_session>) {
     while (!pool<tw_checkpointer>().all.empty()) Finish(pool<tw_checkpointer>().all.back().handle);
   }
-  // Of a shared object one reference goes, and one entry with it.
+  // Releases one reference of a shared object, and removes one of its entries.
   auto& all = pool<T>().all;
   const auto it = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.handle == handle; });
   if (it != all.end()) all.erase(it);
@@ -149,7 +149,7 @@ T Program::Draw() {
     } else {
       if (Null()) return nullptr;
       Plain* results = Memory<Plain>(kList * 4);
-      // A record to be filled says how large it is.
+      // An output record must have its size set.
       constexpr bool is_record = std::is_class_v<Plain> && !std::is_same_v<Plain, tw_shape> && !std::is_same_v<Plain, tw_gradient>;
       if constexpr (is_record) results->size = Size(sizeof(Plain));
       return results;
@@ -200,7 +200,7 @@ void KeepResult(Program& p, T result) {
   }
 }
 
-// Draws the arguments from left to right, calls, keeps what comes out.
+// Draws the arguments from left to right, calls the function, and keeps its results.
 template <class R, class... A>
 void CallByTypes(Program& p, R (*function)(A...)) {
   const std::tuple<A...> arguments{p.Draw<A>()...};

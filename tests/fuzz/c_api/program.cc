@@ -18,9 +18,9 @@ std::mutex waiting_mu;
 std::condition_variable waiting_over;
 int waiting = 0;
 
-const bool shown = std::getenv("SHOW_CALLS") != nullptr;  // for whoever looks at one input
+const bool shown = std::getenv("SHOW_CALLS") != nullptr;  // helps to debug one input
 
-volatile unsigned sum;  // what is read has to be used
+volatile unsigned sum;  // uses the bytes that are read
 
 }  // namespace
 
@@ -110,7 +110,7 @@ uint64_t Program::Number() {
 }
 
 uint64_t Program::Limited(uint64_t n) {
-  // A value of a graph behind a name is no length.
+  // A graph's value after a name is not a length.
   const bool value = after_text_ && at_ > 0 && at_ <= words_.size() && words_[at_ - 1].text[0] == 'v';
   const uint64_t limit = std::exchange(limit_, UINT64_MAX);
   after_text_ = false;
@@ -139,7 +139,7 @@ tw_string Program::String() {
 const char* Program::Path() {
   const tw_string name = String();
   if (!name.data) return nullptr;
-  // Only what stays inside, or cannot be written at all.
+  // Only paths inside the folder, or paths that cannot be written at all.
   std::string path(name.data, name.size);
   if (path.find("..") != path.npos || path.find('/') != path.npos) path = "/dev/null/" + path;
   path = path.empty() || path[0] == '/' ? path : folder_ + "/" + path;
@@ -205,7 +205,7 @@ uint32_t Program::Size(uint32_t real) {
 
 const tw_signature* Program::Signature() {
   if (Null()) return nullptr;
-  // Larger than the record, so that a program may say so.
+  // Larger than the record, so that a program may set a larger size.
   auto* s = reinterpret_cast<tw_signature*>(Memory<unsigned char>(4 * sizeof(tw_signature)));
   s->size = Size(sizeof *s);
   s->feeds = Draw<const tw_output*>();

@@ -1,15 +1,18 @@
-// A fuzz input as a program of C API calls: one call a line, the function's name and its arguments.
+// A fuzz input as a program of C API calls: one call per line, the function's name and its
+// arguments.
 //
 //     tw_graph_create 0
 //     tw_scope_create 1 "head"
 //     tw_scope_placeholder 1 "x" 1 ( -1 3 ) 2
 //     tw_scope_op2 1 "Add" v1 v1
 //
-// A handle is a number: 0 is NULL, n the n-th of its kind that is alive, counted round; `v2` is the second value that a call answered.
-// Lists stand in parentheses, texts in quotes, `-` is NULL for lists and outputs; what is missing is 0. A list has eight valid entries
-// whatever the program says, and a length is cut to that: lengths that lie are no part of the contract. Neither is using what was
-// destroyed, so the program keeps who belongs to which graph and ends them together.
-// Threads: one; `Waiting` is called by the runtime's.
+// A handle is a number: 0 is NULL, n is the n-th live handle of its kind, modulo their number; `v2`
+// is the second value that a call returned. Lists are in parentheses, texts in quotes, `-` is NULL
+// for lists and outputs; missing arguments are 0. A list has eight valid entries whatever the
+// program says, and a length is limited to that, since wrong lengths violate the contract. So do
+// uses of destroyed objects; therefore the program records which objects belong to which graph, and
+// ends them together.
+// Threads: one; the runtime's threads call `Waiting`.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -24,7 +27,8 @@
 
 namespace thalweg::fuzz {
 
-// Every kind of handle that is made and ended: what ends it, and whether it must not outlive the graph or session that it is of.
+// Every kind of handle that is created and ended: the function that ends it, and whether it must
+// not outlive its graph or session.
 #define FUZZ_HANDLES(X)                                  \
   X(tw_runtime, tw_runtime_release, false)               \
   X(tw_graph, tw_graph_destroy, false)                   \
@@ -60,7 +64,7 @@ inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)
 FUZZ_HANDLES(X)
 #undef X
 
-// Handles of one kind that are alive, each with the graph or session that it must not outlive.
+// The live handles of one kind, each with the graph or session that it must not outlive.
 template <class T>
 struct Pool {
   struct Entry {
@@ -76,7 +80,7 @@ struct Pool {
   }
 };
 
-// Runs without waiting; their callbacks count them down.
+// Asynchronous runs in progress; their callbacks count them down.
 struct Waiting {
   static void Started();
   static void Ended(void* user, tw_status* status, tw_tensor** fetches);
@@ -88,22 +92,23 @@ class Program {
   explicit Program(std::string folder) : folder_(std::move(folder)) {}
   ~Program();
   Program(const Program&) = delete;
-  // Runs one line; lines that name no function do nothing.
+  // Runs one line; ignores a line that names no function.
   void Line(std::string_view line);
 
-  // ---- Arguments, in the order in which they stand in the line ----
+  // ---- Arguments, in the order of the line ----
   uint64_t Number();
   double Real();
   tw_string String();  // NULL for 0
   const char* Text() { return String().data; }
-  const char* Path();                      // below a folder of its own
+  const char* Path();                      // in the program's folder
   const char* Cluster();                   // JSON with ' for "; addresses `unix:NAME` are this process's own
-  const char* Target(const char* option);  // likewise, of an option that may be `target=unix:NAME`
-  bool Null();                             // the next word is `-`, which is taken
+  const char* Target(const char* option);  // the same, for an option that may be `target=unix:NAME`
+  bool Null();                             // true if the next word is `-`; consumes it
   const tw_operation* Operation();
   template <class T>
   T* Handle();
-  // The elements of a list, each read by draw, filled up with zeros. NULL for `-` and for what is no list.
+  // Reads the elements of a list with `draw`, and pads it with zeros. NULL for `-` and for anything
+  // but a list.
   template <class T, class F>
   T* List(F&& draw);
   const void* Bytes();  // of a text, or of buffer n
@@ -111,10 +116,10 @@ class Program {
   const tw_function_spec* FunctionSpec();
   const tw_run_options* RunOptions();
   const tw_import_options* ImportOptions();
-  // A record of `size` bytes: zeros, or the numbers that the line gives.
+  // A record of `size` bytes: zeros, or the numbers of the line.
   const void* Options(uint32_t size, bool numbers);
-  uint32_t Size(uint32_t real);  // 0 means the real one
-  // Whatever a parameter of type T wants.
+  uint32_t Size(uint32_t real);  // 0 means `real`
+  // Draws an argument of type T.
   template <class T>
   T Draw();
 
@@ -128,9 +133,9 @@ class Program {
   template <class T>
   void Keep(T* handle);
   template <class T>
-  T* Taken(T* handle);  // no longer alive, but not ended here either
+  T* Taken(T* handle);  // forgets the handle without ending it
   template <class T>
-  void Finish(T* handle);  // ends it, and first all that must not outlive it
+  void Finish(T* handle);  // ends it after all handles that must not outlive it
   bool failed() const { return failed_; }
   const void* owner() const { return owner_; }
   template <class T>
@@ -138,7 +143,7 @@ class Program {
     return std::get<Pool<T>>(pools_);
   }
 
-  // Memory that a call may write to or borrow, until the program ends.
+  // Memory that a call may write to or borrow until the program ends.
   template <class T>
   T* Memory(size_t n = 1) {
     memory_.emplace_back(n * sizeof(T) + 16);
@@ -146,7 +151,7 @@ class Program {
   }
 
   static constexpr size_t kList = 8;
-  static constexpr uint64_t kBytes = 4096;  // behind every `const void*`
+  static constexpr uint64_t kBytes = 4096;  // size of every `const void*` argument
 
  private:
   struct Word {
@@ -156,7 +161,7 @@ class Program {
   void Split(std::string_view line);
   const Word* Peek() const { return at_ < words_.size() ? &words_[at_] : nullptr; }
   void EndOwned(const void* owner);
-  const char* Own(std::string text);  // its addresses are below the folder
+  const char* Own(std::string text);  // replaces its addresses by addresses below the folder
   uint64_t Limited(uint64_t n);
 
 #define X(type, end, owned) Pool<type>,
@@ -168,20 +173,20 @@ class Program {
   std::vector<Word> words_;
   size_t at_ = 0;
   std::deque<std::vector<unsigned char>> memory_;
-  const void* owner_ = nullptr;  // of what this line makes
-  uint64_t limit_ = UINT64_MAX;  // of the length that may follow
+  const void* owner_ = nullptr;  // owner of the objects that this line makes
+  uint64_t limit_ = UINT64_MAX;  // limit of the length that may follow
   bool after_text_ = false;
   bool failed_ = false;
 };
 
-// Calls made by all programs so far, and those of them that did not fail, by function.
+// The numbers of calls and of successful calls by all programs so far, by function.
 struct Count {
   uint64_t made = 0, succeeded = 0;
 };
 std::map<std::string_view, Count>& Counts();
 
 using Function = void (*)(Program& p);
-// Every exported function, by name.
+// Returns every exported function, by name.
 const std::map<std::string_view, Function>& Functions();
 
 }  // namespace thalweg::fuzz

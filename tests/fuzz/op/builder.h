@@ -29,7 +29,7 @@ class Builder {
     return *this;
   }
   tw_op* op() { return op_; }
-  // Its first output; this cannot fail.
+  // Returns its first output; this cannot fail.
   tw_output Must() {
     const tw_operation* made = nullptr;
     fuzz::Must(tw_op_finish(op_, &made), "adding an operation around the op");

@@ -40,7 +40,8 @@ std::vector<double> Wide16(const tw_tensor& t, double (*widen)(uint16_t)) {
   return out;
 }
 
-// The real numbers of a tensor, parts of complex ones each for itself; of other types nothing. ulp: of 1.
+// Returns the real numbers of a tensor, with the parts of complex numbers separately; none for
+// other types. ulp: the ulp of 1.
 std::vector<double> Reals(const tw_tensor& t, double* ulp) {
   switch (tw_tensor_dtype(&t)) {
     case TW_FLOAT:
@@ -60,14 +61,14 @@ bool SameShape(const tw_tensor& a, const tw_tensor& b) {
 
 bool HasBytes(uint32_t dtype) { return dtype != TW_STRING && dtype != TW_RESOURCE && dtype != TW_VARIANT; }
 
-// A half or bfloat16, as its bits; exponent: the bits of its exponent.
+// The bits of a half or bfloat16. kExponent: the mask of the exponent.
 template <uint16_t kExponent>
 struct Bits16 {
   uint16_t bits;
-  bool operator==(const Bits16&) const { return (bits & 0x7fff) <= kExponent; }  // as numbers are equal to themselves
+  bool operator==(const Bits16&) const { return (bits & 0x7fff) <= kExponent; }  // false for NaN
 };
 
-// Equal bits, or two NaNs.
+// Returns true for equal bits, or two NaNs.
 template <class T>
 bool SameReals(const void* a, const void* b, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes; i += sizeof(T)) {
@@ -118,7 +119,8 @@ std::string Far(const tw_tensor& a, const tw_tensor& b) {
   double ulp = 0;
   const std::vector<double> x = Reals(a, &ulp), y = Reals(b, &ulp);
   if (x.empty()) return std::memcmp(tw_tensor_data(&a), tw_tensor_data(&b), tw_tensor_bytes(&a)) ? "has other elements" : "";
-  // Sums that cancel are as exact as what they are made of, which is not known here: of the magnitude of the inputs, at least.
+  // The error of a sum that cancels is relative to its unknown terms; assumes at least the
+  // magnitude of the inputs.
   constexpr double kRoundings = 512, kInputs = 16;
   double most = kInputs;
   for (double v : x) most = std::isfinite(v) ? std::max(most, std::abs(v)) : most;

@@ -1,4 +1,4 @@
-// Whether results are the same, or those of two instruction sets near enough.
+// Compares results for equality, or those of two instruction sets approximately.
 #pragma once
 #include <string>
 
@@ -6,11 +6,12 @@
 
 namespace thalweg::fuzz {
 
-// What differs, or "": types, shapes, elements but for the bits of NaNs. Handles are not looked into.
+// Describes the first difference in types, shapes or elements, or returns "". NaNs are equal;
+// handles are not inspected.
 std::string Difference(const Tensor& a, const Tensor& b);
 
-// What is wrong with `b`, or "": other types, shapes or whole numbers, or real numbers that differ by more than a few roundings of the
-// largest.
+// Describes the fault of `b`, or returns "": other types, shapes or integers, or real numbers that
+// differ by more than a few roundings of the largest.
 std::string Far(const tw_tensor& a, const tw_tensor& b);
 
 }  // namespace thalweg::fuzz

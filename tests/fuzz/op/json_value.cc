@@ -36,7 +36,7 @@ class Reader {
     while (at_ < text_.size() && Among(" \n\t", text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
-  // Whether another entry follows, rather than the end of the list or object, which is passed.
+  // Returns true if another entry follows; consumes the end of the list or object otherwise.
   bool More(char end) {
     if (Next() == ',') ++at_;
     const char c = Next();

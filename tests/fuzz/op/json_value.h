@@ -1,4 +1,4 @@
-// JSON that the runtime wrote itself, as a tree. Nothing is checked: what is malformed ends somewhere.
+// Parses JSON that the runtime wrote. It does not validate: malformed input ends at some point.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 namespace thalweg::fuzz {
 
 struct JsonValue {
-  std::string text;  // of a string; of anything else but lists and objects as it is written: 3, true, null
+  std::string text;  // of a string; of other scalars as written: 3, true, null
   std::vector<JsonValue> items;
-  std::vector<std::string> names;  // of the items of an object
+  std::vector<std::string> names;  // names of the items of an object
 
-  // The member of that name; an empty value if there is none.
+  // Returns the member of that name, or an empty value if there is none.
   const JsonValue& operator[](std::string_view name) const;
   bool Has(std::string_view name) const;
 };

@@ -8,8 +8,9 @@
 
 namespace thalweg::fuzz {
 
-// op: what makes it. types: its attributes that are one type each; a list of types if there is one and it ends with 's'. shape: its
-// attribute for the shape of what is in there. fill: what puts a tensor in, at first none.
+// op: makes the resource. types: its attributes that are one type each; an attribute that ends with
+// 's' is a list of types and the only one. shape: its attribute for the shape of the content. fill:
+// the op that puts a tensor in; NULL: the resource stays empty.
 struct Maker {
   const char *resource, *op;
   std::vector<const char*> types;
@@ -33,14 +34,14 @@ const Maker kMakers[] = {
     {"org.thalweg.tensor_array", "TensorArrayV3", {"dtype"}, "element_shape", "TensorArrayWriteV3", "T", false},
 };
 
-// Some ops want another thing of the same type of resources.
+// Some ops need another maker of the same resource type.
 const Maker& For(const Maker& maker, const Use& use) {
   const bool sparse = std::strcmp(maker.op, "ResourceConditionalAccumulator") == 0 && use.op->name.find("Sparse") != std::string::npos;
   const bool empty = std::strcmp(maker.op, "MutableHashTableV2") == 0 && use.op->name.starts_with("Initialize");
   return sparse ? *MakerOf("sparse") : empty ? *MakerOf("empty") : maker;
 }
 
-// The types that the attributes of the use tell, or else its tensors.
+// Returns the types that the attributes of the use give, or else the types of its tensors.
 std::vector<uint32_t> TypesOf(const Use& use) {
   std::vector<uint32_t> types;
   for (const AttrValue& a : use.attrs) types.insert(types.end(), a.types.begin(), a.types.end());
@@ -61,7 +62,7 @@ class Kept {
 
   tw_output Add(std::vector<const tw_operation*>* steps) {
     const tw_operation* made = Make();
-    if (!made) {  // types that it cannot have
+    if (!made) {  // the maker cannot have these types
       types_ = {TW_FLOAT, TW_FLOAT};
       made = Make();
     }
@@ -100,7 +101,7 @@ class Kept {
     return Finished(b.op());
   }
 
-  // Of a row where rows are put in.
+  // Sets the shape of the content; for a barrier, that of one row.
   void SetShape(Builder* b) {
     if (!maker_.shape) return;
     const bool known = x_.known & 1;
@@ -111,7 +112,7 @@ class Kept {
     if (known || Is("ResourceBarrier")) tw_op_set_shapes(b->op(), maker_.shape, shapes.data(), uint32_t(shapes.size()));
   }
 
-  // NULL: it does not take the tensor.
+  // Returns NULL if the resource does not accept the tensor.
   const tw_operation* Fill() {
     const uint32_t dtype = tw_tensor_dtype(x_.value.get());
     const int64_t rows = dims_.empty() ? 0 : dims_[0];
@@ -142,7 +143,8 @@ class Kept {
     return all;
   }
 
-  // A vector of n numbers; n < 0: a scalar. Zeros of other types than whole numbers.
+  // A vector of n numbers; n < 0: a scalar. Unless the type is int32, int64 or float, all are
+  // zeros.
   tw_output Numbers(const char* prefix, uint32_t dtype, const std::vector<int64_t>& values, int64_t n) {
     tw_tensor* t = nullptr;
     Must(tw_tensor_create(dtype, &n, n < 0 ? 0 : 1, &t), "making a tensor");
@@ -167,7 +169,7 @@ class Kept {
     return Constant("keys_", t);
   }
 
-  // Made once more where the maker is.
+  // Makes a second constant if the first name is taken.
   tw_output Constant(const std::string& prefix, tw_tensor* value) {
     std::string name = prefix + name_;
     if (tw_graph_has(graph_, name.c_str())) name += "_again";

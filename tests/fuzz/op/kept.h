@@ -1,4 +1,5 @@
-// What is kept behind handles that lead to no variable: queues, tables, stacks and the like, made and filled for a use that reads one.
+// Resources other than variables (queues, tables, stacks, ...), made and filled for a use that
+// reads one.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,17 +10,18 @@ namespace thalweg::fuzz {
 
 struct Maker;
 
-// Of this type of resources; NULL: unknown here.
+// Returns the maker of this resource type; NULL if there is none.
 const Maker* MakerOf(const std::string& resource);
 
-// Whether it lives as long as the runtime, and so has to be destroyed.
+// Returns true if the resource lives as long as the runtime, and must be destroyed explicitly.
 bool Lasts(const Maker& maker);
 
-// Adds what the handle of input `i` leads to, of the types that the use tells, and, unless its state says otherwise, what puts its tensor
-// in there. steps: gets the operations that must have run before the use.
+// Adds the resource for the handle of input `i`, with the types that the use gives, and, unless the
+// input's state says otherwise, an op that puts its tensor in. steps: receives the operations that
+// must run before the use.
 tw_output AddKept(tw_graph* graph, const Maker& maker, const Use& use, size_t i, std::vector<const tw_operation*>* steps);
 
-// Whether a message blames the operations that AddKept adds.
+// Returns true if a message blames the operations that AddKept adds.
 bool Blames(const Use& use, const std::string& message);
 
 }  // namespace thalweg::fuzz

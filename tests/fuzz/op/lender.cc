@@ -20,14 +20,14 @@ namespace thalweg::fuzz {
 namespace {
 
 constexpr uint64_t kSteps = 6, kRaces = 8;
-constexpr uint64_t kMostAccesses = 2000;  // of the steps after the first together, about: each costs two signals
+constexpr uint64_t kMostAccesses = 2000;  // approximate limit of all steps after the first; each access costs two signals
 
 template <class T>
 void Store(char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-// Another element: near what is there, or as far from it as its type allows.
+// Returns another element: close to the given one, or as far from it as its type allows.
 template <class T>
 void OtherWhole(std::mt19937_64& random, char* at) {
   T old;
@@ -124,13 +124,13 @@ void LentMemory::Draw() {
 #if defined(__x86_64__)
 namespace {
 
-// What the handlers know. One step at a time, on whatever threads.
+// The state of the signal handlers. One step at a time, on any threads.
 struct Watched {
   char* data = nullptr;
   size_t bytes = 0;
   const char *fed = nullptr, *other = nullptr;
   uint64_t turn = 0;        // the access before which the contents change
-  bool to_and_fro = false;  // and before each one after that
+  bool to_and_fro = false;  // also toggles at each later access
   std::atomic<uint64_t> accesses{0};
 };
 Watched watched;
@@ -140,7 +140,7 @@ constexpr greg_t kTrapFlag = 0x100;
 void OnFault(int, siginfo_t* info, void* context) {
   const char* at = static_cast<char*>(info->si_addr);
   if (!watched.data || at < watched.data || at >= watched.data + watched.bytes) {
-    sigaction(SIGSEGV, &faults_before, nullptr);  // the instruction is run again, and whoever was there before hears of it
+    sigaction(SIGSEGV, &faults_before, nullptr);  // reruns the instruction under the previous handler
     return;
   }
   mprotect(watched.data, watched.bytes, PROT_READ | PROT_WRITE);
@@ -179,7 +179,7 @@ void SteppingLender::Begin() {
   watched.other = memory_.other();
   watched.accesses = 0;
   watched.to_and_fro = steps_ % 3 == 2;
-  // The first step reads what was fed; the next ones turn at some of its accesses.
+  // The first step reads the fed values; later steps change them at one of the accesses.
   watched.turn = steps_ == 0 ? ~uint64_t{0} : (steps_ * 0x9e3779b97f4a7c15u >> 20) % counted_;
   Handle(SIGSEGV, OnFault, &faults_before);
   Handle(SIGTRAP, OnTrap, nullptr);
@@ -208,7 +208,7 @@ void SteppingLender::Begin() {}
 bool SteppingLender::End(bool) { return false; }
 #endif
 
-// ---- Beside ----
+// ---- A concurrent writer ----
 
 struct RacingLender::Writer {
   std::atomic<bool> began{false}, over{false};

@@ -1,4 +1,4 @@
-// Feeds whose memory changes while a step reads it, as that of a program does that writes to what it fed.
+// Feeds whose memory changes while a step reads it, as if the program wrote to its feeds.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,30 +10,33 @@
 
 namespace thalweg::fuzz {
 
-// Gives feeds their memory, and is told when steps read it.
+// Provides the memory of feeds, and is notified of the steps that read it.
 class Lender {
  public:
   virtual ~Lender() = default;
-  // The same elements in memory of the lender's, at the same place each time it is asked; NULL: the value is to be fed as it is.
+  // Returns a tensor with the same elements in the lender's memory, at the same address each time;
+  // NULL: feed `value` itself.
   virtual tw_tensor* Lend(tw_tensor* value) = 0;
-  // Before and after a step. End says whether the step is to be run once more. succeeded: of the step.
+  // Called before and after a step. End returns true to repeat the step. succeeded: the step's
+  // result.
   virtual void Begin() = 0;
   virtual bool End(bool succeeded) = 0;
 };
 
-// The memory of all feeds of a use, on pages of its own, with two contents: what was fed, and others for the same elements.
+// The memory of all feeds of a use, on separate pages, with two contents: the fed values, and
+// others for the same elements.
 class LentMemory {
  public:
   explicit LentMemory(uint64_t seed);
   ~LentMemory();
   tw_tensor* Lend(tw_tensor* value);
   bool empty() const { return used_ == 0; }
-  // Draws the other contents anew, and puts back what was fed.
+  // Draws new other contents, and restores the fed values.
   void Draw();
 
   static constexpr size_t kBytes = 1 << 18;
   char* data() const { return data_; }
-  size_t bytes() const { return (used_ + 4095) / 4096 * 4096; }  // that are in use, in whole pages
+  size_t bytes() const { return (used_ + 4095) / 4096 * 4096; }  // used bytes, rounded up to whole pages
   const char* fed() const { return fed_.data(); }
   const char* other() const { return other_.data(); }
 
@@ -49,8 +52,9 @@ class LentMemory {
   std::vector<char> fed_, other_;
 };
 
-// Every access to the memory is seen, so the contents change at a chosen one: a step is run once to count its accesses, then once for each
-// of some of them, and once with contents that change at every access. Accesses are seen where the processor can stop after an instruction.
+// Traps every access to the memory, so that the contents change at a chosen access. A step runs
+// once to count its accesses, then once for each of some accesses, and once with a change at every
+// access. Needs a processor that can trap after an instruction.
 class SteppingLender final : public Lender {
  public:
   explicit SteppingLender(uint64_t seed) : memory_(seed) {}
@@ -62,7 +66,7 @@ class SteppingLender final : public Lender {
   uint64_t accesses() const { return accesses_; }  // of all steps
   uint64_t steps() const { return steps_; }
   bool lends() const { return !memory_.empty(); }
-  bool succeeded() const { return succeeded_; }  // the first step, which read what was fed
+  bool succeeded() const { return succeeded_; }  // result of the first step, which read the fed values
 
  private:
   LentMemory memory_;
@@ -70,7 +74,7 @@ class SteppingLender final : public Lender {
   bool succeeded_ = false;
 };
 
-// A thread writes to the memory while steps run.
+// Writes to the memory from a thread while steps run.
 class RacingLender final : public Lender {
  public:
   explicit RacingLender(uint64_t seed) : memory_(seed) {}

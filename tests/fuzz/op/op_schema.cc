@@ -10,7 +10,7 @@
 namespace thalweg::fuzz {
 namespace {
 
-constexpr uint32_t kTypes = 32;  // numbers 1 to this
+constexpr uint32_t kTypes = 32;  // type numbers are 1 to kTypes
 
 Argument ReadArgument(const JsonValue& v) {
   Argument a;

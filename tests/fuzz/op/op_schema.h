@@ -1,4 +1,4 @@
-// The schemas of every op that a runtime knows, taken apart.
+// The parsed schemas of every op that a runtime knows.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,41 +8,42 @@
 
 namespace thalweg::fuzz {
 
-// An input or output. What it says of its type: `dtype`, or the attribute that tells it.
+// An input or output. Its type is `dtype`, or is given by an attribute.
 struct Argument {
   std::string name, type_attr, list_attr, number_attr;
   uint32_t dtype = 0;
   bool is_ref = false;
-  std::string opens;  // of a handle: the type of resources, if it is no variable
+  std::string opens;  // of a handle: the resource type, unless it is a variable
 };
 
 struct AttrSchema {
-  enum class Role { kValue, kType, kTypes, kNumber };  // what it is, or what it tells about the inputs
+  enum class Role { kValue, kType, kTypes, kNumber };  // a plain value, or a fact about the inputs
   std::string name, kind;
   bool list = false, has_default = false;
   Role role = Role::kValue;
-  std::vector<uint32_t> types;     // that it may be
-  std::vector<std::string> texts;  // that it may be; empty: any
+  std::vector<uint32_t> types;     // allowed types
+  std::vector<std::string> texts;  // allowed texts; empty: any
 };
 
 struct OpSchema {
   std::string name;
-  uint32_t hash = 0;  // of the name: how inputs name the op
+  uint32_t hash = 0;  // of the name; inputs use it to select the op
   bool stateful = false, touches = false, has_kernels = false;
-  bool differs = false;      // from run to run, as a kernel says of its results
-  bool makes_other = false;  // something by its node's name that is no variable
-  bool crosses = false;      // planning makes it, between devices or processes
-  bool only_takes = false;   // a variant, of which it makes nothing: so that is no list
+  bool differs = false;      // results differ from run to run, as a kernel declares
+  bool makes_other = false;  // makes a resource other than a variable, named after its node
+  bool crosses = false;      // inserted by planning, between devices or processes
+  bool only_takes = false;   // takes a variant without making one, so the variant is not a list
   std::vector<Argument> inputs;
   std::vector<AttrSchema> attrs;
 
-  // Its results differ from run to run: it draws numbers, and no variable holds them; or a kernel says so.
+  // True if the results differ from run to run: the op draws numbers without a state variable, or a
+  // kernel declares it.
   bool IsRandom() const;
 };
 
 uint32_t HashOf(const std::string& name);
 
-// In the order of their hashes.
+// Returns the schemas sorted by hash.
 std::vector<OpSchema> ReadSchemas(tw_runtime* runtime);
 
 }  // namespace thalweg::fuzz

@@ -12,7 +12,7 @@
 namespace thalweg::fuzz {
 namespace {
 
-constexpr int64_t kTimeoutNs = 5'000'000'000, kWaitNs = 50'000'000;  // kWaitNs: of ops that may wait for others
+constexpr int64_t kTimeoutNs = 5'000'000'000, kWaitNs = 50'000'000;  // kWaitNs: for ops that may wait for others
 
 std::string Text(const char* prefix, size_t i) { return prefix + std::to_string(i); }
 
@@ -42,7 +42,7 @@ void SetAttr(tw_op* op, const AttrValue& a) {
   if (kind == "shape" && !list) return tw_op_set_shape(op, name, a.numbers.data(), a.unknown ? -1 : int32_t(n));
 }
 
-// A handle to a variable of a runtime that no use runs in. Never released.
+// Returns a handle to a variable of a runtime in which no use runs. Never released.
 tw_tensor* MakeForeignHandle(tw_runtime* runtime) {
   tw_graph* graph = nullptr;
   tw_session* session = nullptr;
@@ -71,7 +71,7 @@ tw_tensor* ForeignHandle() {
   return handle;
 }
 
-// A graph with the use in it, and what is run of it.
+// A graph with the use in it, and the parts of it to run.
 class Scene {
  public:
   Scene(tw_runtime* runtime, const Use& use, const Way& way) : use_(use), way_(way), runtime_(runtime) {}
@@ -106,12 +106,13 @@ class Scene {
     if (way_.neighbours) AddReaders();
   }
 
-  // Nobody else reads what the op reads, so it may write its results there.
+  // Returns true if no other node reads an input of the op, so that the op may write its results
+  // there.
   bool IsLonely() const {
     return std::any_of(use_.inputs.begin(), use_.inputs.end(), [](const Input& x) { return x.known & 64; });
   }
 
-  // Adds the op itself; false: it was refused.
+  // Adds the op itself; returns false if it was refused.
   bool AddOp(const char* name, Outcome* out) {
     tw_op* op = tw_op_create(graph_.get(), use_.op->name.c_str(), name);
     for (tw_output v : values_) tw_op_add_input(op, v);
@@ -121,7 +122,7 @@ class Scene {
     return out->ok();
   }
 
-  // A list cannot be fed: it is made by other ops, of a value that comes in like any other.
+  // A list cannot be fed: other ops make it from a value that is entered like any other.
   tw_output EnterList(size_t i, const Input& x) {
     if (!x.value) return EnterValue(i, x);
     const uint32_t dtype = tw_tensor_dtype(x.value.get());
@@ -159,7 +160,8 @@ class Scene {
     return Constant(name, t);
   }
 
-  // Of results that cannot be fetched: how many elements a list has, and the shape of what may be many lists.
+  // Adds sizes of results that cannot be fetched: the number of elements of a list, or the shape of
+  // a tensor of lists.
   void AddSizes() {
     const tw_operation* op = Operation("op");
     for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
@@ -186,10 +188,10 @@ class Scene {
     const tw_output fed = Builder(graph_.get(), "Placeholder", name).Type("dtype", dtype).Shape("shape", told ? &dims : nullptr).Must();
     Feed(name, x.value.get());
     if (way_.entry == Way::Entry::kFed) return fed;
-    return Copied(Text("made", i), fed);  // memory that may be written over
+    return Copied(Text("made", i), fed);  // memory that may be overwritten
   }
 
-  // The same value, made by an op that nothing takes away.
+  // Adds the same value, made by an op that the optimizer does not remove.
   tw_output Copied(const std::string& name, tw_output value) {
     if (!yes_) {
       yes_ = Builder(graph_.get(), "Placeholder", "yes").Type("dtype", TW_BOOL).Must();
@@ -220,7 +222,7 @@ class Scene {
     feed_values_.push_back(value);
   }
 
-  // A handle of a variable that is as the state says.
+  // Adds a handle of a variable in the given state.
   tw_output EnterHandle(size_t i, const Input& x) {
     if (x.state == State::kSameAsBefore && !handles_.empty()) return handles_.back().value;
     const std::string name = Text("x", i);
@@ -261,14 +263,16 @@ class Scene {
     return handle;
   }
 
-  // Whether others may read output k as they like: a reference may lead to a variable that holds nothing.
+  // Returns true if other nodes may read output k; a reference may refer to an uninitialised
+  // variable.
   bool IsValue(const tw_operation* op, uint32_t k) const {
     uint32_t dtype = 0;
     Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, nullptr), "describing an output");
     return dtype < TW_REF && dtype != TW_RESOURCE && dtype != TW_VARIANT;
   }
 
-  // Of the results: what is fetched gets memory of its own, what is copied may lie where an input was.
+  // Adds copies of the results: a fetched result has its own memory, while a copied one may reuse
+  // an input's memory.
   void AddCopies() {
     const tw_operation* op = Operation("op");
     for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
@@ -276,7 +280,7 @@ class Scene {
     }
   }
 
-  // Of the results, and of the values that the op reads: those must then stay as they are.
+  // Adds readers of the results, and of the op's input values, which must then stay unchanged.
   void AddReaders() {
     const tw_operation* op = Operation("op");
     for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
@@ -295,7 +299,7 @@ class Scene {
   }
   bool Has(const std::string& name) { return tw_graph_has(graph_.get(), name.c_str()); }
 
-  // The same graph, as a file would have it.
+  // Replaces the graph by its imported export.
   void Import(Outcome* out) {
     tw_buffer* bytes = nullptr;
     Must(tw_graph_export(graph_.get(), &bytes), "exporting");
@@ -307,7 +311,8 @@ class Scene {
     if (!out->ok()) Broken("what was added cannot be imported: " + out->message);
   }
 
-  // In a container of its own: a resource with a `shared_name` would meet another use's otherwise.
+  // Uses a separate container: a resource with a `shared_name` could otherwise collide with that of
+  // another use.
   void Step(Outcome* out) {
     static std::atomic<uint64_t> scenes;
     const std::string container = "container=scene" + std::to_string(scenes.fetch_add(1));
@@ -327,7 +332,7 @@ class Scene {
       out->results.push_back(reading.ok() ? std::move(held[0]) : nullptr);
     }
     RunAll("destroy_", [](const Handle&) { return true; });
-    for (const std::string& gone : kept_) {  // where it cannot be made there is none
+    for (const std::string& gone : kept_) {  // fails if the resource could not be made
       Outcome done;
       std::vector<Tensor> none;
       RunOnce({{}, {Operation(gone)}}, &done, &none);
@@ -341,7 +346,7 @@ class Scene {
     State state;
   };
 
-  // The operations of that prefix for the variables that `takes` says.
+  // Runs the operations with that prefix for the variables that `takes` selects.
   template <class F>
   void RunAll(const char* prefix, F takes) {
     Request step;
@@ -354,7 +359,7 @@ class Scene {
     if (!done.ok() && !done.limited()) Broken("a variable cannot be made or destroyed: " + done.message);
   }
 
-  // A value that is fetched, and what it must be: output `of`, or input `of`.
+  // A fetched value and its expected value: that of output `of`, or of input `of`.
   struct Role {
     std::string text;
     size_t of;
@@ -428,7 +433,7 @@ class Scene {
     } while (again);
   }
 
-  // What the shape rule told admits what there is.
+  // Checks that the inferred shapes admit the actual ones.
   void CheckShapes(const tw_operation* op, const Outcome& out) {
     for (uint32_t k = 0; k < out.outputs; ++k) {
       uint32_t dtype = 0;
@@ -442,7 +447,8 @@ class Scene {
     }
   }
 
-  // The results of others are those of the op, whose inputs are as they were; then only the outputs are left.
+  // Checks that the other readers got the op's results and unchanged inputs; then drops all but the
+  // outputs.
   void CheckNeighbours(const std::vector<Role>& roles, Outcome* out) {
     for (size_t i = out->outputs; i < out->results.size(); ++i) {
       const Tensor& wanted = roles[i].is_input ? use_.inputs[roles[i].of].value : out->results[roles[i].of];
@@ -462,8 +468,8 @@ class Scene {
   std::vector<std::string> feed_names_;
   std::vector<tw_tensor*> feed_values_;
   std::vector<Handle> handles_;
-  std::vector<const tw_operation*> steps_;  // before the op, where something is kept for it
-  std::vector<std::string> kept_;           // what destroys that
+  std::vector<const tw_operation*> steps_;  // they run before the op and prepare its resources
+  std::vector<std::string> kept_;           // operations that destroy the resources
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What becomes of a use, run in one of several ways.
+// Runs a use in one of several ways and returns its outcome.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,30 +7,30 @@
 
 namespace thalweg::fuzz {
 
-// How the inputs of a use come in, and what is around it.
+// How the inputs of a use are provided, and the graph around it.
 struct Way {
-  enum class Entry { kFed, kPartly, kConstant };  // of unknown rank; as far as `known` says, behind another op; all that there is to know
+  enum class Entry { kFed, kPartly, kConstant };  // with unknown rank; as far as `known` says, behind another op; as constants
   const char* name;
   Entry entry;
-  bool neighbours;  // others read the same values and the results; an equal node runs beside it
-  bool imported;    // the graph goes through GraphDef
+  bool neighbours;  // other nodes read the same values and the results; an equal node runs in parallel
+  bool imported;    // the graph is exported and imported
   std::vector<const char*> options;
-  class Lender* lender = nullptr;  // gives what is fed its memory, where there is one, and runs the op as often as it likes
+  class Lender* lender = nullptr;  // if set, provides the memory of the feeds and runs the op repeatedly
 };
 
 struct Outcome {
   uint32_t code = TW_OK;
   std::string message;
-  std::vector<Tensor> results;  // the outputs, then what variables hold afterwards
-  size_t outputs = 0;           // of the results
+  std::vector<Tensor> results;  // the outputs, then the final values of the variables
+  size_t outputs = 0;           // number of outputs in `results`
   bool ok() const { return code == TW_OK; }
-  // It failed for want of memory, time or a kernel, which the optimizer may do without.
+  // True if it failed for lack of memory, time or a kernel, which the optimizer may avoid.
   bool limited() const {
     return code == TW_RESOURCE_EXHAUSTED || code == TW_DEADLINE_EXCEEDED || message.find("no kernel for") != message.npos;
   }
 };
 
-// Whatever goes wrong that no input may bring about ends the process.
+// Ends the process on any failure that no input may cause.
 Outcome Run(tw_runtime* runtime, const Use& use, const Way& way);
 
 }  // namespace thalweg::fuzz

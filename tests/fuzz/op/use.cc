@@ -11,7 +11,7 @@
 namespace thalweg::fuzz {
 namespace {
 
-// Of all inputs together; so that a use of any of the ops ends soon under a sanitizer.
+// Limit for all inputs together, so that a use of any op ends soon under a sanitizer.
 constexpr int64_t kMostElements = 1 << 13;
 constexpr int kMostAxes = 12;
 
@@ -152,7 +152,7 @@ void Store(unsigned char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-// One element, as the bytes tell it.
+// Reads one element from the bytes.
 void ReadElement(Reader* in, uint32_t dtype, unsigned char* at, bool* plain) {
   switch (dtype) {
     case TW_FLOAT: return Store(at, float(in->Real(plain)));
@@ -179,7 +179,7 @@ void ReadElement(Reader* in, uint32_t dtype, unsigned char* at, bool* plain) {
     case TW_UINT2: return Store(at, uint8_t(std::clamp<int64_t>(in->Number(), 0, 3)));
     case TW_UINT8:
     case TW_QUINT8: return Store(at, Clamped<uint8_t>(in->Number()));
-    default: return Store(at, in->Byte());  // floats of 8 bits
+    default: return Store(at, in->Byte());  // 8-bit floats
   }
 }
 
@@ -200,7 +200,7 @@ void Fill(Reader* in, uint32_t dtype, tw_tensor* t, bool* plain) {
   for (uint64_t i = 0; i < count && given; ++i) std::memcpy(data + i * bytes, elements.data() + i % given * bytes, bytes);
 }
 
-// Sizes of at most so many elements; where there are none, the other axes may have any length.
+// Reads sizes with at most `most` elements; if a size is 0, the other axes may have any length.
 std::vector<int64_t> ReadDims(Reader* in, int64_t most) {
   std::vector<int64_t> dims(in->Byte() % (kMostAxes + 1));
   for (int64_t& d : dims) d = in->Length();
@@ -317,7 +317,7 @@ class UseReader {
     return input;
   }
 
-  // The first attribute of the op that tells types.
+  // Returns the first attribute of the op that gives types.
   std::string FirstType() const {
     for (const AttrSchema& a : use_.op->attrs) {
       if (types_.contains(a.name)) return a.name;
@@ -325,7 +325,7 @@ class UseReader {
     return "";
   }
 
-  // The variable has the type that the op is told, for most ops under one of these names.
+  // The variable has the type that the op declares; most ops use one of these names for it.
   Input ReadHandle(const Argument& x, uint32_t told) {
     Input input;
     input.argument = &x;
@@ -337,7 +337,7 @@ class UseReader {
     return input;
   }
 
-  // Null for types that no program can make tensors of.
+  // Returns null for types of which no program can make tensors.
   Tensor ReadTensor(uint32_t dtype, uint8_t* known) {
     const uint8_t b = in_.Byte();
     if (known) *known = b;
@@ -351,7 +351,7 @@ class UseReader {
 
   Reader in_;
   Use use_;
-  std::map<std::string, std::vector<uint32_t>> types_;  // by the attributes that tell them
+  std::map<std::string, std::vector<uint32_t>> types_;  // by the attribute that gives them
   std::map<std::string, int64_t> counts_;
   int64_t left_ = kMostElements;
 };
