@@ -1,5 +1,5 @@
-// The CUDA plugin on the stub driver (stub/): right results, order of all work, nothing left behind, clear errors. Kernels run as host
-// functions of the same source, so sizes are small.
+// The CUDA plugin on the stub driver (stub/): correct results, order of all work, no leaks, clear
+// errors. Kernels run as host functions of the same source, so sizes are small.
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -35,7 +35,7 @@ using testing_support::TestGraph;
 using testing_support::TwoLayers;
 using testing_support::Values;
 
-// Empty: a step failed.
+// Returns an empty list if a step failed.
 std::vector<float> Trained(const std::string& first, const std::string& second, std::string* failed = nullptr,
                            const std::string& capture = "true", size_t steps = 6) {
   TestGraph g(CudaRuntime());
@@ -60,7 +60,7 @@ std::vector<float> Trained(const std::string& first, const std::string& second, 
   return weights;
 }
 
-// A sum in parts, which takes memory for the length of a call; 60,000 if it is right.
+// Sums in parts, which allocates memory for one call; returns 60,000 if correct.
 float SumInParts() {
   TestGraph g(CudaRuntime());
   Edge x = g.Input(Shape({300, 200}), "x");
@@ -76,8 +76,9 @@ float SumInParts() {
   return sum;
 }
 
-// A chain of kernels, one of which takes memory for the length of a call, in one session: the results of `steps` steps for the feeds 1, 2,
-// ... Two sizes in turns change what was recorded in place.
+// Runs a chain of kernels in one session; one kernel allocates memory for its call. Returns the
+// results of `steps` steps for the feeds 1, 2, ... Alternating between two sizes updates the
+// recording in place.
 std::vector<float> Chained(int steps, bool two_sizes, const std::string& capture = "true", std::string* failed = nullptr) {
   TestGraph g(CudaRuntime());
   Edge x = g.Input(Shape({-1}), "x"), y = x;
@@ -100,7 +101,7 @@ std::vector<float> Chained(int steps, bool two_sizes, const std::string& capture
   return sums;
 }
 
-// Of a product that a library computes, between kernels; empty: it failed.
+// Returns a product that a library computes, between kernels; empty if it failed.
 std::vector<float> Multiplied() {
   TestGraph g(CudaRuntime());
   Edge a = g.Input(Shape({80, 70}), "a"), b = g.Input(Shape({70, 90}), "b");
@@ -137,7 +138,7 @@ TEST(CudaTest, MemoryForACallGoesBackInOrder) {
   ExpectNothingLeft();
 }
 
-// As where a device reads all of the host's memory, and no driver takes what it copies along.
+// Simulates a device that reads all of the host's memory, so that the driver stages no copies.
 TEST(CudaTest, WhatACopyReadsStaysUntilItHas) {
   Reset("delay=300 unstaged=1");
   EXPECT_THAT(Trained("CUDA:0", "CUDA:0"), Pointwise(FloatNear(1e-4f), Trained("CPU:0", "CPU:0")));
@@ -243,7 +244,7 @@ TEST(CudaTest, ADeviceTellsWhenItsWorkRan) {
   EXPECT_EQ(Wrong(), "");
 }
 
-// Each leaves out the effect of one kind of call.
+// Each mutant disables the effect of one kind of call.
 constexpr const char* kMutants[] = {"no_wait_event",
                                     "wait_event_on_another_stream",
                                     "no_stream_synchronize",
@@ -387,7 +388,7 @@ TEST(CudaTest, ElementsAreWalkedAsOnTheCpu) {
   EXPECT_EQ(Wrong(), "");
 }
 
-// In float, and rounded once, however many calls the terms take.
+// The terms are summed in float and rounded once, whatever the number of calls.
 TEST(CudaTest, LongListsAreAddedWithTheBitsOfTheCpu) {
   Reset("");
   Both both;
@@ -445,7 +446,7 @@ TEST_P(CudaProductTest, IsAsOnTheCpu) {
 }
 INSTANTIATE_TEST_SUITE_P(By, CudaProductTest, testing::Values("library", "own_kernel"), [](const auto& i) { return std::string(i.param); });
 
-// Programs that the plugin was not built with: of another type, and of a number that stands in the text.
+// Programs outside the plugin's build: one of another type, and one with a number in its text.
 TEST(CudaTest, WhatIsNotBuiltInIsCompiledOnceAndKept) {
   const std::string folder = testing::TempDir() + "cuda_programs";
   std::filesystem::remove_all(folder);
@@ -457,7 +458,7 @@ TEST(CudaTest, WhatIsNotBuiltInIsCompiledOnceAndKept) {
     EXPECT_EQ(Counted("nvrtcCompileProgram"), start == 1 ? 1 : 0);
     EXPECT_EQ(Wrong(), "");
   }
-  for (const auto& file : std::filesystem::directory_iterator(folder)) std::filesystem::resize_file(file, 100);  // damaged
+  for (const auto& file : std::filesystem::directory_iterator(folder)) std::filesystem::resize_file(file, 100);  // damages the files
   Reset("");
   Both both(Settings{{"nvrtc", STUB}, {"cache_dir", folder}});
   Draw draw;

@@ -1,5 +1,5 @@
-/* Memory of a CUDA device shared by DLPack with a library of the test's own, which works on a stream of its own: on the stub driver, which
- * notices what is not ordered. */
+/* Memory of a CUDA device shared by DLPack with a library of the test, which works on its own
+ * stream. The stub driver detects missing order. */
 #define _POSIX_C_SOURCE 200809L
 #include <cuda.h>
 #include <dlfcn.h>
@@ -31,7 +31,8 @@ static tw_runtime* new_runtime(void) {
   return runtime;
 }
 
-/* The other library: with memory of two floats, the second and third of three, in the device's primary context. */
+/* The other library; it owns two floats, the second and third of three, in the device's primary
+ * context. */
 typedef struct other {
   CUstream stream;
   CUdeviceptr memory;
@@ -110,7 +111,7 @@ static void* run_job(void* arg) {
   return NULL;
 }
 
-/* That, of what the other library has. */
+/* Runs the job on the other library's tensor. */
 static void run_with(job* j, DLManagedTensor* m, CUstream stream, float first) {
   OK(tw_tensor_from_dlpack_on(j->runtime, m, 0, stream, &j->in));
   run_job(j);
@@ -137,7 +138,7 @@ static void AnExportNamesItsDeviceAndItsAddress(void) {
   other o = new_other(1);
   CHECK(CU(cuMemcpyDtoHAsync)(read, (CUdeviceptr)m->tensor.data, sizeof read, o.stream) == CUDA_SUCCESS);
   CHECK(CU(cuStreamSynchronize)(o.stream) == CUDA_SUCCESS);
-  CHECK(read[0] == 1 && read[1] == 2); /* there already, whatever stream */
+  CHECK(read[0] == 1 && read[1] == 2); /* complete already, so any stream may read it */
   tw_tensor_release(there);
   OK(tw_tensor_from_dlpack_on(runtime, m, 0, o.stream, &same));
   CHECK(strstr(tw_tensor_device(same), "CUDA:1"));
@@ -165,7 +166,7 @@ static void WorkOfAnotherLibraryIsWaitedForOnTheDevice(void) {
   write_floats(&o, 3);
   DLManagedTensor m = last_two(&o);
   deleted = 0;
-  OK(tw_tensor_from_dlpack_on(j.runtime, &m, 0, o.stream, &j.in)); /* does not wait */
+  OK(tw_tensor_from_dlpack_on(j.runtime, &m, 0, o.stream, &j.in)); /* returns without waiting */
   CHECK(strstr(tw_tensor_device(j.in), device) && deleted == 0);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, run_job, &j) == 0);
@@ -184,7 +185,7 @@ static void WorkOfAnotherLibraryIsWaitedForOnTheDevice(void) {
   CHECK(CU(cuMemFreeHost)(gate) == CUDA_SUCCESS);
 }
 
-/* Steps that are recorded read the same memory again and again, which the other library writes in between. */
+/* Recorded steps read the same memory repeatedly, and the other library writes to it in between. */
 static void RecordedStepsWaitToo(void) {
   for (int told = 0; told < 2; ++told) {
     reset("delay=200");
@@ -197,7 +198,7 @@ static void RecordedStepsWaitToo(void) {
       enter(0);
       if (!told) CHECK(CU(cuStreamSynchronize)(o.stream) == CUDA_SUCCESS);
     }
-    CHECK(told ? !*wrong() : strstr(wrong(), "is not ordered") != NULL); /* so the stub would notice */
+    CHECK(told ? !*wrong() : strstr(wrong(), "is not ordered") != NULL); /* proves that the stub would detect it */
     if (told && *wrong()) printf("%s", wrong());
     end_job(&j);
     enter(0);

@@ -1,4 +1,5 @@
-// What goes to cuDNN, on the stand-in that checks each graph and computes it (stub/dnn.cc): as on the CPU, and as without the library.
+// Work for cuDNN, on the stand-in that checks and computes each graph (stub/dnn.cc): gives the
+// results of the CPU and of runs without cuDNN.
 #include <filesystem>
 
 #include "tests/gpu/on_stub.h"
@@ -22,7 +23,8 @@ using testing_support::Values;
 
 int64_t EnginesRun() { return Counted("engine with tensor cores") + Counted("engine without tensor cores"); }
 
-// The convolution and both gradients, by cuDNN and by the plugin's own kernels. tf32 lets engines use tensor cores.
+// The convolution and both gradients, by cuDNN and by the plugin's own kernels. tf32 permits tensor
+// cores.
 struct ByDnn {
   const char *name, *library, *precision;
 };
@@ -60,14 +62,14 @@ INSTANTIATE_TEST_SUITE_P(By, DnnConvolutionTest,
                              {"own_kernels", "none", "float"}, {"cudnn", STUB, "float"}, {"cudnn_with_tensor_cores", STUB, "tf32"}}),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// A variance: not negative.
+// Returns a variance, which is not negative.
 Tensor Spread(Draw* draw) {
   Tensor t = draw->Of({5});
   for (uint64_t i = 0; i < t.count(); ++i) t.as<float>()[i] = t.as<float>()[i] * t.as<float>()[i] + 0.1f;
   return t;
 }
 
-// With the library and with the plugin's own kernels.
+// With the library, and with the plugin's own kernels.
 class DnnTest : public testing::TestWithParam<const char*> {
  protected:
   DnnTest() { Reset(""); }
@@ -105,7 +107,7 @@ TEST_P(DnnTest, PoolsAsTheCpuDoes) {
   EXPECT_EQ(EnginesRun(), by_library() ? pools : 0);
 }
 
-// Which of several largest elements gets the slope is said by our manual, not by the library's.
+// The manual of our op, not the library's, decides which of several maxima gets the slope.
 TEST_P(DnnTest, TheSlopeOfTheLargestGoesToTheFirst) {
   Both both(settings());
   const Tensor x = testing_support::FloatsOf(Shape({1, 4, 4, 1}), 3), dy = testing_support::FloatsOf(Shape({1, 2, 2, 1}));
@@ -152,7 +154,8 @@ TEST_P(DnnTest, SoftmaxOfLongRowsIsAsOnTheCpu) {
   EXPECT_EQ(Counted("cudnnSoftmaxForward"), by_library() ? calls : 0);
 }
 
-// The gradient of a number of keys that is no multiple of 128, and everything with a bias or in float, is the plugin's own.
+// The plugin itself computes the gradient if the number of keys is no multiple of 128, and
+// everything with a bias or in float.
 TEST_P(DnnTest, AttendsAsTheCpuDoes) {
   Both both(settings("attention"));
   Draw draw;
@@ -222,13 +225,13 @@ TEST(DnnFailureTest, ACallThatFailsFailsTheStepByName) {
   EXPECT_TRUE(next.ok()) << next.status();
 }
 
-// Chains that one graph of cuDNN computes.
+// Chains that a single cuDNN graph computes.
 struct Fused {
   std::vector<float> results;
   int64_t engines;
 };
 
-// What the last of n steps gives, and what the library ran in them all.
+// The result of the last of n steps, and the library's calls in all steps.
 template <class SessionPointer>
 Fused RunSteps(SessionPointer session, const std::vector<Edge>& feeds, const std::vector<Tensor>& fed, Edge fetch, int n) {
   Fused fused{};
@@ -243,7 +246,7 @@ Fused RunSteps(SessionPointer session, const std::vector<Edge>& feeds, const std
   return fused;
 }
 
-// A convolution, what is added, and, if wanted, the rectifier; by the pattern or node by node.
+// A convolution, an addition and, if `relu`, the rectifier; by the pattern or node by node.
 Fused Convolved(const std::string& compilers, bool relu, const std::string& library, int steps = 3) {
   Reset("delay=50");
   TestGraph g(CudaRuntime(STUB, {{"cudnn", library}, {"cache_dir", testing::TempDir() + "dnn_fused"}, {"precision", "tf32"}}));
@@ -271,8 +274,8 @@ TEST(DnnPatternTest, AConvolutionWithItsBiasAndRectifierIsOneGraph) {
   }
 }
 
-// Two convolutions of different sizes on one device, of which there are engines for the smaller one: each is asked about by itself,
-// whichever comes first.
+// Two convolutions of different sizes on one device, with engines for the smaller one only. The
+// plugin asks about each separately, in any order.
 TEST(DnnPatternTest, EachConvolutionIsAskedAboutByItself) {
   for (bool small_first : {true, false}) {
     std::vector<std::vector<float>> results;
@@ -316,8 +319,8 @@ TEST(DnnPatternTest, EachConvolutionIsAskedAboutByItself) {
 
 int64_t PlansThatAreThere() { return Counted("a plan") + Counted("a kept plan") - Counted("the end of a plan"); }
 
-// Four poolings of as many shapes a step, of whose plans only two are kept: the others go when their work is over, and those that recorded
-// work is made of when that goes.
+// Four poolings of different shapes per step, of whose plans only two are kept. The others are
+// destroyed when their work is over, or, if they are recorded, with the recording.
 TEST(DnnPlansTest, OnlyTheLastAreKept) {
   std::vector<float> own;
   for (const char* library : {"none", STUB}) {
@@ -359,7 +362,7 @@ TEST(DnnPlansTest, ANumberThatIsNoneIsRefused) {
   }
 }
 
-// half: softmax(q k' / 2) v, recorded or not; scaled by what is divided by, or not at all.
+// half: softmax(q k' / 2) v, recorded or not; scaled by a division, or not at all.
 Fused Attended(const std::string& compilers, const std::string& scale, bool four_axes) {
   Reset("delay=50");
   TestGraph g(CudaRuntime(STUB, {{"cudnn", compilers == "off" ? "none" : STUB}, {"cache_dir", testing::TempDir() + "dnn_attention"}}));
@@ -394,7 +397,8 @@ TEST(DnnPatternTest, AttentionIsOneGraph) {
   }
 }
 
-// A sequence of cells of which only what `reads` names is read, by the pattern or step by step.
+// A sequence of cells of which only the outputs named in `reads` are read, by the pattern or step
+// by step.
 struct Cells {
   std::string op = "BlockLSTMV2";
   std::map<std::string, AttrValue> attrs;
@@ -404,7 +408,7 @@ struct Cells {
 };
 Fused Remembered(const std::string& library, const Cells& cells) {
   Reset("delay=50 " + cells.options);
-  // NVRTC for what is not built in: cells with numbers that few use.
+  // NVRTC compiles kernels that are not built in: cells with unusual attributes.
   TestGraph g(CudaRuntime(
       STUB, {{"cudnn", library}, {"nvrtc", STUB}, {"precision", cells.precision}, {"cache_dir", testing::TempDir() + "dnn_cells"}}));
   const auto there = [&](const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {
@@ -448,7 +452,7 @@ TEST(DnnPatternTest, SequencesOfCellsAreOneCall) {
 }
 
 TEST(DnnPatternTest, WhatTheLibraryDoesNotSayOfCellsIsOurs) {
-  const std::vector<Cells> all = {{.op = "BlockLSTM"},  // with a limit and a bias of the gate that forgets
+  const std::vector<Cells> all = {{.op = "BlockLSTM"},  // with a limit, and a bias of the forget gate
                                   {.attrs = {{"cell_clip", AttrValue::Float(1)}}},
                                   {.attrs = {{"use_peephole", AttrValue::Bool(true)}}},
                                   {.length = 4},

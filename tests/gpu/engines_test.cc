@@ -1,5 +1,5 @@
-// That cuDNN has engines for what the plugin asks it: the library itself, for the properties of devices that are not here (engines/dnn.cc).
-// What is computed is computed by the plugin's own kernels.
+// Checks that cuDNN has engines for the plugin's requests, with the real library and the properties
+// of devices that are not present (engines/dnn.cc). The plugin's own kernels compute the results.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,7 +20,8 @@ F* EnginesFunction(const char* name) {
   return reinterpret_cast<F*>(dlsym(handle, name));
 }
 
-// What cuDNN asks of a device, as the handbooks of these have it. Clocks and sizes of caches only weigh one engine against another.
+// The properties that cuDNN reads, from the devices' handbooks. Clocks and cache sizes only affect
+// the choice between engines.
 std::string Properties(const char* name, int capability, int processors, int shared_memory) {
   return StrCat(R"({"deviceName":")", name, R"(","deviceVer":)", capability, R"(,"multiProcessorCount":)", processors,
                 R"(,"maxSharedMemoryPerBlockOptin":)", shared_memory, R"(,"driverVer":13000,"cudaDeviceId":0,"pciDeviceId":0,)",
@@ -30,7 +31,7 @@ std::string Properties(const char* name, int capability, int processors, int sha
                 R"("smClockRateKHz":1800000,"memClockRateKHz":2600000,"l2CacheSize":52428800})");
 }
 
-// Of what is asked: graphs that cuDNN took, and those of them for which it has an engine that the plugin uses.
+// The graphs that cuDNN accepted, and those for which it has an engine that the plugin uses.
 struct Asked {
   int graphs = 0, served = 0, made = 0;
   std::string wrong;
@@ -60,7 +61,8 @@ class EnginesTest : public testing::Test {
     ASSERT_EQ(why, nullptr) << why;
     gpu::Reset("");
   }
-  // graphs: how many are asked for; each has an engine. made: at least so many plans could be made without a driver.
+  // graphs: the number of requests; each has an engine. made: the least number of plans that could
+  // be made without a driver.
   void Expect(int graphs, int made, const std::string& what) {
     const Asked asked = Told();
     EXPECT_EQ(asked.wrong, "") << what;
@@ -126,7 +128,7 @@ TEST_F(EnginesTest, AreThereForPoolingAndNormalisation) {
   Expect(1, 0, "the gradient of pooling");
 }
 
-// And for its gradient one that sums in one order.
+// Also for its gradient, with an engine that sums in a fixed order.
 TEST_F(EnginesTest, AreThereForAttentionInHalfPrecision) {
   Both both(With());
   Draw draw;

@@ -1,4 +1,5 @@
-// The CUDA plugin on the stub driver (stub/): a runtime with both, what the stub noticed, and one op on CUDA:0 and on CPU:0.
+// Helpers for the CUDA plugin on the stub driver (stub/): a runtime with both, the stub's findings,
+// and one op on CUDA:0 and on CPU:0.
 #pragma once
 #include <dlfcn.h>
 
@@ -20,7 +21,7 @@ using testing_support::Values;
 
 using Settings = std::map<std::string, std::string>;
 
-// The driver that the plugin finds, too.
+// Looks up a function in the driver that the plugin uses.
 template <class F>
 F* StubFunction(const char* name) {
   static void* handle = dlopen(STUB, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -52,13 +53,13 @@ class Both {
 
   struct How {
     std::map<std::string, AttrValue> attrs;
-    int32_t outputs = 1;       // that are compared
-    uint32_t type = TW_FLOAT;  // of the inputs that `cast` names, and of the first `typed` results
+    int32_t outputs = 1;       // number of compared outputs
+    uint32_t type = TW_FLOAT;  // of the inputs in `cast`, and of the first `typed` results
     int32_t typed = 1;
     std::vector<size_t> cast = {0};  // if it is another
     float close = 2e-4f;
   };
-  // in: floats, in front of the constants `more`.
+  // in: floats, which precede the constants `more`.
   void Compare(const std::string& op, const std::vector<Tensor>& in, const std::vector<Edge>& more = {},
                const std::map<std::string, AttrValue>& attrs = {}) {
     Compare(op, in, more, How{attrs});
@@ -68,7 +69,7 @@ class Both {
     all.insert(all.end(), more.begin(), more.end());
     CompareNodes(op, feeds, in, all, how);
   }
-  // The same with a constant in between, as input `at`.
+  // The same with a constant inserted as input `at`.
   void CompareWith(const std::string& op, const std::vector<Tensor>& in, size_t at, Edge constant,
                    const std::map<std::string, AttrValue>& attrs) {
     std::vector<Edge> feeds = Feeds(in), all = feeds;

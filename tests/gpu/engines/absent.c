@@ -1,4 +1,4 @@
-/* What of cuDNN wants a device and is no graph: it is not supported. */
+/* Functions of cuDNN that need a device and are not part of graphs: not supported here. */
 /* clang-format off */
 #define NAMES(X) \
   X(cudnnBackendExecute) X(cudnnCreateDropoutDescriptor) X(cudnnCreateRNNDataDescriptor) X(cudnnCreateRNNDescriptor) \

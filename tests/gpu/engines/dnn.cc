@@ -1,5 +1,6 @@
-// cuDNN itself, without a GPU: its graphs are finished, its heuristics name engines, and those that need no driver become plans, all for
-// the properties of a device that the test tells. Nothing is run: a plan in the end is refused, and the plugin's own kernels serve.
+// cuDNN itself, without a GPU. Its graphs are finalised, its heuristics name engines, and engines
+// that need no driver become plans, all for the device properties that the test sets. Nothing runs
+// on cuDNN: in the end the plan is refused, and the plugin's own kernels serve.
 #include <cudnn.h>
 #include <dlfcn.h>
 
@@ -17,7 +18,7 @@ struct State {
   std::string device, told;
   cudnnBackendDescriptor_t properties = nullptr;
   std::map<cudnnBackendDescriptor_t, cudnnBackendDescriptorType_t> types;
-  bool made = false;  // a plan of the last graph
+  bool made = false;  // a plan of the last graph was made
 };
 State& Now() {
   static State state;
@@ -32,7 +33,7 @@ F* Real(const char* name) {
 
 void Tell(const std::string& text) { Now().told += text + "\n"; }
 
-// Answers the status; one that is a failure is told.
+// Returns the status, and reports it if it is a failure.
 cudnnStatus_t Told(cudnnStatus_t status, const std::string& what) {
   if (status == CUDNN_STATUS_SUCCESS) return status;
   char why[2000] = {};
@@ -62,7 +63,7 @@ std::vector<T> All(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
   return values;
 }
 
-// Whether its code is made while a plan is, which wants a driver.
+// Returns true if the plan's code is compiled when the plan is made, which needs a driver.
 bool IsCompiled(cudnnBackendDescriptor_t config) {
   cudnnBackendDescriptor_t engine = nullptr;
   REAL(cudnnBackendCreateDescriptor)(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
@@ -78,16 +79,18 @@ bool IsCompiled(cudnnBackendDescriptor_t config) {
 
 }  // namespace
 
-// Files of cuDNN, driver.c and NVRTC; the device's properties in JSON. NULL, or why not. First of all, once.
+// Opens the files of cuDNN, driver.c and NVRTC; device: its properties as JSON. Returns NULL, or
+// the error. Call it first, once.
 EXPORT const char* engines_open(const char* library, const char* driver, const char* compiler, const char* device) {
-  for (const char* needed : {driver, compiler})  // cuDNN finds them under their names from then on
+  for (const char* needed : {driver, compiler})  // cuDNN then finds them under their names
     if (!dlopen(needed, RTLD_NOW | RTLD_LOCAL)) return dlerror();
   Now().library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   Now().device = device;
   return Now().library ? nullptr : dlerror();
 }
-// What has been since the last call: "graph" for one that is finished, "plan" for one that was asked for, "made" for one that could be
-// made, "wrong: ..." for a call that failed. Lives until the next call.
+// Returns the events since the last call: "graph" for a finalised graph, "plan" for a requested
+// plan, "made" for a plan that could be made, "wrong: ..." for a failed call. Valid until the next
+// call.
 EXPORT const char* engines_told() {
   static std::string told;
   told.swap(Now().told);
@@ -125,7 +128,8 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
   return status;
 }
 
-// Of a plan: that its text becomes a plan again, which wants as much memory; then the plugin is told of more than it takes.
+// For a plan: checks that its text makes a plan with the same workspace; then reports a workspace
+// larger than the plugin accepts.
 EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
                                               cudnnBackendAttributeType_t type, int64_t room, int64_t* n, void* values) {
   const cudnnStatus_t status =

@@ -1,5 +1,5 @@
-/* What cuDNN looks up in CUDA's driver before it says which of its engines there are, as a library of that name: no function does anything,
- * and there is no device. */
+/* Stands in for CUDA's driver library: has the functions that cuDNN looks up before it lists its
+ * engines. The functions do nothing, and there is no device. */
 /* clang-format off */
 #define NAMES(X) \
   X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxGetLimit) X(cuCtxPopCurrent) X(cuCtxPopCurrent_v2) X(cuCtxPushCurrent) \

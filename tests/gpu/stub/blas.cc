@@ -1,5 +1,6 @@
-// cuBLASLt without a GPU: what the plugin calls of it, on the stub driver's streams. Matrices are by columns, as in the library; sums are
-// in double. It has no way for whole numbers, for more workspace than it may have, nor with the option blas=0.
+// cuBLASLt without a GPU: the functions that the plugin calls, on the stub driver's streams.
+// Matrices are column-major, as in the library; sums are in double. It has no algorithm for
+// integers, for more workspace than the limit, or with the option blas=0.
 #include <cublasLt.h>
 
 #include <cstring>
@@ -60,7 +61,7 @@ void Put(const Matrices& m, void* to, int64_t i, double v) {
   }
 }
 
-// From the first element of the first matrix to the last of the last.
+// Returns the bytes from the first element of the first matrix to the last of the last.
 size_t Span(const Matrices& m) {
   return size_t((m.count - 1) * m.batch_step + int64_t(m.columns - 1) * m.step + int64_t(m.rows)) * Bytes(m.type);
 }

@@ -44,7 +44,7 @@ EXPORT CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
   return Enter("cuDeviceTotalMem", false);
 }
 EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
-  switch (what) {  // as an H100's
+  switch (what) {  // an H100's values
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = int(Option("capability", 9)); break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = 1; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
@@ -66,10 +66,10 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
 }
 EXPORT CUresult cuCtxSynchronize() { return Answer("cuCtxSynchronize"); }
 
-// The streams that need not be made, which nobody gives work here.
+// The built-in streams, which get no work here.
 static bool IsDefault(CUstream stream) { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
-// What a stream that is recorded cannot be told. REQUIRES: the mutex.
+// Reports an operation that a recorded stream does not permit. REQUIRES: the mutex.
 static bool Refuses(CUstream stream, const char* what) {
   if (!Now().streams.count(stream) || !stream->recorded) return false;
   Wrong(std::string(what) + " on a stream that is being recorded");

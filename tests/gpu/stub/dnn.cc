@@ -1,6 +1,7 @@
-// cuDNN without a GPU: graphs of operations through the graph API, on the stub driver's streams, for float, half and bfloat16. Its
-// heuristics name two engines: the first uses tensor cores, the second does not. With the option dnn=0 they name none, with dnn_elements=N
-// none for larger tensors. What a graph says is checked against the manual, and what it computes is written to memory.
+// cuDNN without a GPU: operation graphs through the graph API, on the stub driver's streams, for
+// float, half and bfloat16. Its heuristics name two engines; the first uses tensor cores, the
+// second does not. The option dnn=0 disables all engines, dnn_elements=N those for larger tensors.
+// Graphs are checked against the manual, and their results are written to memory.
 #include <cudnn.h>
 
 #include <cmath>
@@ -33,7 +34,7 @@ struct Object {
     if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !graph.empty()) EnterLibrary("the end of a plan");
   }
 
-  // Value k of the attribute, whatever its width; 0: it was not set.
+  // Returns value k of the attribute, whatever its width; 0 if it was not set.
   int64_t Number(int name, size_t k = 0) const {
     const auto found = attributes.find(name);
     if (found == attributes.end() || int64_t(k) >= found->second.count) return 0;
@@ -78,7 +79,7 @@ DnnStubTensor TensorOf(const Object& o) {
   return t;
 }
 
-// Pairs of what is said of a window; sizes of poolings are fractions.
+// Reads the pairs of a window's attributes; pooling sizes are fractions.
 void ReadWindow(const Object& o, std::vector<int64_t>* to) {
   const bool pool = o.type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR;
   const int names[] = {
@@ -96,7 +97,7 @@ void ReadWindow(const Object& o, std::vector<int64_t>* to) {
   if (o.Number(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) != CUDNN_PROPAGATE_NAN) WrongInLibrary("a pooling loses NaN");
 }
 
-// What an operation is told beside its tensors, in an object of its own.
+// Reads the attributes that an operation keeps in a separate object.
 void ReadDetails(const Object& o, DnnStubOperation* to) {
   switch (o.type) {
     case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
@@ -137,7 +138,8 @@ DnnStubGraph GraphOf(const Object& o) {
   return graph;
 }
 
-// Whether there are engines for the tensors of a graph. The products of attention are for short types only.
+// Returns true if there are engines for the tensors of a graph. Matrix products of attention need
+// short types.
 bool HasEngines(const Object& heuristics) {
   const Object* graph = heuristics.Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   if (!graph || !LibraryOption("dnn", 1)) return false;
@@ -159,7 +161,7 @@ bool HasEngines(const Object& heuristics) {
   return true;
 }
 
-constexpr char kMark[] = "a plan of the stub, form 2 ";  // another one where Text changes, since plans are kept
+constexpr char kMark[] = "a plan of the stub, form 2 ";  // changes with Text, since plans are cached
 
 }  // namespace
 
@@ -270,7 +272,7 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     const auto found = memory.find(name);
     if (found == memory.end() || !found->second) return CUDNN_STATUS_BAD_PARAM;
     if (uintptr_t(found->second) % uintptr_t(t.aligned)) WrongInLibrary("a tensor is not aligned as its plan says");
-    if (t.is_number) {  // taken along at once
+    if (t.is_number) {  // read at once
       (*numbers)[name] = *static_cast<const float*>(found->second);
       found->second = &(*numbers)[name];
     } else {

@@ -1,4 +1,4 @@
-// What the calls of cuDNN that are no graph share.
+// Shared by cuDNN's calls that are not part of graphs.
 #pragma once
 #include <cudnn.h>
 

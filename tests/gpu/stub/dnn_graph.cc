@@ -22,7 +22,7 @@ uint16_t ToBfloat16(float v) {
   return v != v ? uint16_t(0x7fc0) : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// The tensors of an operation, in the order in which it is computed; those that it makes last.
+// The tensors of an operation in the order that Compute uses; outputs come last.
 struct Form {
   int64_t type;
   std::vector<int64_t> in, out;
@@ -68,7 +68,7 @@ const Form* FormOf(int64_t type) {
   return found == Forms().end() ? nullptr : &*found;
 }
 
-// How many inputs a pointwise operation of that mode has.
+// Returns the number of inputs of a pointwise operation of that mode.
 size_t PointwiseInputs(int64_t mode) {
   switch (mode) {
     case CUDNN_POINTWISE_EXP:
@@ -136,7 +136,7 @@ std::string DnnStubGraph::Wrong() const {
     if (t.dims.size() != t.steps.size() || t.dims.empty()) return "a tensor has not as many steps as axes";
     if (t.is_virtual && t.is_number) return "a tensor is virtual and comes by value";
     if (t.aligned < int64_t(t.element()) || t.aligned & (t.aligned - 1)) return "a tensor's alignment is not one of its elements";
-    // Dense in some order: each axis goes on where those below it end.
+    // Dense in some order: each axis's stride is the size of the axes below it.
     std::vector<std::pair<int64_t, int64_t>> axes;
     for (size_t k = 0; k < t.dims.size(); ++k)
       if (t.dims[k] > 1) axes.emplace_back(t.steps[k], t.dims[k]);

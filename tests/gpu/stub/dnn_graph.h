@@ -1,5 +1,5 @@
-// A graph of operations on tensors, as cuDNN's objects say it, and what it computes: value by value, in double. Threads: an object one at a
-// time.
+// A graph of operations on tensors, as cuDNN's objects describe it, and its computation element by
+// element in double. Threads: one object by one thread at a time.
 #pragma once
 #include <cudnn.h>
 
@@ -19,10 +19,11 @@ struct DnnStubTensor {
   void Put(void* memory, int64_t at, double value) const;
 };
 
-// One operation: its kind and mode as numbers of the library, what else it is told, and its tensors by the attribute that names them.
+// One operation: its kind and mode as the library's numbers, its other attributes, and its tensors
+// by the attribute that names them.
 struct DnnStubOperation {
-  int64_t type = 0, mode = 0, axis = 0;  // axis: of what counts places
-  std::vector<int64_t> window;           // six pairs: size, stride, dilation, before, after, and what rounds them off
+  int64_t type = 0, mode = 0, axis = 0;  // axis: of generated indices
+  std::vector<int64_t> window;           // six pairs: size, stride, dilation, before, after, and rounding
   std::map<int64_t, int64_t> tensors;
 };
 
@@ -31,11 +32,11 @@ class DnnStubGraph {
   std::map<int64_t, DnnStubTensor> tensors;
   std::vector<DnnStubOperation> operations;
 
-  // What is wrong with it, by the manual; "": nothing.
+  // Describes a violation of the manual; "": none.
   std::string Wrong() const;
   std::string Text() const;
   static DnnStubGraph OfText(const std::string& text);
-  // Whether an operation makes the tensor.
+  // Returns true if an operation makes the tensor.
   bool Makes(int64_t name) const;
   // memory: of every tensor that is not virtual.
   void Run(const std::map<int64_t, void*>& memory) const;

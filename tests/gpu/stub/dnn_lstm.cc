@@ -1,5 +1,6 @@
-// Layers of LSTM cells by cudnnRNNForward, without a GPU: one layer, one direction, forward for inference. Parameters lie where the manual
-// leaves them to the library: here with gaps, biases first. With the option lstm=0 there are none.
+// LSTM layers by cudnnRNNForward, without a GPU: one layer, one direction, inference only. The
+// manual leaves the layout of the parameters to the library; here it has gaps, and biases come
+// first. The option lstm=0 disables them.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -39,7 +40,7 @@ Data& Of(cudnnRNNDataDescriptor_t d) { return *reinterpret_cast<Data*>(d); }
 constexpr size_t kWorkspace = 4096;
 double Sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
-// By the equations of the manual, in double, rounded where a value goes to memory.
+// Computes the manual's equations in double; rounds values that are written to memory.
 void Forward(const Layer& l, const Data& of, const char* parameters, const void* x, const void* h0, const void* c0, void* y) {
   const DnnStubTensor t = l.element();
   const int64_t units = l.units, inputs = l.inputs;

@@ -19,7 +19,7 @@ void ForEach(const Index& dims, const std::function<void(const Index&)>& body) {
 
 namespace {
 
-// body(index in images, in filter, in results) of everything that is multiplied.
+// Calls body(index in images, in filter, in results) for every product.
 void ForProducts(const Window& w, const Index& images, const Index& filter, const Index& results,
                  const std::function<void(const Index&, const Index&, const Index&)>& body) {
   ForEach(results, [&](const Index& r) {
@@ -30,7 +30,7 @@ void ForProducts(const Window& w, const Index& images, const Index& filter, cons
   });
 }
 
-// i: where the results are.
+// i: the index of the result.
 double Pointwise(const DnnStubOperation& o, const std::vector<const Value*>& in, const Index& i) {
   const double a = (*in[0])(i), b = in[1] ? (*in[1])(i) : 0;
   switch (o.mode) {
@@ -93,7 +93,7 @@ class Computation {
       }
     });
   }
-  // body(index in images) of the places under window r.
+  // Calls body(index in images) for the places under window r.
   void ForTaps(const Index& images, const Index& r, const std::function<void(const Index&)>& body) const {
     const Window w(o_);
     for (int64_t a = 0; a < w.size(0); ++a)

@@ -1,4 +1,4 @@
-// Streams that are recorded, and what they were told as graphs.
+// Stream capture, and graphs of the captured work.
 #include <algorithm>
 
 #include "state.h"

@@ -18,7 +18,7 @@ std::map<const HostFunction*, std::string>& Names() {
   static std::map<const HostFunction*, std::string> all;
   return all;
 }
-thread_local Functions* loading = nullptr;  // those of a program that was compiled while running
+thread_local Functions* loading = nullptr;  // of a program that was compiled at run time
 
 std::function<void()> KernelCall(const HostFunction* f, std::shared_ptr<std::vector<std::vector<char>>> values, HostLaunch launch) {
   return [f, values, launch] {
@@ -36,7 +36,8 @@ std::function<void()> KernelCall(const HostFunction* f, std::shared_ptr<std::vec
   };
 }
 
-// Where a function's pointers lead: their first elements. REQUIRES: copies of all arguments.
+// Returns the targets of a function's pointers, at their first elements. REQUIRES: copies of all
+// arguments.
 std::vector<Work::Touched> TouchesOf(const HostFunction& f, const std::vector<std::vector<char>>& values) {
   std::vector<Work::Touched> all;
   for (size_t i = 0; i < values.size(); ++i) {

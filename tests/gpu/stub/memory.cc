@@ -15,8 +15,8 @@ CUresult Copy(const char* function, CUstream stream, void* to, const void* from,
   if (CUresult error = Enter(function)) return error;
   Work w;
   w.what = to_device && from_device ? "a copy inside the device" : to_device ? "a copy in" : "a copy out";
-  // What comes from memory that is not pinned is taken along at once, as the driver does; with the option unstaged it is read when the copy
-  // runs, as where devices reach all of the host's memory.
+  // The driver copies pageable memory at the call; with the option unstaged it reads the memory
+  // when the copy runs, as on devices that access all of the host's memory.
   std::shared_ptr<std::string> staged;
   const auto pinned = Now().pinned.upper_bound(uintptr_t(from));
   const bool is_pinned = pinned != Now().pinned.begin() && std::prev(pinned)->first + std::prev(pinned)->second >= uintptr_t(from) + bytes;

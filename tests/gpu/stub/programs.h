@@ -1,4 +1,4 @@
-// The plugin's kernels as functions of the host: what shard_N.cu registers when it is compiled as C++.
+// The plugin's kernels as host functions: shard_N.cu registers them when it is compiled as C++.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,13 +7,13 @@
 #include <vector>
 
 struct HostLaunch {
-  unsigned grid[3], block[3];  // how many
-  long long at[3];             // the block
+  unsigned grid[3], block[3];  // numbers of blocks and threads
+  long long at[3];             // the current block
 };
-#define VISIBLE __attribute__((visibility("default")))  // programs that are compiled while running use these
+#define VISIBLE __attribute__((visibility("default")))  // for programs compiled at run time
 extern VISIBLE thread_local HostLaunch launch_of_host;
 
-// A parameter; of a pointer, how large its elements are: the parameter after it says the first.
+// A parameter. For a pointer: the size of its elements; the next parameter gives the first element.
 struct HostParameter {
   size_t bytes, element;
   bool pointer, written;

@@ -1,5 +1,6 @@
-// NVRTC without a GPU: programs are compiled for the host, by the compiler that made this library, and their functions are found by name as
-// those that the plugin was built with are. With the option rtc=0 nothing compiles.
+// NVRTC without a GPU: compiles programs for the host, with the compiler that built this library;
+// their functions are found by name, like the functions built into the plugin. The option rtc=0
+// makes every compilation fail.
 #include <dlfcn.h>
 #include <nvrtc.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ std::string Contents(const std::filesystem::path& file) {
   return all.str();
 }
 
-// A folder that goes with it.
+// A folder that the destructor removes.
 struct Folder {
   Folder() {
     char name[] = "/tmp/thalweg_stub_XXXXXX";
@@ -75,7 +76,7 @@ bool LoadHostImage(const char* image) {
   return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr;
 }
 
-// One a build of this library: what was compiled against another, and kept, is not taken for its own.
+// Unique per build of this library, so that cached programs of another build are not used.
 EXPORT nvrtcResult nvrtcVersion(int* major, int* minor) {
   const std::string file = OwnFile();
   const auto written = std::filesystem::last_write_time(file).time_since_epoch().count();

@@ -1,4 +1,5 @@
-// What the files of the stub driver share: its objects, what is known of the order of work, and the lock over all of it.
+// The shared state of the stub driver: its objects, the known order of work, and the lock over all
+// of it.
 #pragma once
 #include <cuda.h>
 
@@ -21,9 +22,9 @@
 
 namespace stub {
 
-using Clock = std::map<int, uint64_t>;  // how far of each stream
+using Clock = std::map<int, uint64_t>;  // per stream, the number of the last work known to be over
 
-struct Record {  // an event was told to mark a place
+struct Record {  // an event recorded at a place
   bool done = false;
   std::chrono::steady_clock::time_point when;
   CUresult result = CUDA_SUCCESS;
@@ -32,7 +33,7 @@ struct Record {  // an event was told to mark a place
 
 struct Work {
   std::string what;
-  Clock known;  // what the host had waited for when it enqueued this
+  Clock known;  // the host's clock when the work was enqueued
   std::function<void()> run;
   std::shared_ptr<Record> before, mark;
   const uint32_t* flag = nullptr;
@@ -42,7 +43,7 @@ struct Work {
   };
   std::vector<Touched> touches;
   bool harmless = false;        // may not fail
-  std::shared_ptr<void> graph;  // that it was launched with
+  std::shared_ptr<void> graph;  // the graph of the launch
 };
 
 struct Access {
@@ -69,7 +70,7 @@ struct CUstream_st {
   stub::Clock clock;
   bool busy = false, closing = false;
   std::thread thread;
-  bool recorded = false, broken = false;  // what it is given is kept; and something of it cannot be
+  bool recorded = false, broken = false;  // recorded: work is captured; broken: a part cannot be captured
   std::vector<stub::Work> kept;
 };
 struct CUgraph_st {
@@ -86,7 +87,7 @@ struct CUctx_st {
   int device;
 };
 struct CUmod_st {
-  stub::Functions functions;  // empty: those that are built in
+  stub::Functions functions;  // empty: the built-in functions
 };
 struct CUfunc_st {};
 struct CUmemPoolHandle_st {};
@@ -107,10 +108,10 @@ struct State {
   std::set<CUgraphExec> executables;
   std::map<uintptr_t, Memory> memory;
   std::vector<uintptr_t> taken_while_recorded;
-  std::deque<uintptr_t> gone;                         // given back, and kept for a while to notice who still uses it
-  std::map<uintptr_t, std::vector<Access>> accesses;  // by where they begin
+  std::deque<uintptr_t> gone;                         // freed, and kept for a while to detect later uses
+  std::map<uintptr_t, std::vector<Access>> accesses;  // by start address
   std::map<uintptr_t, size_t> pinned;
-  Clock host;  // what host threads have waited for
+  Clock host;  // the work that host threads have waited for
   int next_stream = 0;
   long long work = 0, used = 0;
   CUresult lost = CUDA_SUCCESS;
@@ -121,21 +122,21 @@ struct State {
 State& Now();
 extern thread_local CUcontext current;
 
-// REQUIRES of all that follow: the mutex.
+// REQUIRES for all functions below: the mutex.
 long long Option(const std::string& key, long long otherwise);
 bool Mutant(const char* name);
 void Wrong(const std::string& text);
-// Counts the call; what it is to fail with, if it is.
+// Counts the call; returns the error if a test makes the call fail.
 CUresult Enter(const char* function, bool needs_context = true);
 void Enqueue(CUstream stream, Work w);
-// Some stream but this one, if there is one: where a mutant puts work that belongs here.
+// Returns another stream, if there is one, to which a mutant misdirects work.
 CUstream Another(CUstream stream);
-// Waits until the stream has nothing to do.
+// Waits until the stream is idle.
 CUresult Drain(std::unique_lock<std::mutex>& lock, CUstream stream);
 
-// These take it.
+// These take the mutex.
 CUresult Answer(const char* function, bool needs_context = true);
-void WorkOff(CUstream stream);  // a stream's thread
+void WorkOff(CUstream stream);  // body of a stream's thread
 void Join(Clock* to, const Clock& from);
 
 }  // namespace stub

@@ -1,8 +1,9 @@
-// A CUDA driver without a GPU. Streams are threads, memory is the host's, kernels are the plugin's own, compiled for the host. It keeps the
-// order that calls give work, as vector clocks: work of two streams on one place must be ordered by events, by flags, or by a host that
-// waited in between, whatever the clock on the wall says. What is not, is written down, as is work on memory that is gone, calls without a
-// context, and objects that are used after their end.
-// A mutant leaves out the effect of one kind of call, as if the plugin had forgotten it: tests must notice.
+// A CUDA driver without a GPU. Streams are threads, memory is the host's, and kernels are the
+// plugin's own, compiled for the host. It tracks the order of work as vector clocks: accesses of
+// two streams to one place must be ordered by events, by flags, or by a host wait, whatever their
+// real times. It records missing order, work on freed memory, calls without a context, and uses of
+// destroyed objects. A mutant disables the effect of one kind of call, as if the plugin had omitted
+// the call; tests must detect that.
 #include "stub.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ CUresult Enter(const char* function, bool needs_context) {
 
 namespace {
 
-// Whether `a` is over before work with this clock starts.
+// Returns true if `a` is over before work with this clock starts.
 bool Before(const Access& a, const Clock& clock) {
   const auto found = clock.find(a.stream);
   return found != clock.end() && found->second >= a.at;
@@ -64,7 +65,7 @@ void CheckTouches(const Work& w, const CUstream_st& stream) {
   for (const Work::Touched& t : w.touches) {
     auto memory = s.memory.upper_bound(t.begin);
     const bool somewhere = memory != s.memory.begin() && t.begin <= (--memory)->first + memory->second.bytes;
-    // A tensor without elements may lie nowhere, or where memory ends.
+    // A tensor without elements may have no address, or the end address of memory.
     if (t.may_be_empty && (t.begin == 0 || (somewhere && t.begin == memory->first + memory->second.bytes))) continue;
     if (!somewhere || t.end > memory->first + memory->second.bytes)
       Wrong(w.what + " touches what is no memory of the device");
@@ -86,7 +87,7 @@ void CheckTouches(const Work& w, const CUstream_st& stream) {
   }
 }
 
-// One piece of work of a stream, from its thread.
+// Runs one piece of a stream's work, on the stream's thread.
 void Run(std::unique_lock<std::mutex>& lock, CUstream stream, Work w) {
   State& s = Now();
   if (w.before) s.changed.wait(lock, [&] { return w.before->done; });
@@ -215,7 +216,7 @@ EXPORT long long stub_count(const char* what) {
 
 namespace {
 
-// THALWEG_CUDA_STUB=strict: a process in which something was wrong does not end well.
+// THALWEG_CUDA_STUB=strict: the process exits with an error if a fault was recorded.
 struct Strict {
   ~Strict() {
     const char* set = std::getenv("THALWEG_CUDA_STUB");
