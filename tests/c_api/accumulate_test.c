@@ -1,9 +1,11 @@
-/* Accumulation: k sub-batches give the update of the whole batch, dense and sparse; it waits for all of them; what is refused. */
+/* Accumulation: k sub-batches give the update of the whole batch, dense and sparse; the update
+ * waits for all of them; refusals. */
 #include "check.h"
 
 enum { kBatch = 12, kParts = 4, kWidth = 3, kRows = 5 };
 
-/* loss = mean over the batch of |rows of e . w|^2: w is a dense variable, e one of which rows are gathered. */
+/* loss = mean over the batch of |rows of e . w|^2: w is a dense variable, and rows of the
+ * variable e are gathered. */
 typedef struct model {
   tw_graph* graph;
   tw_session* session;
@@ -108,7 +110,7 @@ static void TheUpdateWaitsForAllSubBatches(void) {
   const tw_run_options late = {.size = sizeof late, .timeout_ns = 20 * 1000 * 1000};
   FAILS(tw_session_run(m.session, &what, NULL, &late, NULL), TW_DEADLINE_EXCEEDED, "TakeGradient");
   run_on(&m, m.add, kParts, 3);
-  run(m.session, m.train); /* what was added before is still there */
+  run(m.session, m.train); /* the earlier sums are still there */
   free_model(&m);
 }
 

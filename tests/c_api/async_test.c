@@ -1,11 +1,12 @@
-/* Runs that are started without waiting: what callbacks get, back-pressure, one thread, refusals, and an end from inside a callback. */
+/* Asynchronous runs: callback arguments, back-pressure, a single thread, refusals, and
+ * destruction inside a callback. */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 #include "check.h"
 
-/* y = x + 1 for one float; slow: after a chain of matrix products that takes a while. */
+/* y = x + 1 for one float; slow: the same after a chain of matrix products that takes a while. */
 typedef struct program {
   tw_graph* graph;
   tw_session* session;
@@ -31,7 +32,7 @@ static void free_program(program* p) {
   tw_graph_destroy(p->graph);
 }
 
-/* What callbacks leave behind, and how a test waits for them. */
+/* The results of callbacks, with a way for a test to wait for them. */
 typedef struct outcome {
   pthread_mutex_t mu;
   pthread_cond_t changed;
@@ -153,7 +154,8 @@ static void OneThreadRunsOnTheCaller(void) {
   free_program(&p);
 }
 
-/* With room for one run, the second call waits for the first: when it returns, at most one is under way. */
+/* With a limit of one run, the second call waits for the first run: when the call returns, at
+ * most one run is in progress. */
 static void MoreThanAreAllowedWait(void) {
   const char *options[] = {"max_async_runs=1"}, *threads[] = {"threads=2"};
   tw_runtime* runtime = NULL;
@@ -165,7 +167,7 @@ static void MoreThanAreAllowedWait(void) {
   enum { kRuns = 5 };
   for (int i = 0; i < kRuns; ++i) {
     OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
-    /* All but the last two are over; their callbacks follow at once. */
+    /* All runs but the last two are over; their callbacks follow at once. */
     wait_for(&o, i - 1);
   }
   wait_for(&o, kRuns);
@@ -175,7 +177,8 @@ static void MoreThanAreAllowedWait(void) {
   tw_runtime_release(runtime);
 }
 
-/* The callback holds the last references: session, graph and runtime end on the runtime's own thread. */
+/* The callback releases the last references: session, graph and runtime end on the runtime's own
+ * thread. */
 static void ACallbackMayEndEverything(void) {
   const char* options[] = {"threads=2"};
   tw_runtime* runtime = NULL;
@@ -192,7 +195,7 @@ static void ACallbackMayEndEverything(void) {
   CHECK(o.code == TW_OK && o.value == 2);
 }
 
-/* Closing lets them run, whether they have begun or not. */
+/* Closing a session lets its accepted runs finish, whether they have begun or not. */
 static void RunsThatWereAcceptedOutliveTheirSession(void) {
   const char* options[] = {"threads=2"};
   tw_runtime* runtime = NULL;
@@ -228,7 +231,7 @@ static void run_again(void* user, tw_status* status, tw_tensor** fetches) {
   tw_tensor_release(fetches[0]);
 }
 
-/* x, x + 1, x + 2, ...: every callback starts the next run with what it got. */
+/* x, x + 1, x + 2, ...: every callback starts the next run with its result. */
 static void ACallbackMayStartTheNextRun(void) {
   const char* options[] = {"max_async_runs=1"};
   program p = new_program(NULL, options, 1);
@@ -264,8 +267,8 @@ static void go_on(void* user, tw_status* status, tw_tensor** fetches) {
   tw_tensor_release(fetches[0]);
 }
 
-/* No callback is inside another one, so a chain of any length needs no more stack than one run; all are over when the first call returns.
- */
+/* Callbacks never nest, so a chain of any length needs no more stack than one run; all runs are
+ * over when the first call returns. */
 static void AChainOfRunsOnOneThreadIsNoRecursion(void) {
   enum { kRuns = 100000 };
   const char* options[] = {"threads=1"};
@@ -311,7 +314,8 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Low begins when one of the runs that fill the threads is over, or when it has waited for a tenth of a second. */
+/* The low-priority run begins when one of the runs that use all threads is over, or after a
+ * tenth of a second. */
 static void RunsOfALowerPriorityArePutOff(void) {
   const char *two[] = {"threads=2"}, *low[] = {"priority=-1"}, *high[] = {"priority=1"};
   tw_runtime* runtime = NULL;
@@ -331,7 +335,7 @@ static void RunsOfALowerPriorityArePutOff(void) {
   for (int i = 0; i < 2; ++i) OK(tw_session_run_async(first.session, &slow, &x, NULL, record, &of_first));
   OK(tw_session_run_async(second.session, &quick, &x, NULL, record, &of_second));
   wait_for(&of_second, 1);
-  CHECK(seconds() - before > fmin(alone / 4, 0.09)); /* a machine may have become less busy meanwhile */
+  CHECK(seconds() - before > fmin(alone / 4, 0.09)); /* the machine may have become less busy meanwhile */
   wait_for(&of_first, 2);
   tw_tensor_release(x);
   free_program(&first);
@@ -348,7 +352,7 @@ static int threads_of_process(void) {
   return n;
 }
 
-/* What runs that take something out of a queue leave behind. */
+/* The results of runs that dequeue an element. */
 typedef struct sum {
   pthread_mutex_t mu;
   pthread_cond_t changed;
@@ -373,7 +377,7 @@ static void wait_for_sum(sum* s, int calls) {
   pthread_mutex_unlock(&s->mu);
 }
 
-/* x + 1 by a branch that is taken, so that the plan has control flow. */
+/* Computes x + 1 in the branch that is taken, so that the plan has control flow. */
 static tw_output by_a_branch(tw_scope* s, tw_output x, tw_output more) {
   tw_op* op = tw_scope_begin(s, "Switch", NULL);
   tw_op_add_input(op, more);
@@ -393,7 +397,7 @@ static tw_output dequeue(tw_scope* s, tw_output queue) {
   return tw_scope_end(s, op);
 }
 
-/* An element and 1. */
+/* Returns an element plus 1. */
 static tw_output take_here(tw_scope* s, tw_output queue) {
   return tw_scope_op2(s, "AddV2", dequeue(s, queue), tw_scope_scalar(s, TW_FLOAT, 1));
 }
@@ -460,7 +464,7 @@ static void runs_wait_at_a_queue(int n, tw_output (*take)(tw_scope*, tw_output))
     OK(tw_session_report(session, &info));
   }
   CHECK(all.calls == 0);
-  CHECK(threads_of_process() <= before + 2); /* what starts the steps; none of them keeps one */
+  CHECK(threads_of_process() <= before + 2); /* threads that start the steps; a waiting step keeps none */
 
   float* ones = malloc((size_t)n * sizeof *ones);
   for (int i = 0; i < n; ++i) ones[i] = 1;
@@ -474,7 +478,7 @@ static void runs_wait_at_a_queue(int n, tw_output (*take)(tw_scope*, tw_output))
   CHECK(all.failures == 0 && all.total == 2.0 * n);
 
   for (int i = 0; i < 100; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
-  OK(tw_session_close(session)); /* which ends those that wait */
+  OK(tw_session_close(session)); /* ends the waiting runs */
   wait_for_sum(&all, n + 100);
   CHECK(all.failures == 100);
   tw_tensor_release(fed);

@@ -1,7 +1,7 @@
-/* Moving averages against their formula; exchanging them with their variables. */
+/* Moving averages against their formula; exchange of averages with their variables. */
 #include "check.h"
 
-/* w starts at 8 and loses 1 in each step. */
+/* w starts at 8 and decreases by 1 in each step. */
 typedef struct falling {
   tw_graph* graph;
   tw_session* session;

@@ -1,4 +1,5 @@
-/* What the tests in C share: expectations that print and count, and a runner. A test is a function whose name is a sentence. */
+/* Shared by the tests in C: expectations that print and count, and a runner. A test is a
+ * function whose name is a sentence. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <math.h>
@@ -18,9 +19,9 @@ static int failures;
     }                                                                   \
   } while (0)
 
-/* The call succeeds. */
+/* Checks that the call succeeds. */
 #define OK(call) check_ok((call), #call, __FILE__, __LINE__)
-/* The call fails with that code and a message that holds `part`. */
+/* Checks that the call fails with that code and a message that contains `part`. */
 #define FAILS(call, code, part) check_fails((call), (code), (part), #call, __FILE__, __LINE__)
 
 static inline void check_ok(tw_status* s, const char* call, const char* file, int line) {
@@ -62,7 +63,7 @@ static inline int run_tests(const test* tests, size_t n) {
     return run_tests(tests, sizeof(tests) / sizeof(tests[0])); \
   }
 
-/* ---- Short forms for what most tests need ---- */
+/* ---- Short forms for common calls ---- */
 
 static inline tw_tensor* floats(const int64_t* dims, uint32_t rank, const float* values) {
   tw_tensor* t = NULL;
@@ -78,7 +79,8 @@ static inline tw_tensor* scalar(float value) {
   return t;
 }
 
-/* Runs one fetch with one feed (feed 0: none); the caller owns the result, NULL after a failure. */
+/* Runs one fetch with one feed (feed 0: none). The caller owns the result, which is NULL after a
+ * failure. */
 static inline tw_tensor* fetch(tw_session* session, tw_output feed, tw_tensor* value, tw_output what) {
   tw_tensor* out = NULL;
   const tw_signature signature = {.size = sizeof signature, .feeds = &feed, .n_feeds = feed != 0, .fetches = &what, .n_fetches = 1};
@@ -91,7 +93,7 @@ static inline void run(tw_session* session, const tw_operation* target) {
   OK(tw_session_run(session, &signature, NULL, NULL, NULL));
 }
 
-static inline float as_float(tw_tensor* t) { /* and releases it */
+static inline float as_float(tw_tensor* t) { /* also releases t */
   const float value = t ? *(const float*)tw_tensor_data(t) : NAN;
   tw_tensor_release(t);
   return value;

@@ -1,4 +1,4 @@
-/* Checkpoints without a graph, and savers. Files go to a folder of their own, which is removed. */
+/* Checkpoints without a graph, and savers. Files are in a temporary folder, which is removed. */
 #include "saving.h"
 
 static void WhatIsWrittenIsRead(void) {
@@ -107,7 +107,7 @@ static void ASaverIsPartOfTheGraphUnderTensorFlowsNames(void) {
   run(p.session, p.init);
   OK(tw_saver_save(saver, p.session, path("one")));
 
-  /* Another program loads the graph and restores by name alone. */
+  /* Another program loads the graph and restores by name only. */
   tw_graph* graph = NULL;
   tw_session* session = NULL;
   OK(tw_graph_export(p.graph, &bytes));
@@ -152,7 +152,7 @@ static void ACheckpointThatDoesNotFitIsRefused(void) {
   free_program(&p);
 }
 
-/* In order, the assignment of the first would come before the check of the second. */
+/* In the order of the variables, the first would be assigned before the second is checked. */
 static void ARefusedRestoreChangesNothing(void) {
   const int64_t two[] = {2}, three[] = {3};
   const float ones[] = {1, 1}, nines[] = {9, 9, 9};

@@ -1,4 +1,5 @@
-/* Savers with names, shards and partial restores; checkpointers; the latest checkpoint of a folder. */
+/* Savers with names, shards and partial restores; checkpointers; the latest checkpoint of a
+ * folder. */
 #include "saving.h"
 
 static int exists(const char* name) { return access(path(name), F_OK) == 0; }
@@ -74,7 +75,7 @@ static void ARuleThatIsForNoVariableIsRefused(void) {
   tw_saver_options options = {.size = sizeof options, .variables = from, .names = to, .n_names = 2};
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &options, &saver), TW_INVALID_ARGUMENT,
         "'alpha' to 'old' is for none of the 2 variables; the closest is 'a'; mend it");
-  from[1] = "b"; /* of the graph, but not of the saver */
+  from[1] = "b"; /* in the graph, but not in the saver */
   FAILS(tw_saver_create_with(p.graph, &p.a, 1, &options, &saver), TW_INVALID_ARGUMENT, "none of the 1 variables");
   options.flags = TW_SAVER_UNUSED_RULES;
   OK(tw_saver_create_with(p.graph, &p.a, 1, &options, &saver));
@@ -91,7 +92,7 @@ static void ASaverWritesSeveralDataFiles(void) {
   run(p.session, p.init);
   OK(tw_saver_save(saver, p.session, path("sharded")));
   CHECK(exists("sharded.data-00000-of-00002") && exists("sharded.data-00001-of-00002"));
-  OK(tw_saver_save(saver, p.session, path("sharded"))); /* under the other names, not over what is there */
+  OK(tw_saver_save(saver, p.session, path("sharded"))); /* under new names, not over the existing files */
   CHECK(exists("sharded.data-00002-of-00004") && exists("sharded.data-00003-of-00004") && !exists("sharded.data-00000-of-00002"));
   run(p.session, p.clear);
   OK(tw_saver_restore(saver, p.session, path("sharded")));
@@ -105,7 +106,7 @@ static void ASaverWritesSeveralDataFiles(void) {
   free_program(&p);
 }
 
-/* Its values stay what they were, whatever the session does next. */
+/* The saved values do not change, whatever the session does next. */
 static void ValuesAreASnapshot(void) {
   program p = new_program("container=values", 5);
   tw_saver* saver = NULL;
@@ -196,7 +197,7 @@ static void end(training* t) {
   free_program(&t->p);
 }
 
-/* Steps 1 to n, the variable being the step; answers how many saved. */
+/* Runs steps 1 to n; the variable equals the step. Returns the number of steps that saved. */
 static int train(training* t, int n) {
   int saves = 0;
   for (int step = 1; step <= n; ++step) {
@@ -244,7 +245,7 @@ static void TrainingGoesOnWhereItWasSaved(void) {
     tw_buffer_release(skipped);
     uint32_t saved = 1;
     OK(tw_checkpointer_step(t.c, 7, NULL, &saved));
-    CHECK(saved == 0); /* the steps are counted on */
+    CHECK(saved == 0); /* the step count continues */
     end(&t);
   }
 }
@@ -253,7 +254,7 @@ static void DamagedCheckpointsArePassedOverAndNamed(void) {
   const tw_checkpointer_options options = every(1, 0);
   training t = begin("container=damaged", "damaged", &options);
   CHECK(train(&t, 4) == 4);
-  damage("damaged/model.ckpt-4.data-00000-of-00001"); /* its size is right: only the checksum tells */
+  damage("damaged/model.ckpt-4.data-00000-of-00001"); /* its size is right: only the checksum detects the damage */
   CHECK(remove(path("damaged/model.ckpt-3.index")) == 0);
   tw_buffer *skipped = NULL, *prefix = NULL;
   int64_t step = 0;
@@ -266,7 +267,7 @@ static void DamagedCheckpointsArePassedOverAndNamed(void) {
   CHECK(strcmp(tw_buffer_data(prefix), path("damaged/model.ckpt-2")) == 0 && strstr(tw_buffer_data(skipped), "torn"));
   tw_buffer_release(prefix);
   tw_buffer_release(skipped);
-  CHECK(truncate(path("damaged/checkpoint"), 30) == 0); /* the state file, torn as well */
+  CHECK(truncate(path("damaged/checkpoint"), 30) == 0); /* truncates the state file as well */
   OK(tw_checkpointer_restore(t.c, TW_CHECKPOINT_LATEST, &step, NULL));
   CHECK(step == 2);
   CHECK(truncate(path("damaged/model.ckpt-1.index"), 30) == 0 && truncate(path("damaged/model.ckpt-2.index"), 30) == 0);
@@ -308,7 +309,8 @@ static void ACheckpointOfAnotherModelIsNoFallback(void) {
   end(&t);
 }
 
-/* The folder goes away under the thread that writes: the next call tells, and training goes on. */
+/* The folder disappears while the background thread writes: the next call reports the failure,
+ * and training continues. */
 static void AFailureInTheBackgroundReachesTheNextCall(void) {
   const tw_checkpointer_options options = every(1, TW_CHECKPOINTER_BACKGROUND);
   training t = begin("container=background", "gone", &options);
@@ -320,7 +322,7 @@ static void AFailureInTheBackgroundReachesTheNextCall(void) {
   tw_checkpointer_stats stats = {.size = sizeof stats};
   for (stats.failed = 0; stats.failed < 2;) OK(tw_checkpointer_report(t.c, &stats));
   CHECK(mkdir(path("gone"), 0777) == 0);
-  FAILS(tw_checkpointer_save(t.c, 3, NULL), TW_NOT_FOUND, "model.ckpt-2"); /* and saves all the same */
+  FAILS(tw_checkpointer_save(t.c, 3, NULL), TW_NOT_FOUND, "model.ckpt-2"); /* reports the old failure, and still saves */
   OK(tw_checkpointer_wait(t.c));
   CHECK(exists("gone/model.ckpt-3.index"));
   OK(tw_checkpointer_report(t.c, &stats));
@@ -328,7 +330,8 @@ static void AFailureInTheBackgroundReachesTheNextCall(void) {
   end(&t);
 }
 
-/* No descriptor is left: the newest checkpoint is not damaged, and an older one, or a new start, must not take its place. */
+/* No descriptor is left. The newest checkpoint is not damaged, so neither an older one nor a new
+ * start may replace it. */
 static void AMachineThatLacksSomethingIsNoDamage(void) {
   const tw_checkpointer_options options = every(1, 0);
   training t = begin("container=lack", "lack", &options);

@@ -1,4 +1,5 @@
-/* Clipping: what comes out for gradients of known norms, dense and sparse, of a long and a short type. */
+/* Clipping: the results for gradients of known norms, dense and sparse, of a long and a short
+ * type. */
 #include "check.h"
 
 static tw_tensor* out[4];
@@ -19,7 +20,7 @@ static void forget(uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) tw_tensor_release(out[i]);
 }
 
-/* (3, 4) dense, none, and (0, 12) for row 5: norms 5 and 12, together 13. */
+/* (3, 4) dense, none, and (0, 12) for row 5: norms 5 and 12, total norm 13. */
 typedef struct given {
   tw_graph* graph;
   tw_scope* scope;
@@ -116,7 +117,7 @@ static void ANormThatIsNotFiniteIsNotHidden(void) {
   tw_graph_destroy(g.graph);
 }
 
-/* 300^2 is more than half can hold. */
+/* 300^2 exceeds the range of half. */
 static void HalvesAreSummedInFloat(void) {
   given g = new_given();
   const int32_t dims[] = {4};

@@ -1,4 +1,5 @@
-/* Containers: whose state is whose. A graph's own, what is shared because somebody asked for it, what is reset, and when memory goes. */
+/* Containers: the owner of each state. Covers a graph's own state, state shared on request,
+ * resets, and the time when memory is freed. */
 #include <string.h>
 
 #include "check.h"
@@ -67,7 +68,7 @@ static model new_model(tw_runtime* runtime, const char* option, const char* queu
   return m;
 }
 
-/* What the other exports, as a program reads a file. */
+/* Imports the export of the other model, as a program loads a file. */
 static model load(const model* of, const char* option) {
   model m = {0};
   tw_buffer* bytes = NULL;
@@ -120,7 +121,7 @@ static void TwoGraphsDoNotShareWhatHasOneName(void) {
   free_model(&b);
 }
 
-/* Also a `shared_name`, which was the choice of whoever wrote the file. */
+/* Not even with a `shared_name`, which the author of the file chose. */
 static void TwoLoadedGraphsDoNotShare(void) {
   model source = new_model(NULL, NULL, "queue of the file"), a = load(&source, NULL), b = load(&source, NULL);
   feed(&source, source.put, 9);
@@ -145,7 +146,7 @@ static void SessionsOfOneGraphShareItsStateAlsoOneAfterTheOther(void) {
   CHECK(first(beside, m.read) == 1 && first(beside, m.element) == 5);
   tw_session_destroy(beside);
   tw_session_destroy(m.session);
-  m.session = open_session(m.graph, NULL); /* as after training, to evaluate */
+  m.session = open_session(m.graph, NULL); /* as an evaluation after training */
   CHECK(first(m.session, m.read) == 1);
   free_model(&m);
 }
@@ -198,7 +199,7 @@ static void AScopesContainerIsSharedVariableByVariable(void) {
   OK(tw_runtime_reset(NULL, "of a scope", NULL));
 }
 
-/* A read shares the variable's memory, so a tensor tells whether the variable is still there. */
+/* A read shares the variable's memory, so the tensor shows whether the variable still exists. */
 static void MemoryGoesWithTheLastOfGraphAndSessions(void) {
   for (int session_first = 0; session_first < 2; ++session_first) {
     model m = new_model(NULL, NULL, NULL);
@@ -238,7 +239,7 @@ static void AResetEmptiesTheGraphsStateAndSessionsGoOn(void) {
     tw_tensor_release(w);
     for (int k = 0; k < 2; ++k) FAILS(get(k ? beside : m.session, m.read, &out), TW_FAILED_PRECONDITION, "not initialised");
     CHECK(waiting(&m) == 0);
-    /* What one makes anew is what the other finds. */
+    /* A resource that one session makes again is visible in the other. */
     feed(&m, m.assign, 2);
     feed(&m, m.put, 8);
     CHECK(first(beside, m.read) == 2 && first(beside, m.element) == 8 && first(untouched.session, untouched.read) == 7);
@@ -262,14 +263,14 @@ static void AResetIsOfTheContainerThatItNames(void) {
   FAILS(get(a.session, a.read, &out), TW_FAILED_PRECONDITION, "not initialised");
   CHECK(first(b.session, b.read) == 2);
   feed(&a, a.assign, 3);
-  OK(tw_session_reset(a.session, "reset b", &count)); /* any session may name any */
+  OK(tw_session_reset(a.session, "reset b", &count)); /* any session may reset any container */
   CHECK(count == 1 && first(a.session, a.read) == 3);
   FAILS(get(b.session, b.read, &out), TW_FAILED_PRECONDITION, "not initialised");
   free_model(&a);
   free_model(&b);
 }
 
-/* Containers end with the graphs that have them: nobody else comes in by name. */
+/* A graph's container ends with the graph; nobody else can open it by name. */
 static void AGraphsContainerCannotBeNamed(void) {
   model m = new_model(NULL, NULL, NULL);
   tw_session* session = NULL;

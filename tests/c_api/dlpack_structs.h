@@ -1,4 +1,5 @@
-/* The structures of DLPack as its specification lays them out, written down again, and deleters that count. */
+/* The structures of DLPack, written independently from its specification, and deleters that
+ * count. */
 #ifndef DLPACK_STRUCTS_H
 #define DLPACK_STRUCTS_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* DLPack: structures as the specification lays them out go out and come in. */
+/* DLPack: export and import of structures that follow the specification. */
 #include "check.h"
 #include "dlpack_structs.h"
 
@@ -12,7 +12,7 @@ static void AnExportSharesTheMemory(void) {
   CHECK(m->tensor.data == tw_tensor_data(t) && m->tensor.device_type == 1 && m->tensor.ndim == 2 && m->tensor.byte_offset == 0);
   CHECK(m->tensor.code == 2 && m->tensor.bits == 32 && m->tensor.lanes == 1);
   CHECK(m->tensor.shape[0] == 2 && m->tensor.shape[1] == 3 && m->tensor.strides[0] == 3 && m->tensor.strides[1] == 1);
-  CHECK(tw_tensor_mutable_data(t) == NULL); /* somebody else sees it */
+  CHECK(tw_tensor_mutable_data(t) == NULL); /* the export shares it */
   tw_tensor_release(t);                     /* the structure holds a reference */
   CHECK(((const float*)m->tensor.data)[5] == 6);
   m->deleter(m);
@@ -48,7 +48,8 @@ static void DenseMemoryIsSharedAndNeverWritten(void) {
   CHECK(tw_tensor_data(t) == &values[2] && tw_tensor_dtype(t) == TW_FLOAT && tw_tensor_count(t) == 6 && deleted == 0);
   CHECK(tw_tensor_mutable_data(t) == NULL);
 
-  /* A variable that takes the tensor over and is then updated leaves the producer's memory alone. */
+  /* A variable that shares the tensor's memory and is then updated does not change the
+   * producer's memory. */
   tw_graph* graph = NULL;
   tw_session* session = NULL;
   OK(tw_graph_create(NULL, &graph));
@@ -72,7 +73,8 @@ static void DenseMemoryIsSharedAndNeverWritten(void) {
   tw_session_destroy(session);
   tw_graph_destroy(graph);
   tw_tensor_release(t);
-  /* The variable may still hold the first value's memory; the runtime's end is not ours to wait for. */
+  /* The variable may still hold the first value's memory; the test cannot wait for the end of
+   * the runtime. */
   CHECK(deleted == 1 && values[2] == 2);
 }
 

@@ -1,4 +1,5 @@
-/* Conditions, loops and loops over slices, written through blocks: what they give, their gradients, and what is refused. */
+/* Conditions, loops and loops over slices, written through blocks: their results, their
+ * gradients, and refusals. */
 #include "check.h"
 
 static tw_graph* graph;
@@ -21,7 +22,7 @@ static void end(tw_session* session) {
   tw_graph_destroy(graph);
 }
 
-/* The scope has failed with that text. */
+/* Checks that the scope has failed with that text. */
 static void refused(const char* part) {
   FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, part);
   tw_graph_destroy(graph);
@@ -34,7 +35,7 @@ static float run_at(tw_session* session, tw_output x, float value, tw_output wha
   return out;
 }
 
-/* A block that gives one value. */
+/* Gives the block one value and returns the block. */
 static tw_block* giving(tw_block* block, tw_output value) {
   tw_block_give(block, &value, 1);
   return block;
@@ -165,7 +166,7 @@ static void BlocksThatDifferAreRefused(void) {
 
 /* ---- Loops ---- */
 
-/* i and y after n rounds of i + 1, y * x; from 0 and 1. */
+/* Computes i and y after n rounds of i + 1, y * x, from 0 and 1. */
 static void power(tw_scope* scope, tw_output x, tw_output n, tw_output most, tw_output* last) {
   const tw_output first[] = {whole(scope, 0), number(scope, 1)};
   tw_output at[2];

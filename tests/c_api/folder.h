@@ -1,4 +1,5 @@
-/* A folder of a test's own, and its end. Who includes it has defined _XOPEN_SOURCE as 700 before the first header. */
+/* Makes and removes a test's folder. REQUIRES: the includer has defined _XOPEN_SOURCE as 700
+ * before the first header. */
 #ifndef FOLDER_H
 #define FOLDER_H
 #include <ftw.h>
@@ -7,7 +8,7 @@
 
 #include <sys/stat.h>
 
-/* In $TMPDIR, or /tmp; `name` is a part of its own. 0: it is there, else errno says why not. */
+/* Makes a folder in $TMPDIR, or /tmp; `name` is a part of its name. Returns 0, or errno. */
 static inline int make_folder(char* folder, size_t size, const char* name) {
   const char* temporary = getenv("TMPDIR");
   snprintf(folder, size, "%s/thalweg-%s-XXXXXX", temporary ? temporary : "/tmp", name);
@@ -19,7 +20,7 @@ static inline int remove_one(const char* name, const struct stat* status, int ty
   return remove(name);
 }
 
-/* With all that is in it. */
+/* Removes the folder and everything in it. */
 static inline int remove_folder(const char* folder) { return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
 
 #endif

@@ -1,4 +1,5 @@
-/* The library in a process that already holds another protobuf, with all its symbols in view: neither disturbs the other. */
+/* The library in a process that already has another protobuf with global symbols: neither
+ * disturbs the other. */
 #include <dlfcn.h>
 
 #include "check.h"
@@ -9,7 +10,8 @@ int main(void) {
     printf("skipped: no other protobuf here (%s)\n", dlerror());
     return 77;
   }
-  /* Only now, so that its protobuf would find the other one's symbols if it left any open. */
+  /* Loaded last, so that its protobuf would bind to the other one's symbols if it left any
+   * undefined. */
   void* library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) return printf("%s\n", dlerror()), 1;
   tw_status* (*graph_create)(tw_runtime*, tw_graph**) = NULL;

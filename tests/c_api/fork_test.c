@@ -1,4 +1,5 @@
-/* A process that has run steps forks: its child goes on with what it inherits, without the threads. See runtime.h. */
+/* A process that has run steps forks; the child continues with its copies, without the threads.
+ * See runtime.h. */
 #define _XOPEN_SOURCE 700
 #include <unistd.h>
 
@@ -64,11 +65,11 @@ static void TheChildOfAForkGoesOnWithoutThreads(void) {
   program p = new_program();
   run(p.session, p.init);
   step(&p);
-  OK(tw_saver_save(p.saver, p.session, prefix(folder, "parent"))); /* on a thread for what blocks */
+  OK(tw_saver_save(p.saver, p.session, prefix(folder, "parent"))); /* runs on a thread for blocking work */
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60); /* instead of waiting for a thread that is not there */
+    alarm(60); /* the test must not wait for a thread that does not exist */
     step(&p);
     OK(tw_saver_save(p.saver, p.session, prefix(folder, "child")));
     free_program(&p);
@@ -82,7 +83,7 @@ static void TheChildOfAForkGoesOnWithoutThreads(void) {
   OK(tw_checkpoint_open(prefix(folder, "child"), &c));
   CHECK(tw_checkpoint_count(c) == 1);
   tw_checkpoint_close(c);
-  step(&p); /* the parent has its threads still */
+  step(&p); /* the parent still has its threads */
   free_program(&p);
   const char* files[] = {"parent.index", "parent.data-00000-of-00001", "child.index", "child.data-00000-of-00001", "checkpoint"};
   for (size_t i = 0; i < sizeof files / sizeof *files; ++i) remove(prefix(folder, files[i]));

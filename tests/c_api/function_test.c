@@ -1,4 +1,4 @@
-/* Functions from C: made, called, refused. */
+/* Functions from C: creation, calls, refusals. */
 #include "check.h"
 
 typedef struct body {
@@ -7,7 +7,7 @@ typedef struct body {
   tw_output x;
 } body;
 
-/* A body with one scalar argument. */
+/* Makes a body with one scalar argument. */
 static body new_body(tw_graph* g, uint32_t dtype) {
   body b = {NULL, NULL, 0};
   OK(tw_graph_create_body(g, &b.graph));
@@ -115,7 +115,7 @@ static void AnOpenBodyTakesValuesFromAllThatIsAroundIt(void) {
   OK(tw_graph_captured(inner, 0, &from, &argument));
   OK(tw_graph_own(inner, x, &again));
   CHECK(again == argument);
-  OK(tw_graph_own(inner, from, &again)); /* the same as the body around has it */
+  OK(tw_graph_own(inner, from, &again)); /* captures the value of the enclosing body */
   CHECK(again == argument && tw_graph_captured_count(inner) == 2);
   OK(tw_graph_captured(outer, 0, &beyond, &again));
   CHECK(beyond == x && again == from);
@@ -200,7 +200,7 @@ static void ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep(void) {
   tw_graph_destroy(g);
 }
 
-/* y = (2 a + v) a, v = 10, and w counts; a = x + 1. */
+/* y = (2 a + v) a, with v = 10 and a = x + 1; w counts the calls. */
 typedef struct part {
   tw_graph* graph;
   tw_output x, a, y, v, w;
@@ -265,8 +265,8 @@ static void APartOfAGraphBecomesAFunctionThatDoesTheSameOnce(void) {
   CHECK(run_for(session, &p, 2, p.y) == 48);
   CHECK(run_for(session, &p, 2, tw_operation_output(call, 0)) == 48);
   CHECK(run_for(session, &p, 2, tw_operation_output(whole, 0)) == 48);
-  CHECK(run_for(session, &p, 0, counted) == 9);               /* each counted once */
-  CHECK(run_for(session, &p, 2, slope.values) == 4 * 3 + 10); /* through the call, whose function is differentiated */
+  CHECK(run_for(session, &p, 0, counted) == 9);               /* each call counted once */
+  CHECK(run_for(session, &p, 2, slope.values) == 4 * 3 + 10); /* through the call: its function is differentiated */
   tw_session_destroy(session);
   tw_graph_destroy(p.graph);
 }

@@ -45,7 +45,7 @@ static void GivenDysWeighTheYs(void) {
   tw_graph_destroy(graph);
 }
 
-/* y = x * square(x): with the square taken as a constant, dy/dx is the square. */
+/* y = x * square(x): if the square is treated as a constant, dy/dx is the square. */
 static void ValuesMayCountAsConstants(void) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;

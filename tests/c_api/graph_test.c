@@ -1,4 +1,4 @@
-/* Graphs and operations: adding, looking, import and export, and that nothing wrong gets in. */
+/* Graphs and operations: adding, inspection, import and export, and refusals of invalid input. */
 #include "check.h"
 
 static tw_graph* new_graph(void) {
@@ -7,7 +7,7 @@ static tw_graph* new_graph(void) {
   return graph;
 }
 
-/* A placeholder through the operation builder. */
+/* Adds a placeholder through the operation builder. */
 static tw_output placeholder(tw_graph* graph, const char* name, uint32_t dtype, const int64_t* dims, int32_t rank) {
   const tw_operation* operation = NULL;
   tw_op* op = tw_op_create(graph, "Placeholder", name);
@@ -96,7 +96,7 @@ static void AttributesOfEveryKindAreKept(void) {
   tw_graph_destroy(graph);
 }
 
-/* Each setter gives its own kind, which the schema of Placeholder's `dtype` refuses. */
+/* Each setter sets its own kind, which the schema of Placeholder's `dtype` refuses. */
 static void SettersOfTheWrongKindAreRefused(void) {
   tw_graph* graph = new_graph();
   tw_tensor* one = scalar(1);
@@ -170,7 +170,7 @@ static void ColocationSurvivesExportAndRuns(void) {
   tw_graph_destroy(copy);
 }
 
-/* The first thing that is wrong is what finish tells, whatever follows. */
+/* finish reports the first error, whatever calls follow. */
 static void ABuilderKeepsItsFirstFailure(void) {
   tw_graph *graph = new_graph(), *other = new_graph();
   const tw_output foreign = placeholder(other, "far", TW_FLOAT, NULL, 0);
@@ -249,7 +249,7 @@ static void NamesAreFoundOrSuggested(void) {
   tw_graph_destroy(graph);
 }
 
-/* The operation of these inputs, of a frame if the op is Enter. */
+/* Adds an operation with these inputs; sets the frame if the op is Enter. */
 static const tw_operation* add(tw_graph* graph, const char* name, tw_output a, tw_output b) {
   const tw_operation* operation = NULL;
   tw_op* op = tw_op_create(graph, name, NULL);
@@ -389,7 +389,8 @@ static void TheListOfOpsSaysWhatThereIs(void) {
   tw_ops_destroy(ops);
 }
 
-/* A node 'a', cut short, whose op is the bytes 0 and 27: what C and terminals would stumble over is spelt out. */
+/* A truncated node 'a' whose op is the bytes 0 and 27. The message escapes characters that would
+ * end a C string or control a terminal. */
 static void MessagesSpellOutControlCharacters(void) {
   const char graph[] = {0x0a, 9, 0x0a, 1, 'a', 0x12, 2, 0, 27, 0x1a, 50};
   FAILS(tw_graph_verify(NULL, graph, sizeof graph), TW_INVALID_ARGUMENT, "\\x00\\x1b 'a': the NodeDef is damaged");

@@ -1,4 +1,5 @@
-/* Graphs from outside: what a session lets them do. Files go to a folder of their own, which is removed. */
+/* Imported graphs: the rights that a session gives them. Files are in a temporary folder, which
+ * is removed. */
 #define _XOPEN_SOURCE 700
 #include <stddef.h>
 #include <unistd.h>
@@ -6,7 +7,7 @@
 #include "check.h"
 #include "folder.h"
 
-static char folder[256]; /* holds "allowed" and whatever a graph managed to write beside it */
+static char folder[256]; /* holds "allowed", and whatever files a graph managed to write beside it */
 
 static const char* path(const char* name) {
   static char text[4][512];
@@ -36,7 +37,8 @@ static tw_output prefix_constant(tw_scope* s, const char* text) {
   return constant;
 }
 
-/* The bytes of a graph with `save`, which writes a checkpoint under the prefix, `restore`, which reads it, and a harmless `sum`. */
+/* Exports a graph with `save`, which writes a checkpoint under the prefix, `restore`, which
+ * reads it, and a harmless `sum`. */
 static tw_buffer* hostile_graph(const char* prefix) {
   tw_graph* graph = NULL;
   tw_buffer* bytes = NULL;
@@ -177,12 +179,12 @@ static void ImportsHaveLimits(void) {
   options = (tw_import_options){.size = sizeof options, .max_bytes = 100};
   FAILS(tw_graph_import(graph, tw_buffer_data(bytes), tw_buffer_bytes(bytes), &options), TW_RESOURCE_EXHAUSTED, "at most 100");
   CHECK(tw_graph_count(graph) == 0);
-  /* The record as it was at first has no limits. */
+  /* The first version of the record has no limits. */
   options = (tw_import_options){.size = offsetof(tw_import_options, max_bytes), .max_operations = 3};
   OK(tw_graph_import(graph, tw_buffer_data(bytes), tw_buffer_bytes(bytes), &options));
   tw_graph_destroy(graph);
 
-  /* A constant of 2^20 floats that are all 0 takes a few bytes to ask for. */
+  /* A constant of 2^20 zeros is encoded in a few bytes. */
   static const unsigned char bomb[] =
       "\x0a\x34\x0a\x01"
       "c"

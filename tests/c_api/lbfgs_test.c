@@ -1,4 +1,4 @@
-/* L-BFGS on problems whose minimum is known, or found here by another method. */
+/* L-BFGS on problems whose minimum is known, or is found here by another method. */
 #include "check.h"
 
 static tw_session* new_session(tw_graph* graph, const tw_operation* init) {
@@ -19,7 +19,8 @@ static double scalar_value(tw_session* session, tw_output what) {
   return x;
 }
 
-/* Rosenbrock's valley, (1 - x)^2 + 100 (y - x^2)^2, from (-1.2, 1); its minimum is 0 at (1, 1). */
+/* Rosenbrock's function, (1 - x)^2 + 100 (y - x^2)^2, from (-1.2, 1); its minimum is 0 at (1,
+ * 1). */
 typedef struct valley {
   tw_graph* graph;
   tw_session* session;
@@ -79,7 +80,7 @@ static void ARunMayBeTakenUpAgain(void) {
   for (; runs < 60 && report.why != TW_LBFGS_GRADIENT; ++runs) {
     OK(tw_lbfgs_run(lbfgs, v.session, NULL, NULL, 0, 1, &report));
     CHECK(report.iterations <= 1 && report.loss <= before);
-    CHECK(near(scalar_value(v.session, v.loss), report.loss, 1e-14)); /* the variables are where the report says */
+    CHECK(near(scalar_value(v.session, v.loss), report.loss, 1e-14)); /* the variables have the values of the report */
     before = report.loss;
   }
   CHECK(runs < 60 && near(scalar_value(v.session, v.x), 1, 1e-6));
@@ -100,7 +101,8 @@ static void make_points(void) {
   }
 }
 
-/* The mean cross-entropy of a softmax regression with L2 penalty 0.01 |w|^2 / 2, its gradient and its second derivatives. */
+/* The mean cross-entropy of a softmax regression with L2 penalty 0.01 |w|^2 / 2, its gradient
+ * and its second derivatives. */
 static double regression(const double* w, double* g, double h[kWeights][kWeights]) {
   double loss = 0;
   for (int i = 0; i < kWeights; ++i) {
@@ -192,13 +194,13 @@ static void ASoftmaxRegressionEndsWhereNewtonsMethodDoes(void) {
   tw_graph_destroy(graph);
 }
 
-/* -log(x) has no minimum, log of what is not positive no value: steps that leave the domain are taken back. */
+/* log(x) is undefined for x <= 0: a step that leaves the domain is undone. */
 static void StepsOutsideTheDomainAreTakenBack(void) {
   tw_graph* graph = NULL;
   OK(tw_graph_create(NULL, &graph));
   tw_scope* s = tw_scope_create(graph, NULL);
   const tw_output v = tw_variable_create(s, "v", tw_scope_scalar(s, TW_DOUBLE, 20)), x = tw_variable_read(s, v);
-  const tw_output loss = tw_scope_op2(s, "Sub", x, tw_scope_op1(s, "Log", x)); /* least at 1 */
+  const tw_output loss = tw_scope_op2(s, "Sub", x, tw_scope_op1(s, "Log", x)); /* minimum at 1 */
   const tw_operation* init = tw_variable_initializer(s, "init");
   tw_op* worse = tw_scope_begin(s, "AssignVariableOp", NULL);
   tw_op_add_input(worse, v);

@@ -1,8 +1,10 @@
-/* Out of memory in a program that loads the library by dlopen, whose thread-local variables, and those of the C++ runtime, glibc then makes
- * when a thread first uses them: where there is no memory for that, it ends the process. Each limit of addresses has a process of its own,
- * which uses up all that it has: on the thread that loaded the library, before it has used it; on one that begins when the runtime has run
- * steps; on one that was there before the library was. Calls may fail, with RESOURCE_EXHAUSTED once the runtime has run steps; no process
- * dies. Usage: loaded_memory_test [LIMITS [FIRST]]: so many limits, from the first one on. */
+/* Out of memory in a program that loads the library by dlopen. glibc then allocates the
+ * thread-local variables of the library and of the C++ runtime when a thread first uses them; if
+ * there is no memory for that, it ends the process. Each limit of the address space has its own
+ * process, which uses up its memory: on the thread that loaded the library, before its first
+ * use; on a thread that starts after the runtime has run steps; on a thread older than the
+ * library. Calls may fail, with RESOURCE_EXHAUSTED once the runtime has run steps; no process
+ * may die. Usage: loaded_memory_test [LIMITS [FIRST]]: the number of limits, and the first one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,11 +16,11 @@
 
 #include "check.h"
 
-enum { kSpread = 8 << 20, kStack = 9 << 20 }; /* bytes over which the limits are spread; of a thread's stack, and more */
+enum { kSpread = 8 << 20, kStack = 9 << 20 }; /* bytes over which the limits are spread; the stack of a thread, and more */
 enum { kLeft = 3, kNoLibrary = 4, kWrong = 5, kMost = 1 << 20 };
 
 static void* library;
-static tw_runtime* runtime;     /* NULL: not before the limit */
+static tw_runtime* runtime;     /* NULL: it is made under the limit */
 static tw_graph* graphs[kMost]; /* not on the stack, which cannot grow any more */
 static pthread_barrier_t both;
 
@@ -38,7 +40,7 @@ static void limit(rlim_t more) {
   if (setrlimit(RLIMIT_AS, &both_limits) != 0) _exit(kWrong);
 }
 
-/* Answers whether it is a failure, which must be that of memory once there is a runtime. */
+/* Returns true for a failure. Once there is a runtime, any failure must be out of memory. */
 static int out_of_memory(tw_status* status) {
   FUNCTION(status_code);
   FUNCTION(status_message);
@@ -52,7 +54,7 @@ static int out_of_memory(tw_status* status) {
   return 1;
 }
 
-/* y = x + x for 20 values at once, on all threads of the runtime. */
+/* Runs y = x + x for 20 values in parallel, on all threads of the runtime. */
 static void run_steps(tw_runtime* r) {
   FUNCTION(graph_create);
   FUNCTION(graph_destroy);
@@ -103,7 +105,8 @@ static tw_runtime* make_runtime(void) {
   return out_of_memory(runtime_create(options, 2, &made)) ? NULL : made;
 }
 
-/* Graphs until there is no memory for another one; then steps; then steps with a tenth of the memory back. */
+/* Makes graphs until memory is exhausted; then runs steps; then runs steps after it has freed a
+ * tenth of the graphs. */
 static void use_up(void) {
   FUNCTION(runtime_release);
   FUNCTION(graph_create);

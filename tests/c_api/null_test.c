@@ -1,4 +1,4 @@
-/* NULL wherever a pointer can be: a status or an empty answer, never a crash. */
+/* Passes NULL for every pointer: the result is a status or an empty value, never a crash. */
 #include "check.h"
 
 #define REFUSED(call) FAILS((call), TW_INVALID_ARGUMENT, "NULL")

@@ -1,7 +1,9 @@
-/* Out of memory: programs over the whole API run again and again, each time with another one of their heap calls answering NULL, until one
- * passes untouched; and with every heap call from there on answering NULL. Each call succeeds or says RESOURCE_EXHAUSTED; nothing crashes,
- * leaks or is left broken. The programs are in out_of_memory/, as is the heap.
- * Usage: out_of_memory_test [MOST [PROGRAM]]: at most so many points for each program and way (default 150; 0: all); that one alone. */
+/* Out of memory: runs programs over the whole API repeatedly. In each run another heap call
+ * returns NULL, or that call and all later ones, until a run makes fewer calls. Each API call
+ * succeeds or returns RESOURCE_EXHAUSTED; nothing crashes, leaks or stays broken. The programs
+ * and the heap are in out_of_memory/.
+ * Usage: out_of_memory_test [MOST [PROGRAM]]. MOST: failure points for each program and way
+ * (default 150; 0: all); PROGRAM: the only one. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <signal.h>
@@ -38,7 +40,8 @@ static void crashed(int number) {
   _exit(1);
 }
 
-/* The program once, with call n failing; 0: none. Answers its code. out_calls: how many there were; may be NULL. */
+/* Runs the program once, with call n failing (0: none). Returns its code. out_calls: the number
+ * of heap calls; may be NULL. */
 static uint32_t once(const program* p, long n, long* out_calls) {
   running = p;
   chosen = n;
@@ -56,7 +59,8 @@ static uint32_t once(const program* p, long n, long* out_calls) {
   return code;
 }
 
-/* Call n fails, three times, and where the heap then grew 16 times more: what is only kept for later stops growing, a leak does not. */
+/* Call n fails in three runs; if the heap grew in the last ones, in 16 more runs. Caches stop
+ * growing, leaks do not. */
 static void one_point(const program* p, long n) {
   enum { MORE = 16 };
   once(p, n, NULL);
@@ -65,7 +69,7 @@ static void one_point(const program* p, long n) {
   const long after = heap_live();
   once(p, n, NULL);
   long again = heap_live();
-  if (again > after + p->lost) { /* a thread of the runtime may not be done with letting go */
+  if (again > after + p->lost) { /* a thread of the runtime may still free memory */
     usleep(50000);
     again = heap_live();
   }
@@ -81,14 +85,14 @@ static void one_point(const program* p, long n) {
 static long every_point(const program* p, long most) {
   long total = 0, points = 0;
   once(p, 0, NULL);
-  once(p, 1000000000, &total); /* how many calls there are when nothing fails */
+  once(p, 1000000000, &total); /* counts the calls of a run without failures */
   const long step = most && total > most ? total / most : 1;
   for (long n = 1; n <= total && failures < 3; n += step, ++points) one_point(p, n);
-  CHECK(once(p, 0, NULL) == TW_OK); /* whatever happened, it works */
+  CHECK(once(p, 0, NULL) == TW_OK); /* after all failures, the program works */
   return points;
 }
 
-/* Those of a list whose name is `only`, or all; answers how many fail. */
+/* Runs the programs named `only`, or all; returns the number that fail. */
 static int run_programs(const program* p, long most, const char* only) {
   int failed = 0;
   for (; p->name; ++p) {
@@ -110,7 +114,7 @@ int main(int argc, char** argv) {
   const program* lists[] = {building_programs, running_programs, training_programs, saving_programs};
   const long most = argc > 1 ? atol(argv[1]) : 150;
   void* frames[4];
-  backtrace(frames, 4); /* loads what it needs */
+  backtrace(frames, 4); /* loads the library that backtrace needs */
   signal(SIGSEGV, crashed);
   signal(SIGABRT, crashed);
   snprintf(folder, sizeof folder, "/dev/shm/thalweg_oom_XXXXXX");

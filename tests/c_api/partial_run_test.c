@@ -1,7 +1,9 @@
-/* A step in parts: what runs when, what passes from part to part, what is refused, and what ends the run. */
+/* Partial runs: the time at which operations run, the values passed from part to part, refusals,
+ * and the end of the run. */
 #include "check.h"
 
-/* sum = x + draw; product = sum * y + w, where draw is another number in each step, w a variable, and `grow` adds 1 to it once per run. */
+/* sum = x + draw; product = sum * y + w. draw is random in each step, w is a variable, and
+ * `grow` adds 1 to w once per run. */
 typedef struct program {
   tw_graph* graph;
   tw_session* session;
@@ -75,7 +77,7 @@ static tw_partial_run* begin(const program* p) {
   return run;
 }
 
-/* A part with one feed or none, and one fetch. */
+/* Runs a part with one feed or none, and one fetch. */
 static tw_status* part(tw_partial_run* run, const tw_output* feed, float value, const tw_output* fetch, const tw_run_options* options,
                        float* out) {
   const tw_signature one = what(feed, feed != NULL, fetch, fetch != NULL, NULL, 0);
@@ -89,7 +91,7 @@ static tw_status* part(tw_partial_run* run, const tw_output* feed, float value, 
 
 static void WhatOnePartComputesTheNextOnesSee(void) {
   program p = make("container=parts");
-  for (int turn = 0; turn < 3; ++turn) { /* the second turn finds the plans of the first */
+  for (int turn = 0; turn < 3; ++turn) { /* the second turn uses the plans of the first */
     tw_partial_run* run = begin(&p);
     float sum = 0, draw = 0, product = 0, grown = 0;
     CHECK(tw_partial_run_left(run) == 6);
@@ -100,10 +102,10 @@ static void WhatOnePartComputesTheNextOnesSee(void) {
     OK(part(run, NULL, 0, &p.grown, NULL, &grown));
     CHECK(grown == 3 + (float)turn);
     CHECK(product == sum * sum + grown);
-    CHECK(tw_partial_run_left(run) == 2); /* grow, which has run for the sake of others, and taken */
+    CHECK(tw_partial_run_left(run) == 2); /* grow, which has run because others needed it, and taken */
     const tw_signature last = what(NULL, 0, NULL, 0, &p.grow, 1);
     OK(tw_partial_run_run(run, &last, NULL, NULL, NULL));
-    tw_partial_run_destroy(run); /* abandoned: nothing was ever taken */
+    tw_partial_run_destroy(run); /* abandoned: no element was dequeued */
   }
   free_program(&p);
 }
@@ -113,7 +115,7 @@ static void AFeedThatIsMissingIsNamedAndMayStillCome(void) {
   tw_partial_run* run = begin(&p);
   float value = 0;
   FAILS(part(run, &p.y, 2, &p.product, NULL, &value), TW_INVALID_ARGUMENT, "fetch 'product' needs 'x', which no part has fed yet");
-  OK(part(run, &p.y, 2, NULL, NULL, &value)); /* kept, since nothing needs it yet */
+  OK(part(run, &p.y, 2, NULL, NULL, &value)); /* kept for later parts */
   FAILS(part(run, &p.y, 2, NULL, NULL, &value), TW_INVALID_ARGUMENT, "'y' is fed twice");
   OK(part(run, &p.x, 1, &p.product, NULL, &value));
   FAILS(part(run, NULL, 0, &p.product, NULL, &value), TW_INVALID_ARGUMENT, "'product' is fetched twice");
@@ -189,7 +191,7 @@ static void ADeadlineOrATokenEndsTheRun(void) {
   OK(tw_session_close(p.session));
   FAILS(part(run, &p.x, 1, &p.sum, NULL, &value), TW_FAILED_PRECONDITION, "closed");
   free_program(&p);
-  tw_partial_run_destroy(run); /* which kept the session */
+  tw_partial_run_destroy(run); /* it kept the session alive */
 }
 
 MAIN(TEST(WhatOnePartComputesTheNextOnesSee), TEST(AFeedThatIsMissingIsNamedAndMayStillCome), TEST(WhatWasNotDeclaredIsRefused),

@@ -1,7 +1,7 @@
-/* Places: errors point at the line of the program that made the operation. */
+/* Places: errors name the line of the program that made the operation. */
 #include "check.h"
 
-/* The call fails at this place, and says so. */
+/* Checks that the call fails at this place, and that the message says so. */
 static void fails_at(tw_status* s, const char* place, const char* message) {
   CHECK(tw_status_place(s) && !strcmp(tw_status_place(s), place));
   CHECK(strstr(tw_status_message(s), message) != NULL);
@@ -74,7 +74,7 @@ static void PlanningAndRunningFailThereToo(void) {
   tw_graph_destroy(graph);
 }
 
-/* Of an operation of this type under gradients/. */
+/* Returns the place of an operation of this type under gradients/. */
 static const char* place_of_gradient(tw_graph* graph, const char* type) {
   for (uint32_t i = 0; i < tw_graph_count(graph); ++i) {
     const tw_operation* op = tw_graph_operation(graph, i);

@@ -1,11 +1,11 @@
-/* What a session has planned: counts, plans as JSON, orders, priorities, memory budgets. */
+/* A session's plans: counts, plans as JSON, orders, priorities, memory budgets. */
 #include <stddef.h>
 
 #include "check.h"
 
 enum { kSize = 1024 };
 
-/* y = exp((relu(x) + |x| - x) * 1), all three values added before the sums. */
+/* y = exp((relu(x) + |x| - x) * 1); all three values are computed before the sums. */
 typedef struct sums {
   tw_graph* graph;
   tw_session* session;
@@ -102,7 +102,7 @@ static void APlanIsToldAsJson(void) {
   const char* options[] = {"engine=fixed"};
   sums g = new_sums(options, 1);
   tw_buffer* json = NULL;
-  OK(tw_callable_plan_json(g.callable, NULL, &json)); /* before any run: for any size */
+  OK(tw_callable_plan_json(g.callable, NULL, &json)); /* before any run, the plan is for any size */
   CHECK(strstr(tw_buffer_data(json), "\"shape\": [-1]") || strstr(tw_buffer_data(json), "\"shape\":[-1]"));
   CHECK(strstr(tw_buffer_data(json), "\"peak_bytes\":"));
   tw_buffer_release(json);
@@ -119,7 +119,7 @@ static void APlanIsToldAsJson(void) {
   tw_buffer_release(json);
   CHECK(report(&g).plans == 1 && report(&g).steps == 0);
   run_of_size(&g, 3);
-  OK(tw_callable_plan_json(g.callable, NULL, &json)); /* that of the latest run */
+  OK(tw_callable_plan_json(g.callable, NULL, &json)); /* the plan of the latest run */
   CHECK(strstr(tw_buffer_data(json), "[3]") && !strstr(tw_buffer_data(json), "[1024]"));
   tw_buffer_release(json);
   json = (tw_buffer*)&g;

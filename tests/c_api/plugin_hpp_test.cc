@@ -1,4 +1,5 @@
-// The C++ sugar over the plugin API: a plugin of this program's own, linked in, and the errors that reach whoever runs it.
+// The C++ sugar over the plugin API: a plugin linked into this program, and the errors that its
+// users get.
 #define THALWEG_STATIC sugar
 #include <atomic>
 #include <map>
@@ -69,7 +70,7 @@ tw::Runtime WithSugar() {
   return tw::Runtime(config);
 }
 
-// What the op answers for 1, or the error.
+// Returns the op's result for 1, or the error.
 std::string Answer(const tw::Runtime& runtime, const char* op, const std::string& call = "", const std::string& of = "") {
   tw::Graph graph(runtime);
   tw::Scope s(graph);

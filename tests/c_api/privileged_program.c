@@ -1,4 +1,5 @@
-/* Prints what became of each plugin of the default runtime: its state and path. Exit status 2: there is no runtime, and why. */
+/* Prints the state and path of each plugin of the default runtime. Exit status 2: there is no
+ * runtime; prints the reason. */
 #include <stdio.h>
 
 #include "thalweg/thalweg.h"

@@ -28,7 +28,7 @@ static void draw_inputs(void) {
     for (int k = 0; k < BATCH * INPUT; ++k) inputs_of[t][k] = (float)sin(1.0 + 3 * t + 0.7 * k);
 }
 
-/* h and c of one row after one step; x: INPUT numbers, w: [INPUT + CELL, 4 CELL]. */
+/* Computes h and c of one row after one step; x: INPUT numbers, w: [INPUT + CELL, 4 CELL]. */
 static void lstm_row(const float* x, const float* w, const float* b, double forget_bias, double* c, double* h) {
   double gate[4 * CELL];
   for (int k = 0; k < 4 * CELL; ++k) {
@@ -208,7 +208,7 @@ static void MistakesAreNamed(void) {
   }
 }
 
-/* Which of the first two inputs was the larger one, several steps later. */
+/* The target is which of the first two inputs was larger, several steps later. */
 static void CellsLearn(void) {
   draw_inputs();
   for (int kind = 0; kind < 2; ++kind) {

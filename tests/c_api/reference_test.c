@@ -1,5 +1,5 @@
-/* A graph of TensorFlow's with variables by reference (reference_graph/make.py): trained from C, with TensorFlow's losses, saved, restored.
- */
+/* A TensorFlow graph with reference variables (reference_graph/make.py): trained from C with
+ * TensorFlow's losses, saved, restored. */
 #include "reference_graph/expected.h"
 #include "saving.h"
 
@@ -17,7 +17,7 @@ static tw_graph* read_graph(void) {
   return graph;
 }
 
-/* As make.py computes them. */
+/* Computes the same feeds as make.py. */
 static void make_feeds(tw_tensor* feeds[2]) {
   float x[ROWS][3], y[ROWS][1];
   for (int i = 0; i < ROWS * 3; ++i) x[i / 3][i % 3] = ((float)(i * 7 % 11) - 5) / 5;
@@ -26,7 +26,7 @@ static void make_feeds(tw_tensor* feeds[2]) {
   OK(tw_tensor_create_copy(TW_FLOAT, (const int64_t[]){ROWS, 1}, 2, y, sizeof y, &feeds[1]));
 }
 
-/* A step that fetches one value and runs one operation; NULL: none. */
+/* Runs a step that fetches one value and runs one operation; NULL: none. */
 static tw_status* step(tw_session* session, tw_graph* graph, tw_tensor* const feeds[2], const char* fetch, const char* target,
                        tw_tensor** out_value) {
   tw_output fed[2] = {0}, value = 0;
@@ -58,7 +58,7 @@ static void like(const char* what, int i, float got, float wanted) {
   ++failures;
 }
 
-/* The losses of all optimizers, then the ops that no optimizer has. */
+/* Checks the losses of all optimizers, then runs the ops that no optimizer uses. */
 static void train(const char* container, const char* option) {
   tw_graph* graph = read_graph();
   tw_session* session = NULL;

@@ -1,4 +1,4 @@
-/* Runtimes: options, apartness, log, devices, plugins. */
+/* Runtimes: options, isolation, log, devices, plugins. */
 #include "check.h"
 
 static void OptionsAreListedAndChecked(void) {
@@ -106,7 +106,7 @@ static void WithoutDevicesRunsFailClearly(void) {
   const char* options[] = {"load_plugins=false"};
   OK(tw_runtime_create(options, 1, &runtime));
   OK(tw_graph_create(runtime, &graph));
-  tw_runtime_release(runtime); /* the graph holds it */
+  tw_runtime_release(runtime); /* the graph keeps it alive */
   tw_scope* s = tw_scope_create(graph, NULL);
   const tw_output a = tw_scope_placeholder(s, "a", TW_FLOAT, NULL, 0), b = tw_scope_op1(s, "Neg", a);
   OK(tw_scope_finish(s));
@@ -128,7 +128,7 @@ static void count_line(void* user, uint32_t level, const char* text, uint64_t by
 static void TheLogReachesItsSink(void) {
   tw_runtime* runtime = NULL;
   OK(tw_runtime_create(NULL, 0, &runtime));
-  OK(tw_log_write(runtime, TW_LOG_ERROR, "heard")); /* by nobody */
+  OK(tw_log_write(runtime, TW_LOG_ERROR, "heard")); /* no sink receives it */
   OK(tw_log_set_sink(runtime, count_line, &lines, TW_LOG_WARNING));
   OK(tw_log_write(runtime, TW_LOG_INFO, "heard"));
   CHECK(lines == 0);

@@ -1,5 +1,6 @@
-/* Losses over drawn classes. Where every class is drawn once, each is expected once, so that the sampled softmax is the softmax over all
- * and the other loss is the sum of the logistic ones: both have formulas. */
+/* Losses over sampled classes. If every class is sampled once, each has an expected count of
+ * one. The sampled softmax is then the softmax over all classes, and the other loss is the sum
+ * of logistic losses; both have formulas. */
 #include "check.h"
 
 enum { BATCH = 3, N = 2, CLASSES = 5 };
@@ -23,7 +24,7 @@ static tw_output constant(tw_scope* s, uint32_t dtype, int64_t rows, int64_t col
   return made;
 }
 
-/* variables: weights and biases are such; else they are values. */
+/* variables: weights and biases are variables; else they are values. */
 static net new_net(const int64_t* labels, int64_t num_true, int variables) {
   net n = {0};
   OK(tw_graph_create(NULL, &n.graph));
@@ -92,7 +93,7 @@ static void OverAllClassesTheLossesHaveFormulas(void) {
   }
 }
 
-/* keep_hits: each true class, drawn as well, stands twice in the sum. */
+/* keep_hits: a true class that is also sampled appears twice in the sum. */
 static void HitsThatAreKeptCountTwice(void) {
   const int64_t labels[BATCH] = {1, 4, 1};
   net n = new_net(labels, 1, 0);

@@ -1,4 +1,4 @@
-/* What the tests of checkpoints share: a folder of their own, and a small program with variables. */
+/* Shared by the tests of checkpoints: a temporary folder, and a small program with variables. */
 #ifndef SAVING_H
 #define SAVING_H
 #define _XOPEN_SOURCE 700
@@ -17,7 +17,7 @@ static inline const char* path(const char* name) {
   return text;
 }
 
-/* Runs the tests with the folder there, and removes it. */
+/* Runs the tests with the folder present, then removes it. */
 static inline int run_in_folder(const test* tests, size_t n) {
   if (make_folder(folder, sizeof folder, "checkpoint")) return perror(folder), 1;
   const int status = run_tests(tests, n);
@@ -25,7 +25,7 @@ static inline int run_in_folder(const test* tests, size_t n) {
   return status;
 }
 
-/* Two variables and a session of their own. */
+/* Two variables and their session. */
 typedef struct program {
   tw_graph* graph;
   tw_session* session;

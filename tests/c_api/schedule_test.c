@@ -1,4 +1,4 @@
-/* Schedules against their formulas, over steps that are fed; the global step. */
+/* Schedules against their formulas, over fed steps; the global step. */
 #include "check.h"
 
 static const double kPi = 3.14159265358979323846;

@@ -1,4 +1,4 @@
-/* Scopes: what they add and how they fail. */
+/* Scopes: the operations they add, and their failures. */
 #include "check.h"
 
 static void AScopeReadsLikeTheFormula(void) {
@@ -57,7 +57,7 @@ static void GivenNamesMustBeFree(void) {
   tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
   FAILS(tw_scope_finish(s), TW_ALREADY_EXISTS, "Placeholder 'x'");
   s = tw_scope_create(graph, NULL);
-  tw_scope_op1(s, "Neg", tw_scope_scalar(s, TW_FLOAT, 1)); /* names that are made are always free */
+  tw_scope_op1(s, "Neg", tw_scope_scalar(s, TW_FLOAT, 1)); /* generated names are always free */
   tw_scope_op1(s, "Neg", tw_scope_scalar(s, TW_FLOAT, 1));
   OK(tw_scope_finish(s));
   tw_graph_destroy(graph);
@@ -162,10 +162,10 @@ static void AScopeGivesItsDeviceToWhatNamesNone(void) {
   tw_op_add_input(own, x);
   tw_op_set_device(own, "/job:worker");
   CHECK(!strcmp(device_of(graph, tw_scope_end(s, own)), "/job:worker"));
-  /* What works on state is where the state is. */
+  /* An operation on state is placed on the state's device. */
   CHECK(!strcmp(device_of(graph, tw_variable_read(s, v)), "/job:ps/task:1"));
   CHECK(!*tw_operation_device(tw_scope_group(s, NULL, NULL, 0)));
-  tw_scope_set_device(s, "/job:ps/task:2/device:CPU:0"); /* a group has no kernel to be anywhere, but a task */
+  tw_scope_set_device(s, "/job:ps/task:2/device:CPU:0"); /* a group has no kernel and so no device, but it has a task */
   CHECK(!strcmp(tw_operation_device(tw_scope_group(s, NULL, NULL, 0)), "/job:ps/task:2"));
   tw_scope_set_device(s, NULL);
   CHECK(!*device_of(graph, tw_scope_op1(s, "Neg", x)));

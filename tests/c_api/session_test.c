@@ -1,4 +1,4 @@
-/* Sessions: feeding, fetching, callables, ending early, closing, threads, and that failures leave everything usable. */
+/* Sessions: feeding, fetching, callables, early ends, closing, threads, and use after failures. */
 #include <pthread.h>
 
 #include "check.h"
@@ -35,7 +35,7 @@ static void free_line(line* l) {
   tw_graph_destroy(l->graph);
 }
 
-/* A container of its own keeps the tests apart, which share the default runtime. */
+/* A separate container isolates the tests, which share the default runtime. */
 static line own_line(const char* container) {
   const char* options[] = {container};
   line l = new_line(options, 1);
@@ -175,7 +175,7 @@ static void AClosedSessionRefusesToRun(void) {
   FAILS(tw_session_run(l.session, &what, &x, NULL, &out), TW_FAILED_PRECONDITION, "closed");
   FAILS(tw_callable_run(callable, &x, NULL, &out), TW_FAILED_PRECONDITION, "closed");
   tw_session_destroy(l.session);
-  tw_callable_destroy(callable); /* may come after */
+  tw_callable_destroy(callable); /* may be destroyed after the session */
   tw_graph_destroy(l.graph);
   tw_tensor_release(x);
 }
@@ -252,7 +252,7 @@ static void ThreadsShareASession(void) {
   const int64_t one[] = {1};
   const float value = 1;
   tw_tensor* x = floats(one, 1, &value);
-  CHECK(as_float(fetch(l.session, l.x, x, l.product)) == 802); /* every update was whole */
+  CHECK(as_float(fetch(l.session, l.x, x, l.product)) == 802); /* no update was partial */
   tw_tensor_release(x);
   free_line(&l);
 }
@@ -274,11 +274,12 @@ static void OptionsAreListedAndChecked(void) {
   for (int i = 0; i < 4; ++i) FAILS(tw_session_create(graph, &wrong[i], 1, &session), TW_INVALID_ARGUMENT, parts[i]);
   const char* right[] = {"threads=1", "optimize=false"};
   OK(tw_session_create(graph, right, 2, &session));
-  tw_graph_destroy(graph); /* the session keeps what it needs */
+  tw_graph_destroy(graph); /* the session keeps what it needs alive */
   tw_session_destroy(session);
 }
 
-/* The sizes of the results are known, those of an input are not: only a step can tell that it does not fit. */
+/* The sizes of the results are known, those of an input are not: only a step can detect that the
+ * input does not fit. */
 static void AFeedThatDoesNotFitIsRefusedUnderThePlanForAnyShape(void) {
   const int64_t any[] = {-1, 4}, column[] = {3, 1}, right[] = {3, 4}, wrong[] = {2, 4};
   const float values[12] = {0};

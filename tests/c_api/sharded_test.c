@@ -1,4 +1,5 @@
-/* Tables in shards are as one matrix: rows, gradients, the full and the sampled softmax, checkpoints of other numbers of shards. */
+/* Sharded tables behave like one matrix: rows, gradients, the full and the sampled softmax,
+ * checkpoints with another number of shards. */
 #define _XOPEN_SOURCE 700
 #include "check.h"
 #include "folder.h"
@@ -16,7 +17,7 @@ typedef struct both {
 
 static float value(int row, int column) { return (float)((row * 7 + column * 3) % 13) / 13 - 0.4f; }
 
-/* Rows of shard k: which of the table. */
+/* Returns the table row that is row `row` of shard k. */
 static int row_of(const both* b, int k, int row) {
   if (b->table.partition == TW_SHARDED_MOD) return row * (int)b->table.n + k;
   int before = 0;
@@ -100,13 +101,13 @@ static tw_output numbers(tw_scope* s, const int32_t* values, const int64_t* dims
   return made;
 }
 
-/* A gradient of rows as a matrix of that many rows. */
+/* Converts a gradient of rows to a matrix of that many rows. */
 static tw_output dense(tw_scope* s, tw_gradient g, int64_t rows) {
   if (!g.rows) return g.values;
   return tw_scope_op3(s, "UnsortedSegmentSum", g.values, g.rows, tw_scope_scalar(s, TW_INT32, (double)rows));
 }
 
-/* Every row of a table in shards, in order. */
+/* Returns every row of a sharded table, in order. */
 static tw_output all_rows(both* b, const tw_output* shard_values) {
   tw_op* stitch = tw_scope_begin(b->s, "DynamicStitch", NULL);
   for (uint32_t k = 0; k < b->table.n; ++k) {

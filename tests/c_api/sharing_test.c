@@ -1,4 +1,5 @@
-/* Several sessions and runtimes in one process, sharing weights: by name within a runtime, as tensors between two. */
+/* Several sessions and runtimes in one process that share weights: by name within a runtime, as
+ * tensors between two. */
 #include <pthread.h>
 
 #include "check.h"
@@ -64,7 +65,7 @@ static void OneGraphServesWhatAnotherTrains(void) {
     tw_tensor* w = fetch(served.session, 0, NULL, served.read);
     if (!w) break;
     const float* values = tw_tensor_data(w);
-    for (int i = 1; i < kSize; ++i) mixed += values[i] != values[0]; /* no update is seen in part */
+    for (int i = 1; i < kSize; ++i) mixed += values[i] != values[0]; /* no update is visible in part */
     backwards += values[0] < last;
     last = values[0];
     tw_tensor_release(w);
@@ -99,15 +100,15 @@ static void WeightsGoToAnotherRuntimeWithoutACopy(void) {
   CHECK(weights && again && tw_tensor_data(weights) == tw_tensor_data(again)); /* a read shares the variable's memory */
   assign(&models[1], weights);
   tw_tensor* there = fetch(models[1].session, 0, NULL, models[1].read);
-  CHECK(there && tw_tensor_data(there) == tw_tensor_data(weights)); /* so does the other runtime's variable */
+  CHECK(there && tw_tensor_data(there) == tw_tensor_data(weights)); /* so does the variable of the other runtime */
 
   const float* values = tw_tensor_data(weights);
-  run(models[0].session, models[0].train); /* makes a copy of its own first */
+  run(models[0].session, models[0].train); /* copies the memory first */
   tw_tensor* trained = fetch(models[0].session, 0, NULL, models[0].read);
   tw_tensor* unchanged = fetch(models[1].session, 0, NULL, models[1].read);
   CHECK(values[0] == 1 && *(const float*)tw_tensor_data(unchanged) == 1 && *(const float*)tw_tensor_data(trained) == 2);
   free_model(&models[0]);
-  tw_runtime_release(runtimes[0]); /* the memory outlives the runtime that it came from */
+  tw_runtime_release(runtimes[0]); /* the memory outlives its runtime */
   tw_tensor* alone = fetch(models[1].session, 0, NULL, models[1].read);
   CHECK(alone && ((const float*)tw_tensor_data(alone))[kSize - 1] == 1);
   tw_tensor* all[] = {weights, again, there, trained, unchanged, alone};

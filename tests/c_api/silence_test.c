@@ -1,11 +1,11 @@
-/* The library is silent: nothing of it reaches standard output or error unless a sink is set that writes there. */
+/* The library is silent: it writes nothing to standard output or error unless a sink does. */
 #define _XOPEN_SOURCE 700
 #include <unistd.h>
 
 #include "check.h"
 #include "folder.h"
 
-/* Where the two streams go meanwhile. */
+/* The file to which both streams are redirected. */
 typedef struct capture {
   FILE* file;
   int out, err;
@@ -21,7 +21,7 @@ static capture begin_capture(void) {
   return c;
 }
 
-/* How many bytes came, and the first of them. */
+/* Returns the number of captured bytes, and the first of them. */
 static long end_capture(capture* c, char* text, size_t room) {
   fflush(NULL);
   dup2(c->out, 1);
@@ -42,7 +42,8 @@ static void count_line(void* user, uint32_t level, const char* text, uint64_t by
   lines += level <= TW_LOG_ERROR && bytes == strlen(text) && !strchr(text, '\n');
 }
 
-/* Everything that a program does from start to end, with failures, and a node for a device that is not there, which the log tells of. */
+/* Runs a whole program, with failures, and with a node for a missing device, which the log
+ * reports. */
 static void train(tw_runtime* runtime) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;

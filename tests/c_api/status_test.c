@@ -24,7 +24,7 @@ static void AnUnknownCodeBecomesUnknown(void) {
   }
 }
 
-/* Whatever was in a name: control characters, line ends and bytes that are no UTF-8 are spelled out. */
+/* Whatever characters a name has: control characters, line ends and invalid UTF-8 are escaped. */
 static void AMessageIsOneLineOfUtf8(void) {
   struct {
     const char *raw, *shown;
@@ -52,7 +52,7 @@ static void expect_operation(tw_status* s, const char* name) {
   tw_status_release(s);
 }
 
-/* While it is added, differentiated, planned and run. */
+/* For failures at adding, differentiation, planning and running. */
 static void AFailureKnowsItsOperation(void) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;

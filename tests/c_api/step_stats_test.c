@@ -1,4 +1,4 @@
-/* Step statistics from C: what a run leaves behind, older records of run options, JSON. */
+/* Step statistics from C: the records of a run, older records of run options, JSON. */
 #include <stddef.h>
 
 #include "check.h"
@@ -58,7 +58,7 @@ static void ARunFillsTheObjectThatItIsGiven(void) {
   OK(run_with(&p, &options));
   CHECK(total->nodes == 2 && !(total->flags & TW_STEP_PLANNED));
   free_program(&p);
-  CHECK(!strcmp(tw_step_stats_node(stats, 1)->name, "Neg")); /* the graph is gone, what is known stays */
+  CHECK(!strcmp(tw_step_stats_node(stats, 1)->name, "Neg")); /* the statistics outlive the graph */
   tw_step_stats_destroy(stats);
 }
 
@@ -112,7 +112,7 @@ static void SeveralRunsAreOneTrace(void) {
   const char* text = tw_buffer_data(json);
   CHECK(strstr(text, "\"step 1\"") && strstr(text, "\"step 2\"") && strstr(text, "\"left_out\": 0"));
   tw_buffer_release(json);
-  OK(tw_step_stats_trace(NULL, 0, &json)); /* of nothing */
+  OK(tw_step_stats_trace(NULL, 0, &json)); /* an empty trace */
   tw_buffer_release(json);
   const tw_step_stats* none[1] = {NULL};
   FAILS(tw_step_stats_trace(none, 1, &json), TW_INVALID_ARGUMENT, "steps[0] is NULL");

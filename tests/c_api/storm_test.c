@@ -1,7 +1,9 @@
-/* A storm of cancellations: steps that wait at queues, mutexes, staging areas, barriers and accumulators, and steps that go round for ever
- * in loops of both kinds and in functions, some waiting inside; most end by a token or a deadline at a random time. Every one comes back
- * soon after its end, and afterwards nothing is lost: what was put in is there or was taken, each once, and all locks are free.
- * Environment: THALWEG_TEST_STEPS, how many steps (default 400). */
+/* A flood of cancellations. Steps wait at queues, mutexes, staging areas, barriers and
+ * accumulators, or run endless loops of both kinds and in functions, some of which wait inside.
+ * Most end by a token or a deadline at a random time. Every step ends soon after that, and
+ * afterwards nothing is lost: each element that was added is still there or was removed once,
+ * and all locks are free.
+ * Environment: THALWEG_TEST_STEPS, the number of steps (default 400). */
 #include <stdatomic.h>
 #include <threads.h>
 #include <time.h>
@@ -10,7 +12,7 @@
 
 enum { kAtOnce = 48, kKinds = 14 };
 enum { kPut, kTake, kTakeTwo, kApply, kTakeSum, kLock, kStage, kUnstage, kInsert, kTakeMany, kLoop, kFrames, kTakeInLoop, kTakeInFrames };
-static const double kLate = 1e9; /* ns after the deadline or the cancellation at most */
+static const double kLate = 1e9; /* maximum ns after the deadline or the cancellation */
 
 static double now(void) {
   struct timespec t;
@@ -23,8 +25,7 @@ typedef struct weather {
   tw_graph* graph;
   tw_session* session;
   const tw_operation* targets[kKinds];
-  tw_output
-      taken[kKinds]; /* what is counted of a kind, straight from what takes it: a step may end before a node that follows; 0: nothing */
+  tw_output taken[kKinds]; /* outputs of the nodes that take elements, since a step may end before a later node; 0: none is counted */
   tw_output queue_size, sum_left, staged, ready;
 } weather;
 
@@ -68,7 +69,8 @@ static tw_op* staging(tw_scope* s, const char* op) {
   return o;
 }
 
-/* for ever: x = x + (what is taken from the queue, or 1), in nodes of the graph. Answers the loop's NextIteration. */
+/* Endless loop: x = x + (an element of the queue, or 1), in nodes of the graph. Returns the
+ * loop's NextIteration. */
 static const tw_operation* frames(weather* w, tw_scope* s, const char* name, tw_output queue) {
   tw_op* enter = tw_scope_begin(s, "Enter", NULL);
   tw_op_add_input(enter, one(s));
@@ -105,7 +107,7 @@ static const tw_operation* frames(weather* w, tw_scope* s, const char* name, tw_
   return tw_scope_end_operation(s, leave);
 }
 
-/* The same as a While whose body may take from the queue. */
+/* The same as a While whose body may dequeue. */
 static const tw_operation* loop(weather* w, tw_scope* s, const char* name, int takes) {
   char cond_name[40], body_name[40];
   snprintf(cond_name, sizeof cond_name, "%s_cond", name);
@@ -174,7 +176,7 @@ static void add_others(weather* w, tw_scope* s) {
   w->targets[kStage] = tw_scope_end_operation(s, stage);
   w->taken[kUnstage] = tw_scope_end(s, staging(s, "Unstage"));
   w->staged = tw_scope_end(s, staging(s, "StageSize"));
-  /* A key of its own for each step: the text of a random number. */
+  /* Each step has its own key: the text of a random number. */
   const int64_t dims[] = {1};
   const int32_t key_dims[] = {1};
   const float values[] = {1};
@@ -218,16 +220,16 @@ static weather open_weather(void) {
 
 typedef struct storm {
   atomic_long under_way, well, late, wrong;
-  atomic_long done[kKinds];  /* steps that ended well */
-  atomic_long taken[kKinds]; /* the sum of what they took */
+  atomic_long done[kKinds];  /* steps that succeeded */
+  atomic_long taken[kKinds]; /* the sum of the elements they removed */
 } storm;
 
 typedef struct gust {
   storm* all;
   int kind, fetches;
-  _Atomic double ends; /* when it is to end; 0: nothing ends it */
+  _Atomic double ends; /* the time at which it must end; 0: no limit */
   tw_cancel_token* token;
-  atomic_int holders; /* the run and the one who cancels */
+  atomic_int holders; /* the run and the thread that cancels it */
 } gust;
 
 static void let_go(gust* g) {
@@ -276,7 +278,7 @@ static void start(const weather* w, storm* all, int kind, uint64_t* state, gust*
   g->kind = kind;
   g->fetches = w->taken[kind] != 0;
   const int endless = kind >= kLoop;
-  const uint32_t how = random_number(state) % 3; /* a deadline, a token, nothing */
+  const uint32_t how = random_number(state) % 3; /* a deadline, a token, or nothing */
   const double in = (double)(random_number(state) % 20000) * 1000;
   const int has_deadline = how == 0 || (how == 2 && endless), has_token = how == 1;
   atomic_store(&g->holders, 1 + has_token);
@@ -306,7 +308,7 @@ static float value_of(const weather* w, tw_output count) {
   return n;
 }
 
-/* Ends what still waits, for those that nothing else ends. */
+/* Ends the waiting steps that have no token and no deadline. */
 static void feed_the_rest(const weather* w, storm* all) {
   for (int i = 0; atomic_load(&all->under_way) > 0 && i < 20000; ++i) {
     const int kinds[] = {kPut, kTake, kApply, kTakeSum, kStage, kUnstage, kInsert};
@@ -344,7 +346,7 @@ static void NothingIsLostInAStormOfCancellations(void) {
       if (*g) cancel(*g);
       *g = NULL;
       if (k > kAtOnce) rest(2e5);
-      if (k > 20 * kAtOnce) break; /* those that nothing ends */
+      if (k > 20 * kAtOnce) break; /* the others have no token and no deadline */
     }
     if (atomic_load(&all.under_way) >= kAtOnce) feed_the_rest(&w, &all);
     gust** place = &to_cancel[i % kAtOnce];
@@ -368,7 +370,7 @@ static void NothingIsLostInAStormOfCancellations(void) {
   OK(tw_session_run(w.session, &lock, NULL, &soon, NULL)); /* nobody holds it */
   for (int k = 0; k < kKinds; ++k) {
     if (steps >= 400 && k < kLoop) CHECK(all.done[k] > 0);
-    if (k >= kLoop) CHECK(all.done[k] == 0); /* which never end of themselves */
+    if (k >= kLoop) CHECK(all.done[k] == 0); /* endless loops never succeed */
   }
   tw_session_destroy(w.session);
   tw_graph_destroy(w.graph);

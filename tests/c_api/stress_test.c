@@ -1,6 +1,7 @@
-/* Much of the same at once: eight threads that run one session while runs are cancelled at random, and programs that open and close
- * everything again and again. Afterwards all is as it was before: memory, threads, files.
- * Environment: THALWEG_TEST_STEPS, steps of each thread (default 300); THALWEG_TEST_ROUNDS, openings (default 150). */
+/* Heavy use: eight threads that run one session while runs are cancelled at random, and programs
+ * that open and close everything repeatedly. Afterwards memory, threads and files are as before.
+ * Environment: THALWEG_TEST_STEPS, steps of each thread (default 300); THALWEG_TEST_ROUNDS,
+ * openings (default 150). */
 #include <dirent.h>
 #include <pthread.h>
 #include <threads.h>
@@ -24,12 +25,12 @@ static long entries(const char* path) {
 }
 static long threads_now(void) { return entries("/proc/self/task"); }
 static void rest(long milliseconds) { thrd_sleep(&(struct timespec){.tv_nsec = milliseconds * 1000000}, NULL); }
-/* A thread that was joined may stand in the list for a moment longer. */
+/* A joined thread may be listed for a moment longer. */
 static int threads_become(long n) {
   for (int i = 0; threads_now() != n && i < 5000; ++i) rest(1);
   return threads_now() == n;
 }
-/* A sanitizer starts a thread of its own with the first of the program's. */
+/* A sanitizer starts its own thread with the program's first one. */
 static void* nothing(void* arg) { return arg; }
 static long threads_before(void) {
   pthread_t first;
@@ -48,7 +49,8 @@ static long resident_kb(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* y = x + kChain, by that many additions of which pairs may run at once; `count` adds 1 to a variable that starts at 0. */
+/* y = x + kChain, by that many additions, pairs of which may run in parallel; `count` adds 1 to
+ * a variable that starts at 0. */
 typedef struct work {
   tw_runtime* runtime;
   tw_graph* graph;
@@ -99,13 +101,13 @@ typedef struct runner {
   long steps;
   unsigned seed;
   pthread_mutex_t mu;
-  tw_cancel_token* at_work; /* what others may cancel now; NULL: nothing. Under mu */
+  tw_cancel_token* at_work; /* the token that others may cancel; NULL: none. Guarded by mu */
   long done, cancelled, late, wrong, counted;
 } runner;
 
 static unsigned next(unsigned* seed) { return *seed = *seed * 1664525u + 1013904223u; }
 
-/* Of whatever run somebody is about to begin or has begun. */
+/* Cancels a run that some thread is about to begin or has begun. */
 static void cancel_somebody(runner* r) {
   runner* other = &r->all[next(&r->seed) / 7 % kThreads];
   pthread_mutex_lock(&other->mu);
@@ -113,7 +115,7 @@ static void cancel_somebody(runner* r) {
   pthread_mutex_unlock(&other->mu);
 }
 
-/* One run, with a deadline now and then, and a token that any thread may cancel. */
+/* Does one run, sometimes with a deadline, and with a token that any thread may cancel. */
 static void one_step(runner* r, tw_callable* callable) {
   const int64_t n = 1 + next(&r->seed) % 4;
   const float values[] = {1, 2, 3, 4};
@@ -183,7 +185,7 @@ static void RunsThatAreCancelledLeaveNothingBehind(void) {
   const char* options[] = {"threads=4", "disabled_plugins=org.thalweg.opencl"};
   const long steps = size_of("THALWEG_TEST_STEPS", 300), files = files_now(), threads = threads_before();
   work w = open_work(options, 2);
-  run(w.session, w.count); /* the variable has its memory from now on */
+  run(w.session, w.count); /* the variable's memory is allocated from now on */
   const uint64_t before = memory_in_use(w.runtime);
   runner all[kThreads] = {{0}};
   pthread_t thread[kThreads];
@@ -203,7 +205,7 @@ static void RunsThatAreCancelledLeaveNothingBehind(void) {
   printf("  %ld steps done, %ld cancelled, %ld too late\n", done, cancelled, late);
   CHECK(done + cancelled + late == kThreads * steps);
   CHECK(done > 0 && cancelled > 0);
-  /* An update is whole or not at all, and a run that succeeded made its own. */
+  /* An update is never partial, and a run that succeeded made its update. */
   const float value = as_float(fetch(w.session, 0, NULL, w.read));
   CHECK(value >= 1 + (float)counted && value <= 1 + (float)(counted + cancelled + late));
   OK(tw_session_close(w.session));
@@ -231,7 +233,7 @@ static void open_use_close(void) {
 }
 
 static void WhatIsOpenedAndClosedIsGone(void) {
-#ifdef THALWEG_SANITIZED /* which keeps about 2 MB of every library that was opened and closed */
+#ifdef THALWEG_SANITIZED /* a sanitizer keeps about 2 MB of every library that was opened and closed */
   const long rounds = 150, warm = 30;
 #else
   const long rounds = size_of("THALWEG_TEST_ROUNDS", 150), warm = rounds / 5 + 1;
@@ -244,7 +246,8 @@ static void WhatIsOpenedAndClosedIsGone(void) {
   CHECK(files_now() == files);
   CHECK(threads_become(threads));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(THALWEG_SANITIZED)
-  /* A hundredth of a page a round is what allocators and page sizes may make of nothing. Sanitizers keep what is freed. */
+  /* Allocators and page sizes may cause growth of a hundredth of a page per round. Sanitizers
+   * keep freed memory. */
   CHECK(grown < 2048 + rounds / 25);
 #endif
 }

@@ -1,4 +1,4 @@
-/* Synchronous training: replicas in threads of their own, late, twice, lost; backups; what is refused. */
+/* Synchronous training: replicas on separate threads, late, repeated, lost; backups; refusals. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stddef.h>
@@ -8,7 +8,8 @@
 
 enum { kMost = 3, kWidth = 3, kRows = 5, kBatch = 4, kSteps = 6 };
 
-/* loss = mean over the batch of |rows of e . w|^2: w is a dense variable, e one of which rows are gathered. */
+/* loss = mean over the batch of |rows of e . w|^2: w is a dense variable, and rows of the
+ * variable e are gathered. */
 typedef struct replica {
   tw_graph* graph;
   tw_session* session;
@@ -86,12 +87,13 @@ static void reset(replica* r, int64_t stamp, int64_t step) {
   tw_tensor_release(t);
 }
 
-/* Which rows a replica looks at in a step. */
+/* Chooses the rows that a replica uses in a step. */
 static void choose(replica* r, int64_t step) {
   for (int i = 0; i < kBatch; ++i) r->batch[i] = (int32_t)((step * 3 + r->number * 2 + i * i) % kRows);
 }
 
-/* Gives the gradients of the ticket's step; the next ticket, NULL when the time was over. consistent: may be NULL. */
+/* Gives the gradients of the ticket's step. Returns the next ticket, or NULL after the timeout.
+ * consistent: may be NULL. */
 static tw_tensor* next_and(replica* r, tw_tensor* ticket, int64_t timeout_ms, int* consistent) {
   const int64_t n = kBatch;
   choose(r, part(ticket, 1));
@@ -138,7 +140,7 @@ static void* train(void* user) {
   return NULL;
 }
 
-/* The weights, one after the other. */
+/* Reads all weights, concatenated. */
 static void read_all(replica* r, float* out) {
   for (int k = 0; k < 2; ++k) {
     tw_tensor* t = fetch(r->session, 0, NULL, r->reads[k]);
@@ -148,7 +150,7 @@ static void read_all(replica* r, float* out) {
 }
 enum { kAll = (kWidth + kRows) * kWidth };
 
-/* Trains all steps, each replica on a thread that waits so long before each step. */
+/* Trains all steps; each replica runs on a thread that waits for its delay before each step. */
 static void train_with(const char* container, const int* delays, float* out) {
   replica all[kMost];
   pthread_t threads[kMost];
@@ -182,7 +184,7 @@ static void HoweverFastReplicasAreTheBitsAreTheSame(void) {
   let_go(&untrained);
 }
 
-/* Three replicas with a batch each are as one of one replica whose batch has all rows. */
+/* Three replicas with one batch each give the update of one replica whose batch has all rows. */
 static void ReplicasTogetherGiveTheUpdateOfTheirBatchesTogether(void) {
   replica all[kMost], whole = make("container=whole", 0, 1, 0);
   for (int i = 0; i < kMost; ++i) all[i] = make("container=parts", i, kMost, 0);
@@ -213,7 +215,7 @@ static void ReplicasTogetherGiveTheUpdateOfTheirBatchesTogether(void) {
                                .n_fetches = 1,
                                .targets = &whole.ops.update,
                                .n_targets = 1};
-    OK(tw_session_run(whole.session, &what, values, NULL, &next)); /* one client may give and update in one step */
+    OK(tw_session_run(whole.session, &what, values, NULL, &next)); /* one client may give gradients and update in one step */
     tw_tensor_release(ids);
     tw_tensor_release(ticket);
     ticket = next;
@@ -229,7 +231,7 @@ static void ReplicasTogetherGiveTheUpdateOfTheirBatchesTogether(void) {
   for (int i = 0; i < kMost; ++i) let_go(&all[i]);
 }
 
-/* Gives without waiting for the update, as one who begins. */
+/* Gives gradients without waiting for the update, as a new replica does. */
 static void give(replica* r, tw_tensor* ticket) {
   tw_tensor_release(current(r));
   CHECK(next_of(r, ticket, 60) == NULL);
@@ -244,18 +246,18 @@ static void BackupsCountWhenTheyAreInTimeAndAreDroppedWhenNot(void) {
   CHECK(part(first, 0) == 100 && part(first, 1) == 7);
   give(&all[2], first);
   give(&all[0], first);
-  run(all[0].session, all[0].ops.update); /* two of three are there */
+  run(all[0].session, all[0].ops.update); /* two of three have given gradients */
   CHECK(dropped(&all[0]) == 0);
   float with_two[kAll], later[kAll];
   read_all(&all[0], with_two);
-  tw_tensor* late = next_of(&all[1], first, 5000); /* its gradients are those of a step that is over */
+  tw_tensor* late = next_of(&all[1], first, 5000); /* its gradients are for a finished step */
   CHECK(part(late, 0) == 101 && part(late, 1) == 8);
   CHECK(dropped(&all[0]) == 1);
   read_all(&all[0], later);
   CHECK(memcmp(with_two, later, sizeof later) == 0);
   give(&all[1], late);
   give(&all[0], late);
-  give(&all[2], late); /* in time, but two were there before */
+  give(&all[2], late); /* in time, but the two others were first */
   CHECK(dropped(&all[0]) == 2);
   run(all[0].session, all[0].ops.update);
   tw_tensor* now = current(&all[0]);
@@ -266,7 +268,7 @@ static void BackupsCountWhenTheyAreInTimeAndAreDroppedWhenNot(void) {
   for (int i = 0; i < kMost; ++i) let_go(&all[i]);
 }
 
-/* The same two replicas, of which the second is not required, or is all there is beside the first: the same update. */
+/* Two replicas give the same update whether or not the gradients of a third, a backup, are dropped. */
 static void WhoIsDroppedLeavesNoTrace(void) {
   float expected[kAll], found[kAll];
   for (int backup = 0; backup < 2; ++backup) {
@@ -315,7 +317,7 @@ static void GradientsThatAreGivenTwiceCountOnce(void) {
   CHECK(memcmp(once, twice, sizeof once) == 0);
 }
 
-/* On a thread of its own: gives and waits for the update. */
+/* Gives gradients and waits for the update, on a separate thread. */
 typedef struct waiting {
   replica* r;
   tw_tensor *ticket, *next;
@@ -327,35 +329,36 @@ static void* wait_for_update(void* user) {
   return NULL;
 }
 
-/* What a run has computed is of its ticket's step unless the gradients of all were in, or the step is over. */
+/* A run's results belong to its ticket's step unless all gradients were in already, or the step
+ * is over. */
 static void WhoGivesOnceMoreIsToldWhetherTheUpdateMayHaveBegun(void) {
   replica a = make("container=again", 0, 2, 0), b = make("container=again", 1, 2, 0);
   run(a.session, a.init);
   reset(&a, 20, 4);
   tw_tensor* ticket = current(&b);
-  CHECK(next_of(&b, ticket, 60) == NULL); /* in, and gone before the update */
+  CHECK(next_of(&b, ticket, 60) == NULL); /* given, and timed out before the update */
   tw_tensor_release(current(&b));
   waiting again = {.r = &b, .ticket = ticket};
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, wait_for_update, &again) == 0);
   const struct timespec pause = {0, 100 * 1000000L};
-  nanosleep(&pause, NULL); /* it finds that the other's are missing */
+  nanosleep(&pause, NULL); /* the thread finds that the other's gradients are missing */
   give(&a, ticket);
   run(a.session, a.ops.update);
   pthread_join(thread, NULL);
   CHECK(part(again.next, 0) == 21 && again.consistent == 1);
-  tw_tensor* stale = current(&b); /* the ticket of a step whose gradients all are in */
+  tw_tensor* stale = current(&b); /* the ticket of a step that has all gradients */
   CHECK(next_of(&b, stale, 60) == NULL);
   give(&a, stale);
   tw_tensor_release(current(&b));
   waiting late = {.r = &b, .ticket = stale};
   CHECK(pthread_create(&thread, NULL, wait_for_update, &late) == 0);
-  nanosleep(&pause, NULL); /* the update could be under way */
+  nanosleep(&pause, NULL); /* the update may be in progress */
   run(a.session, a.ops.update);
   pthread_join(thread, NULL);
   CHECK(part(late.next, 0) == 22 && late.consistent == 0);
   int consistent = -1;
-  tw_tensor* over = next_and(&a, stale, 5000, &consistent); /* of a step that is over; the token of the update is there */
+  tw_tensor* over = next_and(&a, stale, 5000, &consistent); /* the step is over; the update's token is available */
   CHECK(part(over, 0) == 22 && consistent == 0);
   tw_tensor_release(over);
   tw_tensor_release(late.next);
@@ -389,19 +392,19 @@ static void AfterAResetWhatWasGivenBeforeIsOfNoUse(void) {
     if (k == 1) {
       reset(&a, 50, 3);
       old = current(&a);
-      give(&a, old); /* of step 3, whose gradients are others */
+      give(&a, old); /* of step 3, whose gradients differ */
     }
     reset(&a, 60, 0);
     tw_tensor* ticket = current(&a);
     CHECK(part(ticket, 0) == 60 && part(ticket, 1) == 0);
     if (old) {
-      tw_tensor* answer = next_of(&b, old, 5000); /* late, of a life before this one */
+      tw_tensor* answer = next_of(&b, old, 5000); /* late, from before the reset */
       CHECK(part(answer, 0) == 60);
       CHECK(dropped(&a) == 1);
       tw_tensor_release(answer);
     }
     give(&a, ticket);
-    tw_tensor* same = next_of(&b, ticket, 100); /* a token of the reset may be left: the ticket is the same then */
+    tw_tensor* same = next_of(&b, ticket, 100); /* a token of the reset may be left; the ticket is then the same */
     CHECK(!same || part(same, 0) == 60);
     tw_tensor_release(same);
     run(a.session, a.ops.update);

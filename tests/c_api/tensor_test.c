@@ -1,4 +1,4 @@
-/* Tensors: making, looking, strings, text. */
+/* Tensors: creation, inspection, strings, text. */
 #include "check.h"
 
 static void ANewTensorIsZero(void) {
@@ -67,7 +67,7 @@ static void LentMemoryComesBackOnce(void) {
   CHECK(released == 1);
 }
 
-/* A variable that took the memory over and is updated gets memory of its own. */
+/* A variable that shared the memory and is then updated gets new memory. */
 static void MemoryThatMustStayIsNeverWritten(void) {
   static const float values[] = {1, 2};
   const int64_t dims[] = {2};
@@ -94,7 +94,7 @@ static void MemoryThatMustStayIsNeverWritten(void) {
   const tw_signature start = {.size = sizeof start, .feeds = &x, .n_feeds = 1, .targets = &init, .n_targets = 1};
   OK(tw_session_run(session, &start, &t, NULL, NULL));
   CHECK(tw_tensor_shared(t) == 1);
-  tw_tensor_release(t); /* now the variable alone holds it */
+  tw_tensor_release(t); /* now the variable holds the only reference */
   run(session, add);
   CHECK(released == 1);
   t = fetch(session, 0, NULL, now);

@@ -157,7 +157,8 @@ uint32_t CodeOf(const std::function<void()>& call) {
   }
 }
 
-// A graph from outside with `save`, a file operation, and `filled`, as many numbers as are fed in `n`.
+// Makes an external graph with `save`, a file operation, and `filled`, which makes as many numbers
+// as `n` says.
 std::string GraphOfAnother(const std::string& prefix) {
   tw::Graph graph;
   tw::Scope s(graph);
@@ -300,13 +301,13 @@ TEST(CppTest, LossesDrawClasses) {
                   inputs = s.op("Fill", {s.ints({3, 2}), s.scalar(TW_FLOAT, 1)});
   tw::SampledLoss options;
   EXPECT_EQ(options.num_sampled, 64);
-  options.num_sampled = 9;  // all there are
+  options.num_sampled = 9;  // all classes
   options.seed = 1;
   const tw_output losses[] = {s.sampled_softmax(weights, biases, labels, inputs, options), s.nce(weights, biases, labels, inputs, options)};
   s.finish();
   const auto got = tw::Session(graph).run({}, {losses[0], losses[1]});
   EXPECT_NEAR(got[0].values<float>()[2], std::log(9), 0.1);
-  EXPECT_GT(got[1].values<float>()[0], 8 * std::log(2));  // at least that of the eight others
+  EXPECT_GT(got[1].values<float>()[0], 8 * std::log(2));  // at least the loss of the eight others
 }
 
 TEST(CppTest, AReplicaTrainsATableInShards) {

@@ -1,11 +1,11 @@
-/* A program's own threads under a runtime: a pool of pthreads, one that runs everything on the spot, one that runs nothing in time, and
- * one without threads. */
+/* A program's own threads under a runtime: a pool of pthreads, one that runs tasks inside
+ * schedule, one that runs tasks too late, and one without threads. */
 #include <pthread.h>
 #include <sched.h>
 
 #include "check.h"
 
-/* A queue, and the threads that empty it while it is open. */
+/* A queue, and the threads that empty it until it is closed. */
 typedef struct pool {
   pthread_mutex_t mu;
   pthread_cond_t changed;
@@ -71,7 +71,7 @@ static void close_pool(pool* p) {
   pthread_cond_broadcast(&p->changed);
   pthread_mutex_unlock(&p->mu);
   for (int i = 0; i < p->n; ++i) pthread_join(p->threads[i], NULL);
-  if (p->n == 0) serve(p); /* what nobody ran in time */
+  if (p->n == 0) serve(p); /* runs the tasks that no thread ran in time */
   pthread_cond_destroy(&p->changed);
   pthread_mutex_destroy(&p->mu);
 }
@@ -83,7 +83,8 @@ static tw_thread_pool record_of(pool* p, uint32_t threads) {
 
 enum { kSide = 128, kWide = 12 };
 
-/* Sums of products of large matrices, side by side: work for many threads, of nodes and inside kernels. Answers the sum. */
+/* Computes sums of products of large matrices in parallel: work for many threads, in nodes and
+ * inside kernels. Returns the sum. */
 static float compute(const tw_thread_pool* threads, int callers_see_it_end) {
   const tw_runtime_config config = {.size = sizeof config, .threads = threads};
   tw_runtime* runtime = NULL;
@@ -115,7 +116,8 @@ static float compute(const tw_thread_pool* threads, int callers_see_it_end) {
   return answer;
 }
 
-/* The same in exact arithmetic: all partial sums are integers that floats hold, or the same roundings come in the same order. */
+/* Computes the same in exact arithmetic: all partial sums are integers that floats represent, or
+ * are rounded in the same order. */
 static float expected(void) {
   double sum = 0;
   for (int i = 0; i < kWide; ++i) sum += (double)kSide * kSide * kSide * (1 + i) * (1 + i);
@@ -145,8 +147,8 @@ static void APoolThatRunsNothingUntilTheEndHoldsNothingUp(void) {
   open_pool(&p, 0);
   const tw_thread_pool record = record_of(&p, 2);
   CHECK(near(compute(&record, 1), expected(), 1e-6));
-  CHECK(p.asked == 2 && p.queued == 2); /* as many as there are threads, and not again before they came */
-  close_pool(&p);                       /* runs them: the runtime is gone, they do nothing */
+  CHECK(p.asked == 2 && p.queued == 2); /* one task per thread, and no more before these ran */
+  close_pool(&p);                       /* runs the tasks: the runtime is gone, so they do nothing */
 }
 
 static void APoolWithoutThreadsLeavesAllToTheCaller(void) {
@@ -173,7 +175,7 @@ static void count_done(void* user, tw_status* status, tw_tensor** fetches) {
   pthread_mutex_unlock(&w->mu);
 }
 
-/* The last of a runtime may go on the thread of a run that nobody waited for. */
+/* The runtime's last reference may be released on the thread of an asynchronous run. */
 static void await_release(pool* p) {
   for (int released = 0; !released; sched_yield()) {
     pthread_mutex_lock(&p->mu);

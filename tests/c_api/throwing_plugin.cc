@@ -1,4 +1,4 @@
-// A plugin file whose kernels throw, past the C ABI, as no kernel may.
+// A plugin file whose kernels throw across the C ABI, which no kernel may do.
 #include <stdexcept>
 
 #include "thalweg/plugin/plugin.h"

@@ -3,7 +3,8 @@
 
 enum { kRows = 5, kColumns = 2, kSize = kRows * kColumns };
 
-/* loss = sum over the chosen rows of (w - 3)^2 * (row + 1): dense through a read, or sparse through a gather. */
+/* loss = sum over the chosen rows of (w - 3)^2 * (row + 1): dense through a read, or sparse
+ * through a gather. */
 typedef struct problem {
   tw_graph* graph;
   tw_session* session;
@@ -40,7 +41,7 @@ static problem new_problem(int sparse) {
   return p;
 }
 
-/* The gradient at w of the same loss. */
+/* Computes the gradient of the same loss at w. */
 static void gradient_at(const double* w, int sparse, double* g) {
   for (int i = 0; i < kSize; ++i) {
     double times = sparse ? 0 : 1;
@@ -58,7 +59,8 @@ static void read_variable(problem* p, tw_output variable, double* out) {
   tw_tensor_release(t);
 }
 
-/* Runs `train` a few times beside `update`, which follows the formula on (w, g, step). */
+/* Runs `train` a few times and compares it with `update`, which applies the formula to (w, g,
+ * step). */
 static void follow(problem* p, int sparse, const tw_operation* train, void (*update)(double* w, const double* g, int step)) {
   const tw_operation* init = tw_variable_initializer(p->scope, "init");
   OK(tw_scope_finish(p->scope));
@@ -103,7 +105,7 @@ static int nesterov, lazy;
 static void momentum_update(double* w, const double* g, int step) {
   if (step == 1) memset(momentum_slot, 0, sizeof momentum_slot);
   for (int i = 0; i < kSize; ++i) {
-    if (lazy && g[i] == 0) continue; /* rows without a gradient rest */
+    if (lazy && g[i] == 0) continue; /* rows without a gradient do not change */
     momentum_slot[i] = 0.8 * momentum_slot[i] + g[i];
     w[i] -= 0.02 * (nesterov ? g[i] + 0.8 * momentum_slot[i] : momentum_slot[i]);
   }
@@ -146,7 +148,7 @@ static void AdamFollowsItsFormula(void) {
   }
 }
 
-/* What the optimizers below keep, set anew in their first step. */
+/* The slots of the optimizers below, set in their first step. */
 static double kept[3][kSize];
 static void start_slots(int step, double a, double b, double c) {
   if (step > 1) return;
@@ -341,7 +343,7 @@ static void SlotsStandBesideTheirVariables(void) {
   tw_graph_destroy(p.graph);
 }
 
-/* Whatever the scope says where the optimizer is made. */
+/* Whatever device the scope has when the optimizer is made. */
 static void SlotsAndTheGlobalStepAreOnTheirDevice(void) {
   tw_graph* graph = NULL;
   OK(tw_graph_create(NULL, &graph));
@@ -385,7 +387,7 @@ static void OptimizersOfAKindKeepTheirOwnSlots(void) {
   tw_graph_destroy(p.graph);
 }
 
-/* What the variable's type cannot hold would make NaN of the step, or nothing. */
+/* A value outside the range of the variable's type would make the step NaN, or zero. */
 static void OptionsThatTheTypeCannotHoldAreRefused(void) {
   const char* parts[] = {"tw_adam: epsilon is 1e-08, which is 0 in half, the type of variable 'w'",
                          "tw_adam: beta2 is 0.999, which is 1 in bfloat16",
@@ -449,7 +451,7 @@ static void WrongUsesOfOptimizersAreRefused(void) {
   }
 }
 
-/* One option out of range for each of the newer optimizers. */
+/* Sets one option out of range for each of the newer optimizers. */
 static void OptionsOutOfRangeAreRefused(void) {
   for (int kind = 0; kind < 12; ++kind) {
     problem p = new_problem(0);
@@ -494,7 +496,7 @@ static void OptionsOutOfRangeAreRefused(void) {
   }
 }
 
-/* Where rows have to be added up, or spread over all of the variable, as where they are only looked up. */
+/* Whether rows are accumulated, spread over the whole variable, or only looked up. */
 static void RowsOutsideTheVariableAreRefused(void) {
   static const int64_t kOutside[] = {-1, INT64_MIN, kRows, INT64_MAX};
   for (int kind = 0; kind < 4; ++kind) {

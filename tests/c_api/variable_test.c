@@ -1,11 +1,12 @@
-/* Variables: what is assigned is read, by every graph and session that share a container, and nothing of another shape. */
+/* Variables: assigned values are read by every graph and session that share the container; other
+ * shapes are refused. */
 #include "check.h"
 
 /* A graph with one variable 'w' of n elements, all n, in a container. */
 typedef struct variable {
   tw_graph* graph;
   tw_session* session;
-  tw_output w, twice; /* what 'w' holds, times two */
+  tw_output w, twice; /* the value of 'w', times two */
   const tw_operation *init, *destroy;
 } variable;
 
@@ -72,7 +73,7 @@ static void AVariableOfAnotherGraphsShapeIsNotRead(void) {
   for (int i = 0; i < 2; ++i) free_variable(&v[i]);
 }
 
-/* The second shape of the feed comes under the plan for any shape, made after the graph was checked. */
+/* The second shape of the feed uses the plan for any shape, made after the graph was checked. */
 static void AnAssignmentOfAnotherShapeIsRefusedUnderThePlanForAnyShape(void) {
   variable v = new_variable(3, "container=any_shape");
   tw_scope* s = tw_scope_create(v.graph, NULL);

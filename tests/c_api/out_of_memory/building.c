@@ -1,4 +1,4 @@
-/* Runtimes, tensors, graphs, and what can be asked about them. */
+/* Runtimes, tensors, graphs, and queries about them. */
 #include "programs.h"
 
 static const tw_operation* by_sgd(tw_scope* s, const tw_output* w, tw_gradient* g) { return tw_train_sgd(s, w, g, 1, NULL); }
@@ -168,7 +168,7 @@ static tw_status* tensors(void) {
   released = 0;
   status = tw_tensor_create_from(TW_FLOAT, dims, 2, memory, sizeof memory, count_release, NULL, &from);
   if (status) {
-    EXPECT(released == 1); /* also when the call fails */
+    EXPECT(released == 1); /* also if the call fails */
     goto done;
   }
   TRY(tw_tensor_create_from_const(TW_FLOAT, dims, 2, memory, sizeof memory, NULL, NULL, &fixed));
@@ -201,7 +201,7 @@ done:
   return status;
 }
 
-/* x * x where it is above 0, else 0, and the sums of rows so far, with their gradient. */
+/* x * x if x > 0, else 0, and the cumulative sums of rows, with their gradient. */
 static tw_status* blocks(void) {
   tw_graph* graph = NULL;
   tw_status* status = NULL;

@@ -16,7 +16,7 @@ void __libc_free(void*);
 
 static atomic_int armed, all_later;
 static atomic_long calls, chosen, live;
-static void* where[40]; /* of the first call that failed */
+static void* where[40]; /* the call stack of the first failed call */
 static int where_n;
 
 static int fails(void) {

@@ -1,12 +1,14 @@
-/* A heap that can fail: malloc and its kin are replaced in this program alone. Threads: any may allocate; one chooses what fails. */
+/* A heap that can fail: replaces malloc and related functions in this program. Threads: any may
+ * allocate; one sets the failures. */
 #ifndef OUT_OF_MEMORY_HEAP_H
 #define OUT_OF_MEMORY_HEAP_H
 
-/* From now on call n, counted from here, answers NULL, and with `lasting` 1 all later ones, too; n 0: none. */
+/* Makes call n, counted from now, return NULL; with `lasting` 1 also all later calls. n 0: no
+ * failure. */
 void heap_fail(long n, int lasting);
-/* Nothing fails any more. Answers how many calls there were since heap_fail. */
+/* Ends the failures. Returns the number of calls since heap_fail. */
 long heap_recover(void);
-long heap_live(void);      /* pieces that were allocated and not freed */
-void heap_say_where(void); /* on standard error, who made the call that failed */
+long heap_live(void);      /* number of live allocations */
+void heap_say_where(void); /* prints the call stack of the failed call on standard error */
 
 #endif

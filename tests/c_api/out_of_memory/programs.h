@@ -1,12 +1,13 @@
-/* The programs, and what they share. Each makes things, uses them and lets them go, and answers its first failure. */
+/* The programs and their shared helpers. Each makes objects, uses and releases them, and returns
+ * its first failure. */
 #ifndef OUT_OF_MEMORY_PROGRAMS_H
 #define OUT_OF_MEMORY_PROGRAMS_H
 #include <stddef.h>
 
 #include "thalweg/thalweg.h"
 
-/* lost: pieces of memory that a library which knows no failing heap loses in one failure: a message that protobuf was about to add to a
- * list, the parts of a table that LevelDB was opening. */
+/* lost: allocations that a library without out-of-memory handling leaks in one failure: a
+ * message that protobuf was adding to a list, the parts of a table that LevelDB was opening. */
 typedef struct program {
   const char* name;
   tw_status* (*run)(void);
@@ -14,27 +15,28 @@ typedef struct program {
 } program;
 #define PROGRAM(name, lost) {#name, name, lost}
 
-/* Each ends with an entry of NULLs. */
+/* Each list ends with an entry of NULLs. */
 extern const program building_programs[], running_programs[], training_programs[], saving_programs[];
 
 extern tw_runtime* runtime; /* of all programs */
 extern char folder[64];     /* for their files */
 
-/* The first failure of a program; what it made is NULL or right, so that one way out serves all. */
+/* Stores the first failure of a program and jumps to its end; every object is NULL or valid, so
+ * one exit path serves all. */
 #define TRY(call)          \
   do {                     \
     status = (call);       \
     if (status) goto done; \
   } while (0)
 
-/* What holds whether memory is short or not. */
+/* Checks a condition that must hold with or without memory. */
 #define EXPECT(condition)                                         \
   do {                                                            \
     if (!(condition)) unexpected(__FILE__, __LINE__, #condition); \
   } while (0)
 void unexpected(const char* file, int line, const char* condition);
 
-/* A builder is NULL when memory is out. */
+/* Accepts NULL, which a builder is when memory is out. */
 tw_status* finish(tw_op* op, const tw_operation** out);
 
 /* loss = mean((x w)^2). */
@@ -46,14 +48,14 @@ typedef struct net {
   const tw_operation *init, *train;
 } net;
 
-/* Adds what trains w by its gradient; answers the operation to run. */
+/* Adds operations that train w by its gradient; returns the operation to run. */
 typedef const tw_operation* (*trainer)(tw_scope* scope, const tw_output* w, tw_gradient* gradient);
 
 tw_status* make_net(net* n, trainer train, const char* container); /* train: NULL for none */
 void end_net(net* n);
-/* A run that feeds x. out: NULL for no fetch. */
+/* Runs a step that feeds x. out: NULL for no fetch. */
 tw_status* run_target(net* n, const tw_operation* target, tw_output fetch, tw_tensor** out);
-/* The net, its initializer, two steps, the loss. */
+/* Makes the net, runs its initializer and two steps, and fetches the loss. */
 tw_status* steps(trainer train, const char* container);
 
 #endif

@@ -1,4 +1,4 @@
-/* Steps: in a session, prepared, without waiting, with a log, and such as fail anyway. */
+/* Steps: in a session, prepared, asynchronous, with a log, and steps that fail in any case. */
 #include <pthread.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static tw_status* without_waiting(void) {
     status = tw_session_run_async(n.session, &what, &n.x, &options, ended, &e);
     if (!status) continue;
     pthread_mutex_lock(&e.mu);
-    --e.waiting; /* there was no run */
+    --e.waiting; /* the run did not start */
     pthread_mutex_unlock(&e.mu);
     break;
   }
@@ -97,7 +97,7 @@ done:
   return status;
 }
 
-/* What goes wrong anyway needs memory for its story. */
+/* The message of any other failure needs memory, too. */
 static tw_status* failures_told(void) {
   net n = {0};
   const tw_operation* found = NULL;
@@ -107,7 +107,7 @@ static tw_status* failures_told(void) {
   failed = tw_graph_find(n.graph, "net/v", &found);
   EXPECT(failed && (tw_status_code(failed) == TW_NOT_FOUND || tw_status_code(failed) == TW_RESOURCE_EXHAUSTED));
   tw_status_release(failed);
-  failed = run_target(&n, NULL, n.loss, &out); /* not initialised */
+  failed = run_target(&n, NULL, n.loss, &out); /* fails: not initialised */
   EXPECT(failed && (tw_status_code(failed) == TW_FAILED_PRECONDITION || tw_status_code(failed) == TW_RESOURCE_EXHAUSTED));
   EXPECT(strlen(tw_status_message(failed)) > 0);
   tw_status_release(failed);

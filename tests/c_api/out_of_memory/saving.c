@@ -69,7 +69,8 @@ done:
   return status;
 }
 
-/* Three saves of which two stay, then back to the last. What failed before may have left any of them, but never a broken one. */
+/* Saves three times and keeps two, then restores the last. Earlier failures may have left any of
+ * the checkpoints, but no damaged one. */
 static tw_status* checkpointing(uint32_t flags, const char* where, const char* container) {
   net n = {0};
   tw_saver* saver = NULL;

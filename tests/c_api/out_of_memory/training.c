@@ -1,4 +1,4 @@
-/* Optimizers, each for two steps, and what goes with them: schedules, clipping, decay, averages. */
+/* Optimizers, each for two steps, with schedules, clipping, decay and averages. */
 #include "programs.h"
 
 #define OPTIMIZER(name)                                                                                                               \
@@ -13,7 +13,7 @@ OPTIMIZER(adadelta)
 OPTIMIZER(rmsprop)
 OPTIMIZER(ftrl)
 
-/* Adam over rows 2 and 0 of w, whose gradient is made dense, and over rows that are added up. */
+/* Adam over rows 2 and 0 of w, whose gradient is made dense, and over accumulated rows. */
 static const tw_operation* by_rows(tw_scope* s, const tw_output* w, tw_gradient* g) {
   const int32_t rows[] = {2, 0, 2};
   g->rows = tw_scope_ints(s, rows, 3);
@@ -49,7 +49,7 @@ static const tw_operation* with_averages(tw_scope* s, const tw_output* w, tw_gra
 }
 static tw_status* averages(void) { return steps(with_averages, "container=oom_averages"); }
 
-/* What goes with it is built, and not run: an update would wait for other replicas. */
+/* Only builds the operations: an update would wait for other replicas. */
 static const tw_operation* by_replicas(tw_scope* s, const tw_output* w, tw_gradient* g) {
   tw_gradient mean = *g;
   tw_sync_options options;
