@@ -24,7 +24,7 @@ static void AnUnknownCodeBecomesUnknown(void) {
   }
 }
 
-/* Whatever characters a name has: control characters, line ends and invalid UTF-8 are escaped. */
+/* Control characters, line ends and invalid UTF-8 of a name are escaped. */
 static void AMessageIsOneLineOfUtf8(void) {
   struct {
     const char *raw, *shown;

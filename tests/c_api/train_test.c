@@ -343,7 +343,7 @@ static void SlotsStandBesideTheirVariables(void) {
   tw_graph_destroy(p.graph);
 }
 
-/* Whatever device the scope has when the optimizer is made. */
+/* The device of the scope in which the optimizer is made does not matter. */
 static void SlotsAndTheGlobalStepAreOnTheirDevice(void) {
   tw_graph* graph = NULL;
   OK(tw_graph_create(NULL, &graph));
@@ -496,7 +496,7 @@ static void OptionsOutOfRangeAreRefused(void) {
   }
 }
 
-/* Whether rows are accumulated, spread over the whole variable, or only looked up. */
+/* Refused whether rows are accumulated, spread over the whole variable, or only looked up. */
 static void RowsOutsideTheVariableAreRefused(void) {
   static const int64_t kOutside[] = {-1, INT64_MIN, kRows, INT64_MAX};
   for (int kind = 0; kind < 4; ++kind) {

@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t high = Length(&rest), low = Length(&rest);
     index = Cut(&rest, high << 8 | low);
   } else {
-    // Not a static variable: without a valid header, no other entry would be read.
+    // The header is fixed: without a valid header, no other entry would be read.
     std::map<std::string, std::string> entries = {{"", std::string("\x08\x01\x1a\x02\x08\x01", 6)}};
     while (size_t n = Length(&rest)) {
       const std::string key(Cut(&rest, n));

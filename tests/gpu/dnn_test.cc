@@ -69,7 +69,7 @@ Tensor Spread(Draw* draw) {
   return t;
 }
 
-// With the library, and with the plugin's own kernels.
+// Runs each test with the library and with the plugin's own kernels.
 class DnnTest : public testing::TestWithParam<const char*> {
  protected:
   DnnTest() { Reset(""); }

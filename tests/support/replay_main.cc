@@ -1,5 +1,5 @@
-// Stands in for libFuzzer's main where that is not linked: runs a fuzz target once over each file named on the command line
-// and each file directly inside a folder named there. A target may define ReplayEnded, which says what the corpus lacks: 0, nothing.
+// Replaces libFuzzer's main if libFuzzer is not linked: runs a fuzz target once over each file named on the command line
+// and each file directly inside a folder named there. A target may define ReplayEnded, which returns 0 if the corpus lacks nothing.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

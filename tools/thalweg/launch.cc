@@ -29,7 +29,7 @@ extern char** environ;
 namespace thalweg::cli {
 namespace {
 
-constexpr int kPatience = 5000;  // milliseconds from SIGTERM to SIGKILL
+constexpr int kPatience = 5000;  // milliseconds from the first signal to SIGKILL
 
 constexpr int kPause = 200;  // milliseconds before a task that died is restarted
 

@@ -257,7 +257,7 @@ std::string Anchor(const std::string& heading) {
   return out;
 }
 
-// ---- What manual and registry must agree on ----
+// ---- Agreement of manual and registry ----
 
 class Checker {
  public:

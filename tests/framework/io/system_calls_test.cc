@@ -28,7 +28,7 @@ struct Faults {
   int fail_at = 0;  // this one fails with `error`; 0: none
   int error = 0;
   bool interrupt = false;  // every other call that may be interrupted is, once
-  bool shorten = false;    // reads and writes do half of what they are asked for
+  bool shorten = false;    // reads and writes transfer half of the bytes
   bool just_interrupted = false;
   std::string failed;
 } faults;

@@ -253,8 +253,8 @@ TEST(StreamTest, ReportsWhatThePluginRefuses) {
   kind.kind.streams = {TW_SIZED(tw_stream_set), FakeStreams::Create, FakeStreams::Destroy, FakeStreams::Refuse, nullptr};
   auto s = Stream::Create(&plain);
   ASSERT_TRUE(s.ok());
-  // No callback would report the end of the work, so the stream synchronises at once, and stays
-  // broken.
+  // No signal would report the end of the work, so the stream is destroyed at once, and its
+  // timeline stays failed.
   const int before = FakeStreams::destroyed;
   EXPECT_EQ(Text((*s)->Drain()), "lost");
   EXPECT_EQ(FakeStreams::destroyed, before + 1);

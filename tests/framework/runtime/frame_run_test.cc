@@ -251,7 +251,7 @@ TEST_P(FrameRunTest, ValuesLeaveAFrameOnce) {
   EXPECT_THAT(Text(Failure({Op("Exit", {m})})), HasSubstr("leaves its frame in two iterations"));
 }
 
-// ---- What cannot run is refused ----
+// ---- Refusals ----
 
 TEST_P(FrameRunTest, ValuesOfTwoFramesDoNotMeet) {
   const Edge a = Enter(g_.Const(Scalar(1)), "a"), b = Enter(g_.Const(Scalar(1)), "b");

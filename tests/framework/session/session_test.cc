@@ -34,8 +34,8 @@ using testing_support::Values;
 class SessionTest : public testing::Test {
  protected:
   void SetUp() override { ClearJournal(); }
-  // Is traced whenever a plan that needs it is made: every plan folds a constant that is too large
-  // for the graph.
+  // Adds a node that writes the tag into the journal whenever a plan with the node is made: its
+  // constant is too large for the graph to fold, so every plan folds it.
   Edge Planned(int64_t tag) { return g_.Op("Traced", {g_.Const(FloatsOf(Shape({2000})))}, {.attrs = {{"tag", AttrValue::Int(tag)}}}); }
   static int64_t Times(int64_t tag) {
     const std::vector<int64_t> all = Journal();

@@ -1,5 +1,5 @@
 // A plugin linked into the tests of planner, engines and sessions: ops over float tensors, a device CPU with host memory, two devices FAKE
-// whose memory only their own kernels can read, and a journal of what ran. One journal and one gate per process.
+// whose memory only their own kernels can read, and a journal of executed kernels. One journal and one gate per process.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,13 +15,13 @@ namespace thalweg::testing_support {
 //  Next(x)               x + 1               CPU, never in place
 //  OnCpu, OnFake(x)      2 x, 3 x            one device each; Nowhere has none
 //  Traced(x; tag)        x                   CPU; writes the tag into the journal
-//  Mark(; tag)           nothing, stateful   CPU and FAKE; likewise
+//  Mark(; tag)           nothing, stateful   CPU and FAKE; writes the tag into the journal
 //  Noise(x)              x + a new number    CPU, stateful
-//  Born(x)               x                   CPU; journal -3 when its state is made, -4 when it goes
+//  Born(x)               x                   CPU; journal -3 when its state is made, -4 when it is destroyed
 //  Dice(x)               x                   CPU, nondeterministic; journal -1
 //  Grow(x; shape)        x everywhere        CPU; journal: the number of elements
-//  Picky(x)              x                   CPU; fails where x[0] < 0
-//  Later(x)              x + 1               CPU, asynchronous, ends on another thread; fails where x[0] < 0
+//  Picky(x)              x                   CPU; fails if x[0] < 0
+//  Later(x)              x + 1               CPU, asynchronous, ends on another thread; fails if x[0] < 0
 //  Gated, GatedAside(x)  x                   CPU; waits for OpenGate; GatedAside may block
 //  Opens(x)              x                   CPU; opens the gate as soon as two calls wait at it
 //  Crowd(x; tag)         x                   CPU; a slow loop for all threads; counts them, see MostInCrowd

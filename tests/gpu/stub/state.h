@@ -57,7 +57,7 @@ struct Memory {
   size_t bytes;
   int device = 0;
   bool gone = false;
-  Access taken;  // at 0: not yet
+  Access taken;  // allocation in stream order; at 0: not done yet
 };
 
 using Functions = std::map<std::string, const HostFunction*>;
