@@ -11,6 +11,7 @@ from .dtypes import DTypeLike, as_dtype
 from .graph import Graph
 from .module import Module
 from .output import Formula, Operation, Output
+from .random import next_seed
 from .variable import Variable, listed
 
 # As c_api/include/thalweg/layer.h numbers them.
@@ -74,7 +75,8 @@ class Layer(Module):
     """What layers with weights share.
 
     kernel, bias: first values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
-    use_bias: False: none.   dtype: of the weights.   seed: of the first values; 0: others in each session."""
+    use_bias: False: none.   dtype: of the weights.   seed: of the first values; 0: that of
+    thalweg.random, else others in each session."""
 
     def __init__(self, name: Optional[str], use_bias: bool = True, kernel: Optional[Initializer] = None, bias: Optional[Initializer] = None,
                  dtype: DTypeLike = "float32", seed: int = 0):
@@ -92,6 +94,7 @@ class Layer(Module):
         graph = scopes.current().graph
         if graph.outer is not None:
             raise ValueError(f"module '{self.name}' is called for the first time inside a function; call it once outside, where its variables go")
+        self._options.seed = next_seed(graph, self._options.seed)
         with graph.building() as scope:
             create(scope)
         handles = {v.handle.number: v for v in listed(graph)}
@@ -277,7 +280,8 @@ class Embedding(Layer):
 
 
 class Dropout(Module):
-    """While training() is fed True each element is 0 with probability rate, else divided by 1 - rate. seed: 0: others in each session."""
+    """While training() is fed True each element is 0 with probability rate, else divided by 1 - rate.
+    seed: 0: that of thalweg.random, else others in each session."""
 
     def __init__(self, rate: float, seed: int = 0, *, name: Optional[str] = None):
         super().__init__(name)
@@ -285,9 +289,9 @@ class Dropout(Module):
 
     def forward(self, x: Any) -> Output:
         graph = _graph_of(x)
-        numbers = [_number_of(graph, x), _number_of(graph, training(graph))]
+        numbers, seed = [_number_of(graph, x), _number_of(graph, training(graph))], next_seed(graph, self.seed)
         with graph.building() as scope:
-            made = _low.tw_dropout(scope, numbers[0], self.rate, numbers[1], self.seed)
+            made = _low.tw_dropout(scope, numbers[0], self.rate, numbers[1], seed)
         return Output(graph, made)
 
 
