@@ -66,9 +66,9 @@ def test_every_public_thing_has_types():
 
 @pytest.mark.parametrize("name, told", [("Sesion", "did you mean thalweg.Session?"), ("matmul", "did you mean thalweg.ops.mat_mul?"),
                                         ("Adam", "it is thalweg.train.Adam"), ("reduce_mean", "did you mean thalweg.ops.mean?"),
-                                        ("zeros", "did you mean thalweg.ops.fill?"), ("LayerNorm", "write d * ops.rsqrt"),
-                                        ("manual_seed", "did you mean thalweg.random.seed?"), ("Dense", "write x @ w + b"),
-                                        ("multi_head_attention", "did you mean thalweg.ops.scaled_dot_product_attention?")])
+                                        ("zeros", "did you mean thalweg.ops.fill?"), ("LayerNorm", "it is thalweg.nn.LayerNorm"),
+                                        ("manual_seed", "did you mean thalweg.random.seed?"), ("Dense", "it is thalweg.nn.Dense"),
+                                        ("multi_head_attention", "did you mean thalweg.nn.MultiHeadAttention?")])
 def test_a_name_that_is_elsewhere_is_told_where(name, told):
     with pytest.raises(AttributeError, match=f"module 'thalweg' has no attribute '{name}'; {re.escape(told)}"):
         getattr(tw, name)
@@ -89,9 +89,7 @@ def test_names_of_other_libraries_lead_to_what_there_is_and_hide_nothing():
 
 X, Y = np.array([[0.5, -2, 3], [1, 0, -4]], np.float32), np.array([[1, 0, 1], [0, 1, 1]], np.float32)
 FORMULAS = {
-    "gelu": 0.5 * X * (1 + np.vectorize(math.erf)(X / 2 ** 0.5)), "silu": X / (1 + np.exp(-X)), "linear": X @ np.eye(3) * 2 + 1,
-    "layernorm": (X - X.mean(-1, keepdims=True)) / np.sqrt(X.var(-1, keepdims=True) + 1e-5) @ np.eye(3) * 2 + 1,
-    "rmsnorm": X / np.sqrt((X ** 2).mean(-1, keepdims=True) + 1e-5) * 2, "logsumexp": np.log(np.exp(X).sum()), "var": X.var(),
+    "logsumexp": np.log(np.exp(X).sum()), "var": X.var(),
     "std": X.std(),
     "mseloss": ((X - Y) ** 2).mean(), "l1loss": np.abs(X - Y).mean(),
     "sigmoidcrossentropywithlogits": -Y * np.log(1 / (1 + np.exp(-X))) - (1 - Y) * np.log(1 / (1 + np.exp(X))), "flatten": X.reshape(-1)}
@@ -100,20 +98,14 @@ FORMULAS = {
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_formulas_that_stand_for_names_compute_them(run, name):
     formula, _, let = NAMES[name].split(", or ")[0].partition(", with ")
-    known = {"x": tw.constant(X), "y": tw.constant(Y), "ops": tw.ops, "w": 2 * np.eye(3, dtype=np.float32) if name == "linear" else 2, "b": 1}
+    known = {"x": tw.constant(X), "y": tw.constant(Y), "ops": tw.ops}
     if let:
         exec(let, known)
     np.testing.assert_allclose(run(eval(formula, known)), FORMULAS[name], rtol=2e-5, atol=1e-6)
 
 
-def test_the_formula_for_dropout_drops_and_scales(run):
-    x = tw.constant(np.ones(10_000, np.float32))
-    dropped = run(eval(NAMES["dropout"], {"x": x, "rate": 0.25, "ops": tw.ops}))
-    assert set(np.unique(dropped)) == {0, np.float32(1 / 0.75)} and abs(dropped.mean() - 1) < 0.05
-
-
 def test_completion_offers_what_is_public_and_no_modules_that_the_package_uses():
-    for module in (tw, tw.train, tw.schedules, tw.losses, tw.recurrent, tw.averages, tw.random, tw.log):
+    for module in (tw, tw.train, tw.schedules, tw.losses, tw.recurrent, tw.averages, tw.random, tw.log, tw.nn):
         offered = [n for n in dir(module) if not n.startswith("_")]
         assert set(offered) == set(module.__all__)
         strangers = [n for n in offered if isinstance(getattr(module, n), types.ModuleType) and n not in dir(tw)]

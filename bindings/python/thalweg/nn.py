@@ -25,6 +25,10 @@ __all__ = ["ACTIVATIONS", "AvgPool2D", "BatchNorm", "Bidirectional", "Conv1D", "
            "sigmoid", "silu", "softmax", "softplus", "softsign", "tanh", "training", "updates"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def relu(x: Any) -> Output:
     """max(x, 0)."""
     return activation("relu", x)
