@@ -1,7 +1,6 @@
 """Everything that is public has a docstring and types, is told by its name when it is printed, and is found where others have it."""
 import importlib
 import inspect
-import math
 import operator
 import pkgutil
 import re
