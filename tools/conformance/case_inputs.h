@@ -19,18 +19,20 @@ using Dims = std::vector<int64_t>;
 struct Input {
   const ArgSpec* arg;
   uint32_t dtype;
-  bool index;  // numbers that mean places or sizes rather than data
+  bool index;  // values are indices or sizes rather than data
   bool handle() const { return dtype == TW_RESOURCE; }
-  bool free() const { return !handle() && !arg->has_dims; }  // nothing says its shape
+  bool free() const { return !handle() && !arg->has_dims; }  // nothing fixes its shape
 };
 
-// The flat inputs under these attributes. False: one is of a type that nothing can be made up for.
+// Returns the flat inputs under these attributes. False: no values can be generated for the type of
+// one.
 bool FlatInputs(const OpSchema& op, const Attrs& attrs, std::vector<Input>* out);
 
 // Shapes for the data inputs, tried in this order: one for all, or one for each.
 std::vector<std::vector<Dims>> DataShapes(size_t n);
-// The same for ops on resources: one of the data inputs is as the variables are, or has some of their rows; the others are scalars, as
-// the factors of optimizers. The last entry is the variables'.
+// The same for ops on resources: one of the data inputs has the variables' shape, or some of their
+// rows; the others are scalars, like the factors of optimizers. The last entry is the variables'
+// shape.
 std::vector<std::vector<Dims>> StateShapes(size_t n);
 
 // Returns the number of shapes and values for inputs that are indices or sizes.

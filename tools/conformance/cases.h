@@ -15,19 +15,20 @@ namespace thalweg::conformance {
 struct Case {
   std::string op;
   std::map<std::string, AttrValue> attrs;
-  std::vector<Tensor> inputs;  // host memory; handles to nothing where `held` says what they shall lead to
+  std::vector<Tensor> inputs;  // host memory; a handle is empty if `held` describes its target
   HeldBy held;
-  std::vector<Tensor> results;  // what the oracle gets, and leaves in the resources; empty without one
+  std::vector<Tensor> results;  // the oracle's results, then the contents of its resources; empty without an oracle
   std::string text() const;     // "float [2, 3], float [3]"
 };
 
-// The inputs that say something as values.
+// Returns the inputs, with an empty tensor in place of each handle.
 std::vector<Tensor> ValuesOf(const Case& c);
 
-// A node of the case, fed from placeholders. known: they say their shapes. Errors: what the host or the shape rule refuses.
+// Adds a node of the case, fed from placeholders. known: the placeholders declare their shapes.
+// Errors: those of the host or the shape rule.
 StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
 
-// The kernel on the case.
+// Runs the kernel on the case.
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c);
 
 // Runs the CPU's kernel on the case. NOT_FOUND if the CPU has none.

@@ -10,7 +10,7 @@ namespace thalweg::conformance {
 struct ElfSymbols {
   std::vector<std::string> exported, imported, needed;
 };
-// Errors: INVALID_ARGUMENT for what is no 64-bit shared library.
+// Errors: INVALID_ARGUMENT if the file is not a 64-bit shared library.
 StatusOr<ElfSymbols> ReadElfSymbols(const std::string& path);
 
 }  // namespace thalweg::conformance

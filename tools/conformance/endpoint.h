@@ -16,7 +16,7 @@
 
 namespace thalweg::conformance {
 
-// Counts what it is told; whoever waits is woken.
+// Counts calls of Add and wakes the waiting thread.
 class Counter {
  public:
   void Add();
@@ -32,30 +32,31 @@ class Counter {
 
 // A request and the answer to it. It must live until it is done.
 struct Parcel {
-  Bytes head, body;                // what goes out
+  Bytes head, body;                // the request
   bool wanted = true;              // the answer's body
-  Bytes answer_head, answer_body;  // what came
+  Bytes answer_head, answer_body;  // the answer
   uint64_t answer_bytes = 0;
   int placed = 0;
   Counter done;
-  Status how;           // of the last time
+  Status how;           // status of the last call of `done`
   bool inside = false;  // a callback came from inside an entry
 };
 
 class Peer;
 
-// Listens, and serves by the first byte of the head: 'e' is answered with head and body as they came, 'n' likewise but has no place for the
-// body, 'k' is kept until Release, or until nobody waits for it.
+// Listens, and serves by the first byte of the head: 'e' echoes head and body, 'n' does the same
+// but provides no memory for the body, 'k' keeps the request until Release, or until its caller is
+// gone.
 class Endpoint {
  public:
   static StatusOr<std::unique_ptr<Endpoint>> Listen(const TransportRole& role);
   ~Endpoint() { Close(); }
   Endpoint(const Endpoint&) = delete;
   void Close();
-  // Tries again while nobody is there, for a second.
+  // Retries for a second while no endpoint listens.
   StatusOr<std::unique_ptr<Peer>> Connect(const std::string& address);
   Status ConnectOnce(const std::string& address, void** out_peer);
-  // Answers what was kept.
+  // Answers the kept requests.
   void Release();
   // Lends this thread; Wake makes it look at `over` again.
   void Poll(uint64_t ns, uint32_t (*over)(void* arg), void* arg) { role_.def.poll(host(), endpoint_, ns, over, arg); }
@@ -64,8 +65,8 @@ class Endpoint {
   const std::string& address() const { return address_; }
   const TransportRole& role() const { return role_; }
   const tw_host* host() const { return role_.host; }
-  Counter kept, gone;         // requests that were kept, and that nobody waits for
-  Counter replied, finished;  // answers that were given, and that are done
+  Counter kept, gone;         // requests that were kept, and those whose callers are gone
+  Counter replied, finished;  // answers that were given, and those that are done
 
  private:
   struct Request {

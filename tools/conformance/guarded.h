@@ -14,7 +14,7 @@
 namespace thalweg::conformance {
 
 constexpr unsigned char kPoison = 0xDB;
-constexpr uint32_t kTail = 64;  // bytes of poison behind each record, and by which a newer host's records are longer
+constexpr uint32_t kTail = 64;  // bytes of poison behind each record, which are also the extra length of a newer host's records
 
 // A record of the host's with its poison. size: the record's own, see RecordSize.
 template <class T>
@@ -51,11 +51,11 @@ class Guarded {
     return Array(values.data(), values.size());
   }
   const char* Text(std::string_view s) { return Array(s.data(), s.size()); }
-  // Attributes with all that they lead to, but for tensors.
+  // Copies the attributes with all data that they point to, except tensors.
   const tw_attr* Attrs(const tw_attr* attrs, uint32_t n);
-  // The shapes with their dims.
+  // Copies the shapes with their dims.
   const tw_shape* Shapes(const tw_shape* shapes, uint64_t n);
-  // The call is over.
+  // Ends the call.
   void Close();
 
  private:

@@ -34,7 +34,7 @@ class State {
   static StatusOr<std::unique_ptr<State>> Make(World* world, Device* device, const HeldBy& held);
   ~State();
   State(const State&) = delete;
-  // With the handles in their places.
+  // Returns the inputs with the handles in their places.
   std::vector<Tensor> WithHandles(const std::vector<Tensor>& inputs) const;
   // Returns the current content by input, in host memory: a variable's value, the bytes that `save`
   // of a plugin's type writes, or only whether the resource exists.

@@ -13,28 +13,28 @@
 namespace thalweg::conformance {
 
 struct CallResult {
-  Status status;                // what the kernel says
-  std::vector<Tensor> outputs;  // in host memory, then what the resources hold; empty after a failure
-  std::string breach;           // what it wrote to that was not its own
-  std::string completion;       // what was wrong about the end of an asynchronous call
+  Status status;                // the kernel's status
+  std::vector<Tensor> outputs;  // in host memory, then the contents of the resources; empty after a failure
+  std::string breach;           // describes writes outside the kernel's own memory
+  std::string completion;       // describes a fault in the end of an asynchronous call
 };
 
 class PreparedKernel {
  public:
   // inputs: host tensors, one per flat input; their shapes are known from the beginning. All arguments but `held` must outlive it.
-  // Errors: what the shape rule, create or prepare say.
+  // Errors: those of the shape rule, create and prepare.
   static StatusOr<std::unique_ptr<PreparedKernel>> Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
                                                         const std::vector<Tensor>& inputs, const HeldBy& held = {});
-  // Around a state that somebody else made and destroys; output_shapes and scratch are known.
+  // Wraps a state that the caller made and destroys; output_shapes and scratch are known.
   static std::unique_ptr<PreparedKernel> Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
                                                 std::vector<Shape> output_shapes, uint64_t scratch);
   ~PreparedKernel();
   // Resources are new in each call. cancel: may be NULL.
   CallResult Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
-  // On resources that may have been used before.
+  // Runs on resources that may have been used before.
   CallResult ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
   bool updates() const { return !run_.open_update.empty(); }
-  // As Make's rule says; may be unknown in places.
+  // The shapes of Make's rule, possibly partly unknown.
   const std::vector<Shape>& output_shapes() const { return shapes_; }
 
  private:

@@ -105,7 +105,7 @@ class Member {
   Line line_;
 };
 
-// All members, each on a thread of its own; the first that fails.
+// Runs all members, each on its own thread, and returns the first failure.
 class Group {
  public:
   explicit Group(const CollectiveRole& role) : role_(role) { store_.host = role.host; }

@@ -170,7 +170,8 @@ Outcome Cancels(const TransportRole& role) {
   return {};
 }
 
-// Whatever part of it is on its way. Nothing may be written to its memory when it is over.
+// Cancels calls while any part of a body is in transit. Nothing may be written to a call's memory
+// after its end.
 Outcome CancelsHalfWay(const TransportRole& role) {
   constexpr uint64_t kBytes = 4 << 20;
   std::deque<Parcel> parcels(40);

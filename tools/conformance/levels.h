@@ -5,7 +5,7 @@
 
 namespace thalweg::conformance {
 
-// The real host gets the most; the played ones repeat the main points.
+// The real host gets the most checks; the simulated hosts repeat the main ones.
 inline Effort EffortOf(const Run& run, const World& world) {
   return run.options().full ? Effort::kFull : world.play().name.empty() ? Effort::kUsual : Effort::kBrief;
 }

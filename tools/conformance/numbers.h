@@ -14,7 +14,7 @@ StatusOr<Tensor> TensorOf(uint32_t dtype, const Shape& shape, double (*fill)(uin
 // Describes the differences beyond rounding; empty if there are none. Shapes, integers and strings
 // must be equal.
 std::string Differs(const Tensor& got, const Tensor& want);
-// The same bits; variants: empty in the same places.
+// Returns true for equal bits; variants must be empty in the same places.
 bool SameBits(const Tensor& a, const Tensor& b);
 
 }  // namespace thalweg::conformance

@@ -58,7 +58,8 @@ class Tally {
     missed_.push_back({std::move(what), std::move(why)});
     n_missed_ += n;
   }
-  // As the check of one of them says: a skip is missed, none is not counted. Failures are for the caller.
+  // Adds the outcome of one subject's check: a skip counts as missed, kNone is not counted. The
+  // caller handles failures.
   void Add(const std::string& what, const Outcome& o) {
     if (o.passed()) Ran();
     if (o.kind == Outcome::kSkip) Missed(what, o.why);

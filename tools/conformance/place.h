@@ -15,7 +15,7 @@ class Place {
   // Sets the bytes before the call; an input must still hold them afterwards.
   Status Fill(const void* data);
   void Show(tw_view* v);
-  // All of it, with the zones.
+  // Returns the whole memory with the red zones.
   StatusOr<Bytes> Get() const;
   // The value within what Get answered.
   static const unsigned char* ValueIn(const Bytes& all);

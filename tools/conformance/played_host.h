@@ -48,7 +48,7 @@ struct Ledger {
   std::mutex mu;
   std::map<tw_token, int> completed;  // how often; under mu
 
-  // From now on call n fails, and only that; 0: none. Counting begins anew.
+  // Makes only call n fail, counted from now; 0: none.
   void FailAt(int64_t n);
 };
 Ledger& TheLedger();

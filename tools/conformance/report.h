@@ -17,7 +17,7 @@ std::string RuleList();
 bool AnyFailed(const std::vector<Result>& results);
 // No rule of that level is broken, and none that belongs to it was skipped, unless the options allow it.
 bool Keeps(const Options& options, const std::vector<Result>& results, int level);
-// All levels that were asked for.
+// Returns true if the plugin keeps all requested levels.
 bool KeepsAll(const Options& options, const std::vector<Result>& results);
 
 }  // namespace thalweg::conformance

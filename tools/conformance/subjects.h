@@ -11,7 +11,7 @@
 
 namespace thalweg::conformance {
 
-// All but those for any op, which only take time.
+// Returns all kernels but those for any op, which would only take time.
 std::vector<const KernelDef*> CallableKernels(const World& world);
 // Kernels that a rule speaks of, and those of them that are tried: all, or of very many a few element types of each op and kind.
 struct KernelSet {
@@ -47,7 +47,7 @@ StatusOr<Placed> PlaceCase(World* world, const Case& c);
 bool Fits(const KernelDef& k, const Node& node);
 // "output 1: element 0 of 6 is 2 instead of 3"; empty where nothing differs.
 std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
-// As far as results of the kernel can be compared.
+// Compares results as far as those of the kernel are comparable.
 std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
