@@ -10,6 +10,7 @@
 extern "C" void stub_reset(const char* options);
 // Returns all recorded faults, one per line; "" if there are none. Valid until the next call.
 extern "C" const char* stub_wrong();
-// Returns the number of calls of a function, or of `streams`, `events`, `memory` (bytes),
-// `modules`, `graphs` or `work`.
+// Returns the number of calls of a function, the number of live `streams`, `events`, `modules`,
+// `graphs` or `pinned` blocks, the bytes of `memory` in use, or the pieces of `work` run since the
+// reset.
 extern "C" long long stub_count(const char* what);
