@@ -65,8 +65,8 @@ def test_every_public_thing_has_types():
 
 @pytest.mark.parametrize("name, told", [("Sesion", "did you mean thalweg.Session?"), ("matmul", "did you mean thalweg.ops.mat_mul?"),
                                         ("Adam", "it is thalweg.train.Adam"), ("reduce_mean", "did you mean thalweg.ops.mean?"),
-                                        ("zeros", "did you mean thalweg.ops.fill?"), ("LayerNorm", "it is thalweg.nn.LayerNorm"),
-                                        ("manual_seed", "did you mean thalweg.random.seed?"), ("Dense", "it is thalweg.nn.Dense"),
+                                        ("zeros", "did you mean thalweg.ops.fill?"), ("LayerNorm", "did you mean thalweg.nn.LayerNorm?"),
+                                        ("manual_seed", "did you mean thalweg.random.seed?"), ("Dense", "did you mean thalweg.nn.Dense?"),
                                         ("multi_head_attention", "did you mean thalweg.nn.MultiHeadAttention?")])
 def test_a_name_that_is_elsewhere_is_told_where(name, told):
     with pytest.raises(AttributeError, match=f"module 'thalweg' has no attribute '{name}'; {re.escape(told)}"):
