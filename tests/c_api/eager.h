@@ -3,14 +3,10 @@
 #define EAGER_H
 #include "check.h"
 
-#define ATTR_INT(name, ...) \
-  { name, (const int64_t[]){__VA_ARGS__}, TW_ATTR_INT, 0, 1, 0 }
-#define ATTR_BOOL(name, ...) \
-  { name, (const uint8_t[]){__VA_ARGS__}, TW_ATTR_BOOL, 0, 1, 0 }
-#define ATTR_TYPE(name, ...) \
-  { name, (const uint32_t[]){__VA_ARGS__}, TW_ATTR_TYPE, 0, 1, 0 }
-#define ATTR_TEXT(name, text) \
-  { name, (const tw_string[]){{text, sizeof(text) - 1}}, TW_ATTR_STRING, 0, 1, 0 }
+#define ATTR_INT(name, ...) {name, (const int64_t[]){__VA_ARGS__}, TW_ATTR_INT, 0, 1, 0}
+#define ATTR_BOOL(name, ...) {name, (const uint8_t[]){__VA_ARGS__}, TW_ATTR_BOOL, 0, 1, 0}
+#define ATTR_TYPE(name, ...) {name, (const uint32_t[]){__VA_ARGS__}, TW_ATTR_TYPE, 0, 1, 0}
+#define ATTR_TEXT(name, text) {name, (const tw_string[]){{text, sizeof(text) - 1}}, TW_ATTR_STRING, 0, 1, 0}
 
 static inline tw_eager* new_eager(const char* option) {
   tw_eager* e = NULL;
