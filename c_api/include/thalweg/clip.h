@@ -1,9 +1,10 @@
 /* Clipping shortens gradients before an optimizer uses them. Each function replaces the n entries
  * of `gradients` by values that it computes; entries whose `values` is 0 stay. Sparse gradients
  * stay sparse. Rows that are named several times are summed first and then named once, so that
- * bounds hold for what an optimizer applies (TensorFlow does not sum them). Norms are double. The sum of squares of one gradient has the
- * gradient's type (float for the 16-bit types), so float elements beyond 1e19 give a norm that is not finite. All functions work through a
- * scope (scope.h), which keeps the failures. Threads: as the scope. Everything here: since 0.1.
+ * bounds hold for what an optimizer applies (TensorFlow does not sum them). Norms are double. The
+ * sum of squares of one gradient has the gradient's type (float for the 16-bit types), so float
+ * elements beyond 1e19 give a norm that is not finite. All functions work through a scope
+ * (scope.h), which keeps the failures. Threads: as the scope. Everything here: since 0.1.
  *
  *     tw_scope_gradients(s, loss, weights, 4, gradients);
  *     tw_output norm = tw_clip_by_global_norm(s, gradients, 4, 1.0);
