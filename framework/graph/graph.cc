@@ -246,6 +246,7 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
     node->values_[0] = t;
     return Status();
   }
+  if (op.name == "PlaceholderWithDefault") return Status();  // a run may feed another value than its default
   if (op.stateful || op.once || node->shapes_.empty() || node->inputs_.empty() || !WorthKnowing(node->shapes_)) return Status();
   LocalMemory<128> memory;
   std::pmr::vector<Tensor> constants(memory.get());
