@@ -75,6 +75,12 @@ tw_output tw_attention_apply(tw_scope* scope, const tw_attention* attention, tw_
     const tw_output query = Project(scope, Dense(a.query_kernel, a.query_bias), x, a.heads);
     const tw_output key = Project(scope, Dense(a.key_kernel, a.key_bias), source, a.heads);
     const tw_output value = Project(scope, Dense(a.value_kernel, a.value_bias), source, a.heads);
+    const uint32_t dtype = Describe(scope, query).dtype, added = bias ? Describe(scope, bias).dtype : dtype;
+    if (Good(scope) && added != dtype) {
+      FailIn(scope, kFunction,
+             std::string("bias is ") + tw_dtype_name(added) + " and the input is " + tw_dtype_name(dtype) +
+                 "; bias is added to the scores: cast it, and of a mask of bools make 0 and -infinity first");
+    }
     if (!Good(scope)) return 0;
     OpenOp op(scope, "ScaledDotProductAttention");
     tw_op_add_input(op, query);
@@ -82,7 +88,7 @@ tw_output tw_attention_apply(tw_scope* scope, const tw_attention* attention, tw_
     tw_op_add_input(op, value);
     tw_op_add_inputs(op, &bias, bias ? 1 : 0);
     tw_op_set_bool(op, "is_causal", causal);
-    if (Describe(scope, query).dtype == TW_DOUBLE) tw_op_set_type(op, "U", TW_DOUBLE);
+    if (dtype == TW_DOUBLE) tw_op_set_type(op, "U", TW_DOUBLE);
     const tw_output mixed = SwapHeads(scope, op.End());
     const ValueInfo heads = Describe(scope, mixed);
     if (!Good(scope)) return 0;

@@ -18,30 +18,42 @@ bool CheckBatchNorm(tw_scope* scope, const char* function, const tw_batch_norm* 
   return Good(scope);
 }
 
-// The values of one application, and what the averages become.
-struct Normalised {
-  tw_output y = 0, mean = 0, variance = 0;
-};
+// The difference of an average from what it becomes; zeros where the batch is empty and has no statistics.
+tw_output Change(tw_scope* scope, tw_output images, tw_output becomes, tw_output average) {
+  const tw_output change = tw_scope_op2(scope, "Sub", becomes, average);
+  const tw_output any = tw_scope_op2(scope, "Greater", tw_scope_op1(scope, "Size", images), tw_scope_scalar(scope, TW_INT32, 0));
+  return tw_scope_op3(scope, "SelectV2", any, change, tw_scope_op1(scope, "ZerosLike", average));
+}
 
 // FusedBatchNormV3 of images or volumes. In training its outputs 1 and 2 are the averages with the batch's statistics mixed in.
-Normalised Apply(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training) {
+tw_output Apply(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training) {
   OpenOp op(scope, "FusedBatchNormV3");
   for (int i = 0; i < 5; ++i) tw_op_add_input(op, inputs[i]);
   tw_op_set_float(op, "epsilon", norm.epsilon);
   tw_op_set_float(op, "exponential_avg_factor", training ? 1 - norm.momentum : 1);
   tw_op_set_bool(op, "is_training", training);
   if (volumes) tw_op_set_string(op, "data_format", "NDHWC", 5);
-  Normalised out;
-  out.y = op.End();
-  out.mean = training ? tw_scope_output(scope, out.y, 1) : inputs[3];
-  out.variance = training ? tw_scope_output(scope, out.y, 2) : inputs[4];
-  return out;
+  return op.End();
 }
 
+// Adds to an average, so that several applications of one record in a step all count, and steps of other threads are not undone.
+const tw_operation* Add(tw_scope* scope, tw_output variable, const VariableInfo& info, tw_output change) {
+  OpenOp op(scope, info.reference ? "AssignAdd" : "AssignAddVariableOp");
+  tw_op_add_input(op, variable);
+  tw_op_add_input(op, change);
+  return op.EndOperation();
+}
+
+// Gives the result, and what is added to mean and variance.
 tw_block* Branch(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training) {
   tw_block* block = tw_block_begin(scope);
-  const Normalised n = Apply(tw_block_scope(block), norm, inputs, volumes, training);
-  const tw_output results[] = {n.y, n.mean, n.variance};
+  tw_scope* inside = tw_block_scope(block);
+  tw_output results[3] = {Apply(inside, norm, inputs, volumes, training), 0, 0};
+  for (uint32_t i = 1; i < 3; ++i) {
+    const tw_output average = inputs[2 + i];
+    results[i] =
+        training ? Change(inside, inputs[0], tw_scope_output(inside, results[0], i), average) : tw_scope_op1(inside, "ZerosLike", average);
+  }
   tw_block_give(block, results, 3);
   return block;
 }
@@ -53,8 +65,9 @@ void tw_batch_norm_create(tw_scope* scope, const char* name, const tw_layer_opti
   Protect(scope, [&]() -> int {
     static const char kFunction[] = "tw_batch_norm_create";
     const tw_layer_options o = ReadLayerOptions(scope, kFunction, name, options);
-    if (!BeginRecord(scope, kFunction, "tw_batch_norm", like, tw_batch_norm_init, out_norm)) return 0;
-    out_norm->scale = out_norm->offset = out_norm->mean = out_norm->variance = 0;
+    const bool begun = BeginRecord(scope, kFunction, "tw_batch_norm", like, tw_batch_norm_init, out_norm);
+    if (out_norm) out_norm->scale = out_norm->offset = out_norm->mean = out_norm->variance = 0;
+    if (!begun) return 0;
     if (!CheckBatchNorm(scope, kFunction, out_norm) || !CheckSize(scope, kFunction, "channels", channels)) return 0;
     if (o.dtype != TW_FLOAT || o.no_bias) {
       FailIn(scope, kFunction,
@@ -97,14 +110,14 @@ tw_output tw_batch_norm_apply(tw_scope* scope, const tw_batch_norm* norm, tw_out
     const bool volumes = rank == 5;
     tw_output y;
     if (!training) {
-      y = Apply(scope, *norm, inputs, volumes, false).y;
+      y = Apply(scope, *norm, inputs, volumes, false);
     } else {
       tw_output results[3] = {0, 0, 0};
       tw_block* then = Branch(scope, *norm, inputs, volumes, true);
       tw_block* otherwise = Branch(scope, *norm, inputs, volumes, false);
       tw_cond(scope, nullptr, training, then, otherwise, results, 3);
       y = results[0];
-      const tw_operation* updates[] = {Assign(scope, norm->mean, mean, results[1]), Assign(scope, norm->variance, variance, results[2])};
+      const tw_operation* updates[] = {Add(scope, norm->mean, mean, results[1]), Add(scope, norm->variance, variance, results[2])};
       if (Good(scope)) *out_update = tw_scope_group(scope, nullptr, updates, 2);
     }
     if (rank < 4) y = ReshapeAs(scope, y, x, rank - 1, {channels});

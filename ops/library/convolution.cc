@@ -76,9 +76,10 @@ void tw_convolution_create(tw_scope* scope, const char* name, const tw_layer_opt
   Protect(scope, [&]() -> int {
     static const char kFunction[] = "tw_convolution_create";
     const tw_layer_options o = ReadLayerOptions(scope, kFunction, name, options);
-    if (!BeginRecord(scope, kFunction, "tw_convolution", like, tw_convolution_init, out_convolution)) return 0;
+    const bool begun = BeginRecord(scope, kFunction, "tw_convolution", like, tw_convolution_init, out_convolution);
+    if (out_convolution) out_convolution->kernel = out_convolution->bias = 0;
+    if (!begun) return 0;
     tw_convolution& c = *out_convolution;
-    c.kernel = c.bias = 0;
     if (!CheckGeometry(scope, kFunction, &c) || !CheckRecord(scope, kFunction, "tw_convolution_sizes", sizes)) return 0;
     const int64_t window[] = {sizes->window_1, sizes->window_2, sizes->window_3}, groups = sizes->groups;
     for (uint32_t i = 0; i < c.rank; ++i) CheckSize(scope, kFunction, "a size of the window", window[i]);
@@ -110,6 +111,8 @@ tw_output tw_convolution_apply(tw_scope* scope, const tw_convolution* convolutio
     const ValueInfo info = CheckInput(scope, kFunction, x, rank + 2, rank + 2);
     tw_output kernel = WeightValue(scope, c.kernel);
     const ValueInfo weights = Describe(scope, kernel);
+    if (!Good(scope)) return 0;
+    CheckType(scope, kFunction, info, "kernel", weights);
     if (!Good(scope)) return 0;
     const int64_t channels = info.Dim(rank + 1), taken = weights.Dim(rank);
     if (weights.shape.rank != rank + 2) {

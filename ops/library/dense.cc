@@ -26,6 +26,7 @@ tw_output tw_dense_apply(tw_scope* scope, const tw_dense* dense, tw_output x) {
     const ValueInfo info = CheckInput(scope, kFunction, x, 1, INT32_MAX);
     const tw_output kernel = WeightValue(scope, dense->kernel);
     const ValueInfo weights = Describe(scope, kernel);
+    CheckType(scope, kFunction, info, "kernel", weights);
     CheckChannels(scope, kFunction, info, weights.Dim(0));
     if (Good(scope) && (weights.shape.rank != 2 || weights.Dim(0) < 0 || weights.Dim(1) < 0))
       FailIn(scope, kFunction, "the kernel has shape " + ShapeText(weights.shape) + "; it must be [inputs, units], both known");

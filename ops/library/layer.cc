@@ -64,8 +64,6 @@ tw_output WeightValue(tw_scope* scope, tw_output weight) {
   return Describe(scope, weight).dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
 }
 
-tw_output WeightAs(tw_scope* scope, tw_output weight, uint32_t dtype) { return CastTo(scope, WeightValue(scope, weight), dtype); }
-
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias) {
   return bias ? tw_scope_op2(scope, "BiasAdd", x, WeightValue(scope, bias)) : x;
 }
@@ -93,26 +91,33 @@ void CheckChannels(tw_scope* scope, const char* function, const ValueInfo& x, in
   }
 }
 
+void CheckType(tw_scope* scope, const char* function, const ValueInfo& x, const char* what, const ValueInfo& weight) {
+  if (!Good(scope) || x.dtype == weight.dtype) return;
+  FailIn(scope, function,
+         std::string("the input is ") + tw_dtype_name(x.dtype) + " and the " + what + " is " + tw_dtype_name(weight.dtype) +
+             "; cast the input, or make the layer with the input's dtype");
+}
+
 tw_output ReshapeAs(tw_scope* scope, tw_output x, tw_output like, int32_t first, const std::vector<int64_t>& tail) {
   const ValueInfo info = Describe(scope, like);
   if (!Good(scope)) return 0;
-  std::vector<int32_t> dims;
-  int unknown = 0;
-  for (int32_t i = 0; i < first; ++i) {
-    const int64_t d = info.Dim(i);
-    unknown += d < 0;
-    dims.push_back(int32_t(std::clamp<int64_t>(d, -1, INT32_MAX)));
-  }
-  for (const int64_t d : tail) {
-    unknown += d < 0;
-    dims.push_back(int32_t(d));
-  }
-  if (unknown <= 1) return tw_scope_op2(scope, "Reshape", x, tw_scope_ints(scope, dims.data(), uint32_t(dims.size())));
-  const tw_output parts[] = {Leading(scope, like, first), tw_scope_ints(scope, dims.data() + first, uint32_t(tail.size()))};
-  OpenOp sizes(scope, "ConcatV2");
-  tw_op_add_inputs(sizes, parts, 2);
-  tw_op_add_input(sizes, tw_scope_scalar(scope, TW_INT32, 0));
-  return tw_scope_op2(scope, "Reshape", x, sizes.End());
+  std::vector<int64_t> dims;
+  for (int32_t i = 0; i < first; ++i) dims.push_back(info.Dim(i));
+  dims.insert(dims.end(), tail.begin(), tail.end());
+  const bool empty = std::count(dims.begin(), dims.end(), 0) > 0;  // Reshape cannot work out a -1 beside a 0
+  const auto unknown = std::count(dims.begin(), dims.end(), -1);
+  std::vector<int32_t> sizes(dims.size());
+  std::transform(dims.begin(), dims.end(), sizes.begin(), [](int64_t d) { return int32_t(std::clamp<int64_t>(d, -1, INT32_MAX)); });
+  if (unknown == 0 || (unknown == 1 && !empty))
+    return tw_scope_op2(scope, "Reshape", x, tw_scope_ints(scope, sizes.data(), uint32_t(sizes.size())));
+  const tw_output parts[] = {Leading(scope, like, first), tw_scope_ints(scope, sizes.data() + first, uint32_t(tail.size()))};
+  OpenOp joined(scope, "ConcatV2");
+  tw_op_add_inputs(joined, parts, 2);
+  tw_op_add_input(joined, tw_scope_scalar(scope, TW_INT32, 0));
+  OpenOp known(scope, "EnsureShape");  // the sizes that are known stay known, which the next layer may need
+  tw_op_add_input(known, tw_scope_op2(scope, "Reshape", x, joined.End()));
+  tw_op_set_shape(known, "shape", dims.data(), int32_t(dims.size()));
+  return known.End();
 }
 
 tw_output ReshapeTail(tw_scope* scope, tw_output x, int32_t first, const std::vector<int64_t>& last) {

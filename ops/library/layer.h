@@ -10,9 +10,11 @@
 
 namespace thalweg::library {
 
-// Fails the scope with "<function>: <text>".
+// Fails the scope with "<function>: <text>"; below a prefix, with "<function> '<prefix>': <text>", so that the message names the layer.
 inline void FailIn(tw_scope* scope, const char* function, const std::string& text) {
-  Fail(scope, TW_INVALID_ARGUMENT, std::string(function) + ": " + text);
+  std::string where = tw_scope_prefix(scope);
+  if (!where.empty()) where = " '" + where.substr(0, where.size() - 1) + "'";
+  Fail(scope, TW_INVALID_ARGUMENT, function + where + ": " + text);
 }
 
 // Fails the scope unless the record was filled by its _init function.
@@ -62,9 +64,6 @@ tw_initializer BiasInitializer(const tw_layer_options& options);
 // The value of a weight: a variable is read, anything else is a value already.
 tw_output WeightValue(tw_scope* scope, tw_output weight);
 
-// The value of a weight as a value of `dtype`.
-tw_output WeightAs(tw_scope* scope, tw_output weight, uint32_t dtype);
-
 // x plus a vector along its last axis; `bias` 0 answers x.
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias);
 
@@ -73,6 +72,9 @@ ValueInfo CheckInput(tw_scope* scope, const char* function, tw_output x, int32_t
 
 // Fails the scope unless the last axis of x may have `channels` elements; -1 means any.
 void CheckChannels(tw_scope* scope, const char* function, const ValueInfo& x, int64_t channels);
+
+// Fails the scope unless x and a weight have one type.
+void CheckType(tw_scope* scope, const char* function, const ValueInfo& x, const char* what, const ValueInfo& weight);
 
 // x with the axes from `first` on replaced by `last`. Known sizes stay known. REQUIRES: the rank of x is known, and first <= rank.
 tw_output ReshapeTail(tw_scope* scope, tw_output x, int32_t first, const std::vector<int64_t>& last);

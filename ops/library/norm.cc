@@ -50,8 +50,9 @@ void tw_norm_create(tw_scope* scope, const char* name, const tw_layer_options* o
   Protect(scope, [&]() -> int {
     static const char kFunction[] = "tw_norm_create";
     const tw_layer_options o = ReadLayerOptions(scope, kFunction, name, options);
-    if (!BeginRecord(scope, kFunction, "tw_norm", like, tw_norm_init, out_norm)) return 0;
-    out_norm->scale = out_norm->offset = 0;
+    const bool begun = BeginRecord(scope, kFunction, "tw_norm", like, tw_norm_init, out_norm);
+    if (out_norm) out_norm->scale = out_norm->offset = 0;
+    if (!begun) return 0;
     if (!CheckNorm(scope, kFunction, out_norm) || !CheckSize(scope, kFunction, "channels", channels)) return 0;
     if (!CheckGroups(scope, kFunction, *out_norm, channels)) return 0;
     const tw_initializer ones = Initializer(TW_INITIALIZER_CONSTANT, 1);
@@ -73,20 +74,28 @@ tw_output tw_norm_apply(tw_scope* scope, const tw_norm* norm, tw_output x) {
       FailIn(scope, kFunction, "the input has shape " + ShapeText(info.shape) + "; with groups the number of channels must be known");
       return 0;
     }
+    const tw_output scale = norm->scale ? WeightValue(scope, norm->scale) : 0;
+    const tw_output offset = norm->offset ? WeightValue(scope, norm->offset) : 0;
+    for (const tw_output weight : {scale, offset})
+      if (weight) CheckChannels(scope, kFunction, info, Describe(scope, weight).Dim(0));
+    if (!Good(scope)) return 0;
     const bool narrow = info.dtype == TW_HALF || info.dtype == TW_BFLOAT16;
     const uint32_t dtype = narrow ? uint32_t{TW_FLOAT} : info.dtype;
     const tw_output wide = CastTo(scope, x, dtype);
     tw_output y;
     if (norm->groups) {
       const int64_t groups = norm->groups;
-      const tw_output parted = ReshapeTail(scope, wide, 1, {-1, groups, channels / groups});
-      y = Normalise(scope, parted, dtype, {1, 3}, *norm);
-      y = ReshapeAs(scope, y, x, info.shape.rank - 1, {channels});
+      const int32_t last = info.shape.rank - 1;
+      const tw_output parted = ReshapeTail(scope, wide, last, {groups, channels / groups});
+      std::vector<int32_t> axes = {last + 1};  // of the channels of a group, and the positions
+      for (int32_t axis = 1; axis < last; ++axis) axes.push_back(axis);
+      y = Normalise(scope, parted, dtype, axes, *norm);
+      y = ReshapeAs(scope, y, x, last, {channels});
     } else {
       y = Normalise(scope, wide, dtype, {-1}, *norm);
     }
-    if (norm->scale) y = tw_scope_op2(scope, "Mul", y, WeightAs(scope, norm->scale, dtype));
-    if (norm->offset) y = tw_scope_op2(scope, "Add", y, WeightAs(scope, norm->offset, dtype));
+    if (scale) y = tw_scope_op2(scope, "Mul", y, CastTo(scope, scale, dtype));
+    if (offset) y = tw_scope_op2(scope, "Add", y, CastTo(scope, offset, dtype));
     return CastTo(scope, y, info.dtype);
   });
 }

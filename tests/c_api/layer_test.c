@@ -562,7 +562,122 @@ static void AttentionMixesTheValuesOfEachHead(void) {
   }
 }
 
+/* ---- Unknown and empty axes ---- */
+
+static void SizesThatAreKnownStayKnownBehindUnknownAxes(void) {
+  begin();
+  const int64_t any[] = {-1, -1, 4};
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, any, 3);
+  tw_dense dense;
+  tw_dense_create(s, "dense", NULL, 4, 6, &dense);
+  tw_attention attention;
+  tw_attention_create(s, "attention", NULL, 6, 2, &attention);
+  tw_norm norm;
+  tw_norm_init(&norm);
+  norm.groups = 3;
+  tw_norm_create(s, "norm", NULL, &norm, 6, &norm);
+  const tw_output y = tw_norm_apply(s, &norm, tw_attention_apply(s, &attention, tw_dense_apply(s, &dense, x), 0, 0, 0));
+  tw_shape shape = {NULL, -1, 0};
+  OK(tw_graph_describe(graph, y, NULL, &shape));
+  CHECK(shape.rank == 3 && shape.dims[0] == -1 && shape.dims[1] == -1 && shape.dims[2] == 6);
+  tw_session* session = finish();
+  for (int64_t rows = 0; rows <= 2; ++rows) { /* 0: an empty batch goes through */
+    tw_tensor* fed = floats((const int64_t[]){rows, 3, 4}, 3, numbers(24, 0));
+    tw_tensor* got = NULL;
+    const tw_signature step = {.size = sizeof step, .feeds = &x, .n_feeds = 1, .fetches = &y, .n_fetches = 1};
+    OK(tw_session_run(session, &step, &fed, NULL, &got));
+    CHECK(got && tw_tensor_dim(got, 0) == rows && tw_tensor_dim(got, 1) == 3 && tw_tensor_dim(got, 2) == 6);
+    tw_tensor_release(got);
+    tw_tensor_release(fed);
+  }
+  end(session);
+}
+
+static void AnEmptyBatchLeavesTheAveragesAlone(void) {
+  begin();
+  const int64_t any[] = {-1, 3};
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, any, 2);
+  tw_batch_norm norm;
+  tw_batch_norm_create(s, "norm", NULL, NULL, 3, &norm);
+  const tw_operation* update = NULL;
+  tw_batch_norm_apply(s, &norm, x, tw_scope_scalar(s, TW_BOOL, 1), &update);
+  const tw_output mean = tw_variable_read(s, norm.mean), variance = tw_variable_read(s, norm.variance);
+  tw_session* session = finish();
+  tw_tensor* fed = floats((const int64_t[]){0, 3}, 2, numbers(1, 0));
+  const tw_signature step = {.size = sizeof step, .feeds = &x, .n_feeds = 1, .targets = &update, .n_targets = 1};
+  OK(tw_session_run(session, &step, &fed, NULL, NULL));
+  tw_tensor_release(fed);
+  check_near(values_of(session, mean, 3), (const double[]){0, 0, 0}, 3, 0, "average mean");
+  check_near(values_of(session, variance, 3), (const double[]){1, 1, 1}, 3, 0, "average variance");
+  end(session);
+}
+
 /* ---- Errors ---- */
+
+static void AfterAFailureRecordsHaveNoWeights(void) {
+  begin();
+  tw_convolution like;
+  tw_convolution_init(&like);
+  like.kernel = like.bias = VALUE(numbers(1, 0), 1);
+  tw_norm norm_like;
+  tw_norm_init(&norm_like);
+  norm_like.scale = norm_like.offset = like.kernel;
+  tw_batch_norm batch_like;
+  tw_batch_norm_init(&batch_like);
+  batch_like.scale = batch_like.offset = batch_like.mean = batch_like.variance = like.kernel;
+  tw_scope_fail(s, tw_status_create(TW_INVALID_ARGUMENT, "failed before"));
+  tw_convolution c;
+  tw_norm norm;
+  tw_batch_norm batch;
+  tw_convolution_create(s, "c", NULL, &like, NULL, &c);
+  tw_norm_create(s, "n", NULL, &norm_like, 3, &norm);
+  tw_batch_norm_create(s, "b", NULL, &batch_like, 3, &batch);
+  CHECK(c.kernel == 0 && c.bias == 0 && norm.scale == 0 && norm.offset == 0);
+  CHECK(batch.scale == 0 && batch.offset == 0 && batch.mean == 0 && batch.variance == 0);
+  REFUSED("failed before");
+}
+
+static void MessagesNameTheScope(void) {
+  OK(tw_graph_create(NULL, &graph));
+  s = tw_scope_create(graph, "encoder/head");
+  tw_dense dense;
+  tw_dense_create(s, "", NULL, 4, 0, &dense);
+  REFUSED("tw_dense_create 'encoder/head': units is 0");
+}
+
+static tw_output as(uint32_t dtype, tw_output x) {
+  tw_op* cast = tw_scope_begin(s, "Cast", NULL);
+  tw_op_add_input(cast, x);
+  tw_op_set_type(cast, "DstT", dtype);
+  return tw_scope_end(s, cast);
+}
+
+static void TypesAndChannelsThatDoNotFitAreRefused(void) {
+  tw_dense dense;
+  tw_norm norm;
+  tw_convolution c;
+  tw_attention attention;
+  tw_convolution_sizes sizes;
+  tw_convolution_sizes_init(&sizes);
+  sizes.channels = 3;
+  sizes.filters = 1;
+  begin();
+  tw_dense_create(s, "d", NULL, 3, 5, &dense);
+  tw_dense_apply(s, &dense, as(TW_HALF, VALUE(numbers(6, 0), 2, 3)));
+  REFUSED("the input is half and the kernel is float; cast the input");
+  begin();
+  tw_convolution_create(s, "c", NULL, NULL, &sizes, &c);
+  tw_convolution_apply(s, &c, as(TW_DOUBLE, VALUE(numbers(6, 0), 1, 2, 1, 3)));
+  REFUSED("the input is double and the kernel is float; cast the input");
+  begin();
+  tw_attention_create(s, "a", NULL, 6, 2, &attention);
+  tw_attention_apply(s, &attention, VALUE(numbers(12, 0), 1, 2, 6), 0, tw_scope_scalar(s, TW_BOOL, 1), 0);
+  REFUSED("bias is bool and the input is float");
+  begin();
+  tw_norm_create(s, "n", NULL, NULL, 3, &norm);
+  tw_norm_apply(s, &norm, VALUE(numbers(2, 0), 2, 1)); /* broadcasting would make 3 channels of one */
+  REFUSED("so 1 channels; the weights are for 3");
+}
 
 static void WrongLayersAreRefusedWithTheValue(void) {
   tw_dense dense;
@@ -647,4 +762,6 @@ MAIN(TEST(DenseIsAProductAndASumOverTheLastAxis), TEST(DenseTakesBatchesOfAnySiz
      TEST(ActivationsHaveTheirFormulas), TEST(ACausalConvolutionSeesNothingLater), TEST(AConvolutionInGroupsSeesItsOwnChannels),
      TEST(AConvolutionOverVolumesIsMade), TEST(NormsHaveTheirFormulas), TEST(BatchNormNormalisesByTheBatchWhileTraining),
      TEST(NoGradientReachesTheAverages), TEST(AnEmbeddingHasASparseGradient), TEST(DropoutDropsItsShareWhileTraining),
-     TEST(AttentionMixesTheValuesOfEachHead), TEST(WrongLayersAreRefusedWithTheValue))
+     TEST(AttentionMixesTheValuesOfEachHead), TEST(SizesThatAreKnownStayKnownBehindUnknownAxes), TEST(AnEmptyBatchLeavesTheAveragesAlone),
+     TEST(AfterAFailureRecordsHaveNoWeights), TEST(MessagesNameTheScope), TEST(TypesAndChannelsThatDoNotFitAreRefused),
+     TEST(WrongLayersAreRefusedWithTheValue))

@@ -7,7 +7,8 @@
  * or makes it a constant. 0 means inference. Planning removes the branch that a constant rules out.
  *
  * All functions work through a scope (scope.h), which keeps the first failure; results are 0 from then on. The code is INVALID_ARGUMENT,
- * and the message names the function and the value. Threads: as the scope. Everything here: since 0.1.
+ * and the message names the function, the prefix of the scope if it has one, and the value. Threads: as the scope. Everything here:
+ * since 0.1.
  *
  *     tw_dense hidden, out;
  *     tw_dense_create(s, "hidden", NULL, 64, 128, &hidden);
@@ -175,7 +176,8 @@ TW_EXPORT void tw_batch_norm_create(tw_scope* scope, const char* name, const tw_
                                     int64_t channels, tw_batch_norm* out_norm);
 /* In training x is normalised by its own mean and variance over all axes but the last, otherwise by the averages. x: [batch, channels] or
  * with one to three axes of positions between; half, bfloat16 or float. *out_update: an operation that sets the averages to what they
- * become by this batch; run it with the training step. Without training it changes nothing. NULL after a failure, or where training is 0.
+ * become by this batch; run it with the training step. It adds the differences, so that several applications in one step all count. Without
+ * training, or with an empty batch, it changes nothing. NULL after a failure, or where training is 0.
  * Source: Ioffe and Szegedy, arXiv:1502.03167. */
 TW_EXPORT tw_output tw_batch_norm_apply(tw_scope* scope, const tw_batch_norm* norm, tw_output x, tw_output training,
                                         const tw_operation** out_update);
