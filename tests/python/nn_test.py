@@ -190,3 +190,168 @@ def test_what_is_wrong_is_told_with_the_module():
             pass
     with tw.Graph(), pytest.raises(RuntimeError, match="did not call super"):
         Forgetful()(1)
+
+
+# ---- In bodies ----
+
+def test_layers_in_a_loop_see_the_training_flag_and_values_from_around_it():
+    x = rng.normal(size=(6, 4)).astype(np.float32)
+    with tw.Graph() as g:
+        value, norm, dense = g.constant(x), tw.nn.BatchNorm(), tw.nn.Dense(4, seed=1)
+        attention = tw.nn.MultiHeadAttention(2, seed=3)
+        rows = value.reshape(1, 6, 4)
+        norm(value), dense(value), attention(rows)
+        looped = tw.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, norm(dense(h))), [0, value])[1]
+        unrolled = value
+        for _ in range(3):
+            unrolled = norm(dense(unrolled))
+        both = tw.while_loop(lambda i, h: i < 1, lambda i, h: (i + 1, attention(rows, h)), [0, rows * 2])[1]  # `rows` is from around the body
+        wanted = attention(rows, rows * 2)
+        gradients = [tw.gradients((y * y * y).sum(), [dense.kernel, norm.scale]) for y in (looped, unrolled)]
+    with initialised(g) as s:
+        for flag in (False, True):
+            a, b, c, d, found = s.run([looped, unrolled, both, wanted, gradients], {tw.nn.training(g): flag})
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(c, d, rtol=1e-5, atol=1e-6)
+            for one, other in zip(*found):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_a_default_placeholder_that_is_fed_is_seen_in_bodies_and_by_shapes():
+    with tw.Graph() as g:
+        factor = tw.ops.placeholder_with_default(g.constant(2.0), shape=[])
+        size = tw.ops.placeholder_with_default(g.constant([2, 3]), shape=[2])
+        looped = tw.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, h * factor), [0, g.constant(1.0)])[1]
+        shaped = tw.ops.reshape(g.constant(np.arange(6)), size)
+    with tw.Session(g) as s:
+        assert s.run(looped) == 4 and s.run(looped, {factor: 3.0}) == 9
+        assert s.run(shaped).shape == (2, 3) and s.run(shaped, {size: [3, 2]}).shape == (3, 2)
+
+
+def test_averages_move_in_the_body_of_a_condition():
+    x = (3 + rng.normal(size=(20, 4))).astype(np.float32)
+    with tw.Graph() as g:
+        value, norm = g.constant(x), tw.nn.BatchNorm(momentum=0.5)
+        norm(value)
+        y = tw.cond(tw.ops.placeholder_with_default(g.constant(True), shape=[]), lambda: norm(value), lambda: value)
+        loss = (y * y).sum()
+        step = tw.train.SGD(0.0).minimize(loss, [norm.scale])
+    with initialised(g) as s:
+        s.run(step)
+        assert np.array_equal(s.run(norm.mean), np.zeros(4))
+        s.run(step, {tw.nn.training(g): True})
+        np.testing.assert_allclose(s.run(norm.mean), x.mean(0) / 2, rtol=1e-5)  # once, not again for the gradient
+
+
+def test_variables_are_not_made_in_bodies():
+    with tw.Graph() as g:
+        for layer, x in ((tw.nn.Dense(2), np.ones((3, 2), np.float32)), (tw.nn.LSTM(2), np.ones((3, 4, 2), np.float32))):
+            value = g.constant(x)
+            with pytest.raises(ValueError, match=f"module '{layer.name}' is called for the first time inside a function"):
+                tw.cond(g.constant(True), lambda: layer(value), lambda: value)
+
+
+def test_one_batch_norm_over_two_batches_counts_both():
+    x = [(m + rng.normal(size=(50, 4))).astype(np.float32) for m in (1, 100)]
+    with tw.Graph() as g:
+        norm = tw.nn.BatchNorm(momentum=0.99)
+        loss = sum(norm(g.constant(one)).mean() for one in x)
+        step = tw.train.SGD(0.0).minimize(loss)
+    with initialised(g) as s:
+        s.run(step, {tw.nn.training(g): True})
+        np.testing.assert_allclose(s.run(norm.mean), 0.01 * (x[0].mean(0) + x[1].mean(0)), rtol=0.02)
+
+
+def test_loss_scale_moves_averages_too():
+    x = (3 + rng.normal(size=(20, 4))).astype(np.float32)
+    with tw.Graph() as g:
+        norm = tw.nn.BatchNorm(momentum=0.5)
+        step = tw.train.LossScale(tw.train.SGD(0.0)).minimize(norm(g.constant(x)).sum())
+    with initialised(g) as s:
+        s.run(step, {tw.nn.training(g): True})
+        np.testing.assert_allclose(s.run(norm.mean), x.mean(0) / 2, rtol=1e-5)
+
+
+# ---- Modules ----
+
+def test_a_module_may_refer_to_one_around_it():
+    class Parent(tw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = tw.nn.Dense(2)
+            self.inner.parent = self
+
+        def forward(self, x):
+            return self.inner(x)
+    with tw.Graph():
+        parent = Parent()
+        parent(np.ones((1, 3), np.float32))
+    assert [v.name for v in parent.parameters()] == ["parent/dense/kernel", "parent/dense/bias"]
+    assert parent.summary().splitlines()[-1] == "8 parameters, 8 of them trained"
+
+
+def test_freeze_needs_variables_and_gives_back_what_it_took():
+    class Scaled(tw.nn.Module):
+        def build(self, x):
+            self.fixed, self.free = tw.Variable(1.0, name="fixed", trainable=False), tw.Variable(1.0, name="free")
+
+        def forward(self, x):
+            return x * self.fixed * self.free
+    with tw.Graph():
+        module = Scaled()
+        with pytest.raises(RuntimeError, match="module 'scaled' was not called yet"):
+            module.freeze()
+        module(np.float32(1))
+        module.freeze()
+        module.freeze()
+        assert not module.parameters(trainable=True)
+        module.freeze(False)
+        assert [v.name for v in module.parameters(trainable=True)] == ["scaled/free"]
+
+
+def test_the_flag_of_an_imported_graph_is_found_and_depends_on_nothing():
+    with tw.Graph() as g:
+        with tw.control_dependencies([tw.placeholder("float32", name="never_fed")]), tw.device("CPU:0"):
+            flag = tw.nn.training()
+        y = tw.nn.Dropout(0.5)(g.constant(np.ones((3, 4), np.float32)))
+    assert flag.operation.device == ""
+    with tw.Session(g) as s:
+        assert np.array_equal(s.run(y), np.ones((3, 4)))
+    again = tw.Graph.from_bytes(g.to_bytes())
+    assert tw.nn.training(again).name == flag.name
+
+
+def test_arrays_take_the_type_of_the_weights():
+    with tw.Graph() as g:
+        dense, attention = tw.nn.Dense(2), tw.nn.MultiHeadAttention(1)
+        assert dense(np.ones((3, 4))).dtype == tw.float32 and dense([[1, 2, 3, 4]]).dtype == tw.float32
+        x = g.constant(np.ones((1, 3, 4), np.float32))
+        assert attention(x, None, np.zeros((3, 3))).dtype == tw.float32
+        with pytest.raises(tw.InvalidArgumentError, match="tw_attention_apply 'multiheadattention': bias is bool"):
+            attention(x, None, np.ones((3, 3), bool))
+
+
+@pytest.mark.parametrize("make, error", [
+    (lambda: tw.nn.Dense(3.0), "Dense: units is 3.0; it must be a whole number"),
+    (lambda: tw.nn.Dense(2**64 + 3), "Dense: units is 18446744073709551619; it must fit into 64 bits"),
+    (lambda: tw.nn.Dense(3, 5), "activation is 5; it must be a name, a function of one value, or None"),
+    (lambda: tw.nn.Dense(3, kernel=("constant",)), "Dense: kernel is .*; it must be the name of an initializer, or a pair"),
+    (lambda: tw.nn.Dense(3, name=5), "Dense: name is 5; it must be a text"),
+    (lambda: tw.nn.Dense(3, seed=2**64), "Dense: seed is 18446744073709551616; it must fit"),
+    (lambda: tw.nn.GroupNorm(2**32), "GroupNorm: groups is 4294967296; it must fit into 32 bits"),
+    (lambda: tw.nn.Conv2D(3, "ab"), "Conv2D: window is 'ab'; it must be a whole number"),
+    (lambda: tw.nn.MaxPool2D((2, 2, 2)), r"MaxPool2D: window is \(2, 2, 2\); it must be a number, or one for each of 2 axes"),
+    (lambda: tw.nn.Sequential(tw.nn.Flatten), r"it is a class: write Flatten\(...\)")])
+def test_arguments_are_checked_where_they_are_given(make, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        make()
+
+
+def test_a_convolution_takes_the_channels_it_was_made_for():
+    with tw.Graph():
+        layer = tw.nn.Conv2D(6, np.int64(3))
+        layer(tw.placeholder("float32", [None, 5, 5, 4]))
+        with pytest.raises(ValueError, match="module 'conv2d': its input .* has 8 channels; the weights are for 4"):
+            layer(tw.placeholder("float32", [None, 5, 5, 8]))  # two groups, to the operation
+    with tw.Graph(), pytest.raises(ValueError, match="has its variables in another graph"):
+        layer(x=tw.placeholder("float32", [None, 5, 5, 4]))

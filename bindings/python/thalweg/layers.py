@@ -1,5 +1,7 @@
 """The layers of thalweg.nn, over the C functions of c_api/include/thalweg/layer.h. Inputs have channels last: [batch, positions.., channels]."""
 import ctypes
+import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
@@ -7,12 +9,13 @@ import numpy as np
 
 from . import _low, ops, scopes
 from ._handle import c_text
-from .dtypes import DTypeLike, as_dtype
+from .dtypes import DType, DTypeLike, as_dtype, from_number
 from .graph import Graph
 from .module import Module
 from .output import Formula, Operation, Output
 from .random import next_seed
-from .variable import Variable, listed
+from .tensor import Tensor
+from .variable import Variable, found
 
 # As c_api/include/thalweg/layer.h numbers them.
 ACTIVATIONS = ("none", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "sigmoid", "hard_sigmoid",
@@ -31,8 +34,25 @@ def _number(table: tuple[str, ...], what: str, name: str) -> int:
     return table.index(name)
 
 
-def _number_of(graph: Graph, x: Any) -> int:
-    return 0 if x is None else (x._value() if isinstance(x, Formula) else graph.constant(x)).number
+def _whole(layer: str, what: str, given: Any, bits: int = 64) -> int:
+    """A whole number that fits into so many bits."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{layer}: {what} is {given!r}; it must be a whole number") from None
+    if not -2 ** (bits - 1) <= number < 2 ** (bits - 1):
+        raise ValueError(f"{layer}: {what} is {number}; it must fit into {bits} bits")
+    return number
+
+
+def _number_of(graph: Graph, x: Any, dtype: Optional[DType] = None) -> int:
+    """Of a value, or of a constant; 0 for None. dtype: of constants of numbers; None: their own."""
+    if x is None:
+        return 0
+    if isinstance(x, Formula):
+        return x._value().number
+    numbers = dtype is not None and (not isinstance(x, Tensor)) and np.asarray(x).dtype.kind in "iuf"
+    return graph.constant(x, dtype if numbers else None).number
 
 
 def _graph_of(x: Any) -> Graph:
@@ -51,11 +71,16 @@ def activation(name: str, x: Any) -> Output:
 def _checked(how: Activation) -> Activation:
     if isinstance(how, str):
         _number(ACTIVATIONS, "activation", how)
+    elif how is not None and (not callable(how) or isinstance(how, type)):
+        raise TypeError(f"activation is {how!r}; it must be a name, a function of one value, or None")
     return how
 
 
 def _activated(how: Activation, x: Output) -> Any:
     return x if how is None else activation(how, x) if isinstance(how, str) else how(x)
+
+
+_training_lock = threading.Lock()
 
 
 def training(graph: Optional[Graph] = None) -> Output:
@@ -65,9 +90,13 @@ def training(graph: Optional[Graph] = None) -> Output:
     graph = graph or scopes.current().graph
     while graph.outer is not None:
         graph = graph.outer
-    if graph._training is None:
-        with scopes.name_scope("training/", graph):
-            graph._training = graph.op("PlaceholderWithDefault", graph.constant(False), shape=[], name="flag")
+    with _training_lock:
+        if graph._training is None:
+            if graph.has("training/flag") and graph.operation("training/flag").type == "PlaceholderWithDefault":  # of an imported graph
+                graph._training = graph["training/flag"]
+            else:
+                with scopes._inside(scopes.Scope(graph, "training/")):  # on no device, after nothing: all layers share it
+                    graph._training = graph.op("PlaceholderWithDefault", graph.constant(False), shape=[], name="flag")
     return graph._training
 
 
@@ -83,27 +112,33 @@ class Layer(Module):
         super().__init__(name)
         self._options = _low.tw_layer_options()
         _low.tw_layer_options_init(self._options)
-        self._options.dtype, self._options.no_bias, self._options.seed = as_dtype(dtype).number, not use_bias, seed
+        self._options.dtype, self._options.no_bias, self._options.seed = as_dtype(dtype).number, not use_bias, _whole(type(self).__name__, "seed", seed)
         for field, given in (("kernel", kernel), ("bias", bias)):
-            kind, scale = (given, 1.0) if isinstance(given, str) else given or ("default", 1.0)
+            given = ("default", 1.0) if given is None else (given, 1.0) if isinstance(given, str) else given
+            if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], (int, float))):
+                raise TypeError(f"{type(self).__name__}: {field} is {given!r}; it must be the name of an initializer, or a pair of name and scale")
+            kind, scale = given
             setattr(self._options, field + "_initializer", _number(INITIALIZERS, "initializer", kind))
             setattr(self._options, field + "_scale", scale)
 
     def _made(self, create: Callable[[int], Any], *fields: str) -> None:
         """Runs create(scope); self._record then holds handles in these fields, which become attributes."""
+        self._check_outside()
         graph = scopes.current().graph
-        if graph.outer is not None:
-            raise ValueError(f"module '{self.name}' is called for the first time inside a function; call it once outside, where its variables go")
         self._options.seed = next_seed(graph, self._options.seed)
         with graph.building() as scope:
             create(scope)
-        handles = {v.handle.number: v for v in listed(graph)}
-        for field in fields:
-            setattr(self, field, handles.get(getattr(self._record, field)))
+        numbers = {field: getattr(self._record, field) for field in fields}
+        variables = found(graph, [number for number in numbers.values() if number])
+        for field, number in numbers.items():
+            setattr(self, field, variables.get(number))
 
     def _applied(self, apply: Callable[..., int], *inputs: Any) -> Output:
-        graph = _graph_of(inputs[0])
-        numbers = [_number_of(graph, x) for x in inputs]
+        """apply(scope, record, inputs). Arrays become constants of the layer's type, those behind the first input of the type of that."""
+        graph, first = _graph_of(inputs[0]), inputs[0]
+        own = from_number(self._options.dtype)
+        beside = first._value().dtype if isinstance(first, Formula) else own
+        numbers = [_number_of(graph, x, beside if i else own) for i, x in enumerate(inputs)]
         with graph.building() as scope:
             made = apply(scope, self._record, *numbers)
         return Output(graph, made)
@@ -121,7 +156,7 @@ class Dense(Layer):
 
     def __init__(self, units: int, activation: Activation = None, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
-        self.units, self.activation, self._record = units, _checked(activation), _low.tw_dense()
+        self.units, self.activation, self._record = _whole("Dense", "units", units), _checked(activation), _low.tw_dense()
 
     def build(self, x: Any) -> None:
         self._made(lambda scope: _low.tw_dense_create(scope, c_text(""), self._options, _channels(self, x), self.units, self._record),
@@ -138,7 +173,8 @@ class _Convolution(Layer):
                  strides: Union[int, Sequence[int]] = 1, padding: str = "same", dilations: Union[int, Sequence[int]] = 1, groups: int = 1,
                  name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
-        self.filters, self.activation, self.groups = filters, _checked(activation), groups
+        self.filters, self.groups = (_whole(type(self).__name__, *given) for given in (("filters", filters), ("groups", groups)))
+        self.activation = _checked(activation)
         self._window = self._each("window", window)
         self._record = _low.tw_convolution()
         _low.tw_convolution_init(self._record)
@@ -148,7 +184,8 @@ class _Convolution(Layer):
                 setattr(self._record, f"{field}_{i + 1}", size)
 
     def _each(self, what: str, given: Union[int, Sequence[int]]) -> list[int]:
-        sizes = [given] * self.axes if isinstance(given, int) else list(given)
+        many = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) > 0
+        sizes = [_whole(type(self).__name__, what, size) for size in (list(given) if many else [given] * self.axes)]
         if len(sizes) != self.axes:
             raise ValueError(f"{type(self).__name__}: {what} is {given!r}; it must be a number, or one for each of {self.axes} axes")
         return sizes
@@ -157,11 +194,15 @@ class _Convolution(Layer):
         sizes = _low.tw_convolution_sizes()
         _low.tw_convolution_sizes_init(sizes)
         sizes.channels, sizes.filters, sizes.groups = _channels(self, x), self.filters, self.groups
+        self._channels = sizes.channels
         for i, size in enumerate(self._window):
             setattr(sizes, f"window_{i + 1}", size)
         self._made(lambda scope: _low.tw_convolution_create(scope, c_text(""), self._options, self._record, sizes, self._record), "kernel", "bias")
 
     def forward(self, x: Any) -> Any:
+        shape = x._value().shape if isinstance(x, Formula) else np.shape(x)
+        if shape and shape[-1] not in (None, self._channels):  # a multiple of them would make as many more groups
+            raise ValueError(f"module '{self.name}': its input {x!r} has {shape[-1]} channels; the weights are for {self._channels}")
         return _activated(self.activation, self._applied(_low.tw_convolution_apply, x))
 
 
@@ -213,14 +254,15 @@ class GroupNorm(_Norm):
     """Mean 0 and variance 1 over each group of channels and all positions, times scale plus offset."""
 
     def __init__(self, groups: int, epsilon: float = 1e-5, *, name: Optional[str] = None, **options: Any):
-        if groups < 1:
-            raise ValueError(f"groups is {groups}; it must be above 0")
+        if _whole("GroupNorm", "groups", groups, 32) < 1:
+            raise ValueError(f"GroupNorm: groups is {groups}; it must be above 0")
         super().__init__(epsilon, groups, False, name, options)
 
 
 class BatchNorm(Layer):
     """Normalised by the batch where training() is fed True, by moving averages otherwise. Optimizer.minimize moves the averages with the step of
-    a loss that depends on the layer; updates() lists the operations that do so."""
+    a loss that depends on the layer; updates() lists the operations that do so. In the body of a loop or a condition they move whenever the body
+    runs, also where only the loss is computed."""
 
     def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
@@ -236,7 +278,7 @@ class BatchNorm(Layer):
 
     def forward(self, x: Any) -> Output:
         graph, update = _graph_of(x), ctypes.c_void_p()
-        numbers = [_number_of(graph, x), _number_of(graph, training(graph))]
+        numbers = [_number_of(graph, x, as_dtype("float32")), _number_of(graph, training(graph))]
         with graph.building() as scope:
             made = Output(graph, _low.tw_batch_norm_apply(scope, self._record, *numbers, update))
         graph._layer_updates.append((made, Operation(graph, update.value)))
@@ -264,7 +306,7 @@ class Embedding(Layer):
 
     def __init__(self, rows: int, width: int, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
-        self.rows, self.width = rows, width
+        self.rows, self.width = _whole("Embedding", "rows", rows), _whole("Embedding", "width", width)
 
     def build(self, ids: Any) -> None:
         class Record:
@@ -276,7 +318,11 @@ class Embedding(Layer):
         self._made(create, "table")
 
     def forward(self, ids: Any) -> Output:
-        return self._applied(lambda scope, record, number: _low.tw_embedding_apply(scope, record.table, number), ids)
+        graph = _graph_of(ids)
+        number = _number_of(graph, ids)
+        with graph.building() as scope:
+            made = _low.tw_embedding_apply(scope, self._record.table, number)
+        return Output(graph, made)
 
 
 class Dropout(Module):
@@ -285,7 +331,9 @@ class Dropout(Module):
 
     def __init__(self, rate: float, seed: int = 0, *, name: Optional[str] = None):
         super().__init__(name)
-        self.rate, self.seed = rate, seed
+        if not isinstance(rate, (int, float)):
+            raise TypeError(f"Dropout: rate is {rate!r}; it must be a number")
+        self.rate, self.seed = rate, _whole("Dropout", "seed", seed)
 
     def forward(self, x: Any) -> Output:
         graph = _graph_of(x)
@@ -297,11 +345,11 @@ class Dropout(Module):
 
 class MultiHeadAttention(Layer):
     """Attention of x [batch, queries, width] to `to` [batch, keys, width], by default to x itself, in `heads` parts of the width.
-    mask: added to the scores [batch, heads, queries, keys]; -infinity hides a key from a query.   causal: queries see no later keys."""
+    mask: numbers added to the scores [batch, heads, queries, keys], to which it broadcasts; -infinity hides a key from a query.   causal: queries see no later keys."""
 
     def __init__(self, heads: int, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
-        self.heads, self._record = heads, _low.tw_attention()
+        self.heads, self._record = _whole("MultiHeadAttention", "heads", heads), _low.tw_attention()
 
     def build(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False) -> None:
         self._made(lambda scope: _low.tw_attention_create(scope, c_text(""), self._options, _channels(self, x), self.heads, self._record),
@@ -329,9 +377,16 @@ class _Pool(Module):
     def __init__(self, window: Union[int, tuple[int, int]] = 2, strides: Union[None, int, tuple[int, int]] = None, padding: str = "valid", *,
                  name: Optional[str] = None):
         super().__init__(name)
-        self.window = (window, window) if isinstance(window, int) else window
-        self.strides = self.window if strides is None else (strides, strides) if isinstance(strides, int) else strides
+        self.window = self._pair("window", window)
+        self.strides = self.window if strides is None else self._pair("strides", strides)
         self.padding = PADDINGS[_number(PADDINGS[:2], "padding", padding)].upper()
+
+    def _pair(self, what: str, given: Any) -> tuple[int, ...]:
+        name = type(self).__name__
+        sizes = tuple(_whole(name, what, size) for size in (given if isinstance(given, (list, tuple)) else (given, given)))
+        if len(sizes) != 2:
+            raise ValueError(f"{name}: {what} is {given!r}; it must be a number, or one for each of 2 axes")
+        return sizes
 
     def forward(self, x: Any) -> Any:
         return getattr(ops, self.op)(x, ksize=[1, *self.window, 1], strides=[1, *self.strides, 1], padding=self.padding)

@@ -11,6 +11,7 @@ import numpy as np
 from . import _low, flow, ops, scopes
 from .errors import made
 from .gradients import Gradient, SparseGradient, of_loss
+from .layers import updates
 from .output import Formula, Operation, Output
 from .variable import Variable
 
@@ -51,7 +52,8 @@ class LossScale:
             if variables is None:
                 variables = [v for v in loss.graph.variables() if v.trainable and v.dtype.is_floating]
             found = of_loss(loss, list(variables), [self.current().astype(loss.dtype)])
-            return self.apply(found, variables, clip=clip, count_steps=count_steps)
+            step, averages = self.apply(found, variables, clip=clip, count_steps=count_steps), updates(loss)
+            return loss.graph.group(step, *averages) if averages else step
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Any = None,
               count_steps: Optional[bool] = None) -> Operation:

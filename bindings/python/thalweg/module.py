@@ -27,7 +27,10 @@ class Module:
     name: of its variables; None: the name of the class in lower case. A name that was given out already gets a number."""
 
     def __init__(self, name: Optional[str] = None):
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"{type(self).__name__}: name is {name!r}; it must be a text, or None")
         self._wanted, self._prefix = name or type(self).__name__.lower(), ""
+        self._frozen: set[int] = set()  # what freeze took from training
         self._graph: Optional["Graph"] = None
         self._shape: Any = None  # of what the latest call gave
 
@@ -41,17 +44,22 @@ class Module:
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if not hasattr(self, "_wanted"):
             raise RuntimeError(f"{type(self).__name__}.__init__ did not call super().__init__() first")
-        graph = build.graph_of([*inputs, *named.values()]) or scopes.current().graph
+        given = build.graph_of([*inputs, *named.values()])
+        graph = scopes.current().graph if given is None else scopes.working(given)  # in a body, also where the values are from around it
         outermost = graph
         while outermost.outer is not None:
             outermost = outermost.outer
         if self._graph is None:
             self._prefix = graph._new_prefix(scopes.current(graph).prefix + self._wanted)
-            with scopes.name_scope(self._prefix, graph):
-                self.build(*inputs, **named)
+            try:
+                with scopes.name_scope(self._prefix, graph):
+                    self.build(*inputs, **named)
+            except BaseException:
+                self._prefix = ""
+                raise
             self._graph = outermost
         elif self._graph is not outermost:
-            raise ValueError(f"module '{self.name}' has its variables in another graph than the input {inputs[0]!r}; "
+            raise ValueError(f"module '{self.name}' has its variables in another graph than its input; "
                              "make a module of its own for this graph, or save and restore the weights")
         with scopes.name_scope(self._prefix, graph):
             result = self.forward(*inputs, **named)
@@ -62,6 +70,12 @@ class Module:
     def name(self) -> str:
         """That of its variables, or the one asked for as long as it was not called."""
         return self._prefix.rstrip("/") or self._wanted
+
+    def _check_outside(self) -> None:
+        """Raises ValueError where the variables of the module would be made inside a function."""
+        if scopes.current().graph.outer is not None:
+            raise ValueError(f"module '{self.name}' is called for the first time inside a function; "
+                             "call it once outside, where its variables go")
 
     def children(self) -> Iterator["Module"]:
         """The modules that are attributes of this one, or stand in lists, tuples and dicts there, in the order in which they were set."""
@@ -85,41 +99,50 @@ class Module:
         return {v.name: v for v in self.parameters()}
 
     def freeze(self, frozen: bool = True) -> None:
-        """Takes the variables from what optimizers train of themselves, or gives them back; averages stay as they are."""
+        """Takes the variables from what optimizers train of themselves. False: gives those back that freeze took. Averages of batch
+        normalisation move nevertheless. Raises RuntimeError as long as a module was not called: it has no variables yet."""
+        self.parameters()
         for module in self._all():
             for value in vars(module).values():
                 for variable in _within(value, Variable):
-                    if variable.handle.number in getattr(module, "_averages", ()):
-                        continue
-                    fixed = variable.graph._fixed
-                    (fixed.add if frozen else fixed.discard)(variable.handle.number)
+                    number, fixed = variable.handle.number, variable.graph._fixed
+                    if frozen and number not in fixed:
+                        module._frozen.add(number)
+                        fixed.add(number)
+                    elif not frozen and number in module._frozen:
+                        module._frozen.discard(number)
+                        fixed.discard(number)
 
     def summary(self) -> str:
         """A table: each module with the shape of its latest result and the number of its own and inner parameters."""
         rows = [("module", "class", "result", "parameters")]
-        seen: set[int] = set()
         for depth, module in self._tree(0):
             count = sum(_size(v) for v in module.parameters())
             rows.append(("  " * depth + module.name.rsplit("/", 1)[-1], type(module).__name__, shape_text(module._shape) if module._shape is not None else "",
                          f"{count:,}"))
-            seen.update(v.handle.number for v in module.parameters())
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = ["  ".join((*(row[i].ljust(widths[i]) for i in range(3)), row[3].rjust(widths[3]))).rstrip() for row in rows]
         lines.insert(1, "-" * len(lines[0]))
         trained = sum(_size(v) for v in self.parameters(trainable=True))
         return "\n".join([*lines, f"{sum(_size(v) for v in self.parameters()):,} parameters, {trained:,} of them trained"])
 
-    def _tree(self, depth: int) -> Iterator[tuple[int, "Module"]]:
+    def _tree(self, depth: int, around: tuple["Module", ...] = ()) -> Iterator[tuple[int, "Module"]]:
+        """The module and those within, with their depth. A module that refers to one around it is not entered again."""
         yield depth, self
         for child in self.children():
-            yield from child._tree(depth + 1)
+            if not any(child is module for module in (*around, self)):
+                yield from child._tree(depth + 1, (*around, self))
 
     def _all(self) -> Iterator["Module"]:
+        """The module and those within, each once."""
+        todo: list["Module"] = [self]
         known: set[int] = set()
-        for _, module in self._tree(0):
+        while todo:
+            module = todo.pop()
             if id(module) not in known:
                 known.add(id(module))
                 yield module
+                todo += reversed(list(module.children()))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
@@ -149,8 +172,9 @@ class Sequential(Module):
     def __init__(self, *parts: Callable[[Any], Any], name: Optional[str] = None):
         super().__init__(name)
         for part in parts:
-            if not callable(part):
-                raise TypeError(f"{part!r} is neither a module nor a function of one value")
+            if not callable(part) or isinstance(part, type):
+                raise TypeError(f"{part!r} is neither a module nor a function of one value" +
+                                (f"; it is a class: write {part.__name__}(...)" if isinstance(part, type) else ""))
         self.parts = list(parts)
 
     def forward(self, x: Any) -> Any:

@@ -64,7 +64,8 @@ class SyncReplicas:
 
     def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
                  count_steps: Optional[bool] = None) -> "SyncReplicas":
-        """As Optimizer.minimize. clip and the schedule of the learning rate work on the means. Answers itself."""
+        """As Optimizer.minimize. clip and the schedule of the learning rate work on the means. Averages of nn.BatchNorm do not move of
+        themselves: run nn.updates(loss) with `next`. Answers itself."""
         if variables is None:
             variables = [v for v in loss.graph.variables() if v.trainable and v.dtype.is_floating]
         return self.apply(of_loss(loss, list(variables)), variables, clip=clip, count_steps=count_steps)

@@ -20,6 +20,7 @@ class _Recurrent(Module):
         raise NotImplementedError
 
     def build(self, x: Any, lengths: Any = None) -> None:
+        self._check_outside()
         self.cell = self._cell(_channels(self, x))
         self.weights = list(self.cell.variables)
 
