@@ -15,7 +15,7 @@ from .module import Module
 from .output import Formula, Operation, Output
 from .random import next_seed
 from .tensor import Tensor
-from .variable import Variable, found
+from .variable import Variable, of_handle
 
 # As c_api/include/thalweg/layer.h numbers them.
 ACTIVATIONS = ("none", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "sigmoid", "hard_sigmoid",
@@ -107,6 +107,8 @@ class Layer(Module):
     use_bias: False: none.   dtype: of the weights.   seed: of the first values; 0: that of
     thalweg.random, else others in each session."""
 
+    _record: Any  # of C
+
     def __init__(self, name: Optional[str], use_bias: bool = True, kernel: Optional[Initializer] = None, bias: Optional[Initializer] = None,
                  dtype: DTypeLike = "float32", seed: int = 0):
         super().__init__(name)
@@ -128,10 +130,9 @@ class Layer(Module):
         self._options.seed = next_seed(graph, self._options.seed)
         with graph.building() as scope:
             create(scope)
-        numbers = {field: getattr(self._record, field) for field in fields}
-        variables = found(graph, [number for number in numbers.values() if number])
-        for field, number in numbers.items():
-            setattr(self, field, variables.get(number))
+        for field in fields:
+            number = getattr(self._record, field)
+            setattr(self, field, of_handle(Output(graph, number)) if number else None)
 
     def _applied(self, apply: Callable[..., int], *inputs: Any) -> Output:
         """apply(scope, record, inputs). Arrays become constants of the layer's type, those behind the first input of the type of that."""
@@ -183,7 +184,7 @@ class _Convolution(Layer):
             for i, size in enumerate(self._each(field + "s", given)):
                 setattr(self._record, f"{field}_{i + 1}", size)
 
-    def _each(self, what: str, given: Union[int, Sequence[int]]) -> list[int]:
+    def _each(self, what: str, given: Any) -> list[int]:
         many = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) > 0
         sizes = [_whole(type(self).__name__, what, size) for size in (list(given) if many else [given] * self.axes)]
         if len(sizes) != self.axes:
@@ -263,6 +264,9 @@ class BatchNorm(Layer):
     """Normalised by the batch where training() is fed True, by moving averages otherwise. Optimizer.minimize moves the averages with the step of
     a loss that depends on the layer; updates() lists the operations that do so. In the body of a loop or a condition they move whenever the body
     runs, also where only the loss is computed."""
+
+    mean: Variable
+    variance: Variable
 
     def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)

@@ -115,7 +115,8 @@ def container(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[
 
 @contextlib.contextmanager
 def control_dependencies(before: Iterable[Any], graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Operations inside run after all of these (operations or values) in every step in which both run."""
+    """Operations inside run after all of these (operations or values) in every step in which both run. Gradients, optimizers, layers and
+    recurrent cells do not wait."""
     if not isinstance(before, Iterable):
         raise TypeError(f"control_dependencies takes a list of operations and values, not {before!r}")
     scope = current(graph)

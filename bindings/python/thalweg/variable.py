@@ -99,21 +99,12 @@ def listed(graph: "Graph") -> list[Variable]:
         _low.tw_variables_destroy(listing)
 
 
-def found(graph: "Graph", handles: Sequence[int]) -> dict[int, Variable]:
-    """The variables of these handles, of which each that is none is left out. Fast for those that were added last."""
-    wanted, variables = set(handles), {}
-    listing = made(_low.tw_variables_create, graph._handle)
-    try:
-        i = _low.tw_variables_count(listing)
-        while wanted and i > 0:
-            i -= 1
-            number = _low.tw_variables_handle(listing, i)
-            if number in wanted:
-                wanted.discard(number)
-                variables[number] = _variable(graph, listing, i)
-    finally:
-        _low.tw_variables_destroy(listing)
-    return variables
+def of_handle(handle: Output) -> Variable:
+    """The variable that a new VarHandleOp stands for."""
+    known = handle.operation.attributes
+    variable = Variable.__new__(Variable)
+    variable._be(handle.graph, handle.number, handle.operation.name, known["dtype"], known["shape"])
+    return variable
 
 
 def _variable(graph: "Graph", listing: int, i: int) -> Variable:
