@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "framework/base/float_state.h"
 #include "framework/io/list_folder.h"
 #include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_file.h"
@@ -193,6 +194,7 @@ Status PluginLoader::Look(KnownPlugin* p) {
 
 // Examines a plugin in this process. Without `whole`, reads only its identity.
 StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool whole, PluginRecord* record) {
+  const KeptFloatState kept;
   Loaded plugin;  // closed on return
   ASSIGN_OR_RETURN(plugin.library, OpenPluginLibrary(path, record));
   ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin.library, record));

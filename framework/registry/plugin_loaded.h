@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <memory>
+#include <string>
 
 #include "framework/base/status.h"
 #include "framework/registry/plugin_loader.h"
@@ -17,6 +18,7 @@ struct PluginLoader::Loaded {
   FileStamp stamp;
   std::shared_ptr<PluginRecord> record;
   void* library = nullptr;  // NULL: linked into the program
+  std::string float_state;  // what the thread's became when the library was opened, until it was put back; empty: nothing
   std::unique_ptr<tw_host, void (*)(tw_host*)> host{nullptr, [](tw_host*) {}};
   void* instance = nullptr;
   void (*shutdown)(const tw_host* h, void* instance) = nullptr;  // set once init has succeeded

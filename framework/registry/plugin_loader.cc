@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/float_state.h"
 #include "framework/registry/own_build.h"
 #include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_file.h"
@@ -26,6 +27,15 @@ void Describe(const Registration& r, PluginRecord* record) {
   for (const auto& role : r.roles) record->roles.push_back(StrCat(role->role, " ", role->name));
   record->kernels = uint32_t(r.kernels.size());
   for (const UnreadKernels& k : r.unread) record->kernels += uint32_t(k.defs.size());
+}
+
+// Says in the log which plugin changed the thread's floating-point state; `became` is empty where it did not.
+void TellFloatState(const tw_host& host, const std::string& became, std::string_view when) {
+  if (became.empty()) return;
+  const std::string text = StrCat("it changed the floating-point state of its thread when ", when, " (", became,
+                                  "); that is undone; link it without -ffast-math, and let init leave rounding as it is");
+  constexpr uint32_t kWarning = 2;
+  host.run->log(&host, kWarning, text.data(), text.size());
 }
 
 }  // namespace
@@ -260,7 +270,9 @@ Status PluginLoader::Open(KnownPlugin* p) {
   auto plugin = std::make_shared<Loaded>();
   plugin->stamp = p->stamp;
   plugin->record = p->record;
+  const KeptFloatState kept;
   ASSIGN_OR_RETURN(plugin->library, OpenPluginLibrary(real, record));
+  plugin->float_state = kept.Undo();
   ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin->library, record));
   const std::string build = OwnBuild();
   const bool checked = !build.empty() && p->checked_by == build && HasOnlyOwnSchemas(p->manifest);
@@ -275,6 +287,7 @@ Status PluginLoader::Open(KnownPlugin* p) {
 // of them are valid.
 Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> self) {
   PluginRecord* record = self->record.get();
+  const KeptFloatState kept;
   ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
   tw_plugin sealed;
   RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
@@ -286,6 +299,8 @@ Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Load
   Status s = InitPlugin(sealed, self->host.get(), &r, &self->instance, &started, record);
   if (started) self->shutdown = sealed.shutdown;
   RETURN_IF_ERROR(s);
+  TellFloatState(*self->host, self->float_state, "its library was opened");
+  TellFloatState(*self->host, kept.Undo(), "its init ran");
   Describe(r, record);
   for (const auto& kind : r.devices) kind->pin = self;
   for (const auto& role : r.roles) role->pin = self;

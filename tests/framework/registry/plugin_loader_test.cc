@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/float_state.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/runtime/device.h"
 #include "tests/framework/registry/loading.h"
@@ -16,6 +17,7 @@ namespace thalweg {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -46,6 +48,19 @@ TEST_F(PluginLoaderTest, LoadsAFileAndShutsItDown) {
   loader_.reset();
   EXPECT_EQ(registry_->FindOp("TestPluginOp"), nullptr);
   EXPECT_THAT(lines_, ElementsAre("init", "shutdown"));
+}
+
+TEST_F(PluginLoaderTest, PutsBackTheFloatingPointStateAndSaysWhoChangedIt) {
+  const FloatState before = FloatState::Now();
+  EXPECT_EQ(before.text(), "as usual");
+  for (const char* variant : {"flush_open", "round_init"}) {
+    lines_.clear();
+    NewLoader();
+    ASSERT_TRUE(loader_->Load(Built(variant)).ok()) << Last().reason;
+    EXPECT_TRUE(FloatState::Now() == before) << variant << ": " << FloatState::Now().text();
+    EXPECT_THAT(lines_, Contains(HasSubstr("it changed the floating-point state of its thread"))) << variant;
+  }
+  EXPECT_THAT(lines_, Contains(HasSubstr("when its init ran (numbers are rounded up)")));
 }
 
 TEST_F(PluginLoaderTest, LoadsTheSameFileOnceWhateverItsPath) {

@@ -5,11 +5,12 @@
  * lacks; INIT_FAILS, CRASH_... and HANG_INIT, as their names say; CLOSE_INIT, which closes all
  * descriptors and hangs; TALK_INIT and FLOOD_INIT, which write to the helper's socket for ever,
  * line by line or as fast as they can; FORK_INIT, GOOD with a child that keeps the helper's
- * descriptors open. The variants that crash, hang or fork open the file that TW_TEST_ALIVE
- * names, if any, for writing, and never close it: its reader sees end of file when the last of
- * them is gone. */
+ * descriptors open; FLUSH_OPEN, which flushes denormal numbers to zero when it is opened, as a
+ * library linked with -ffast-math does; ROUND_INIT, which sets rounding to upward in init. The variants that crash, hang or fork open the
+ * file that TW_TEST_ALIVE names, if any, for writing, and never close it: its reader sees end of file when the last of them is gone. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static void hold_alive(int at) {
 __attribute__((constructor)) static void crash_open(void) { kill(getpid(), SIGKILL); }
 #endif
 
+#if defined(TEST_PLUGIN_FLUSH_OPEN) && defined(__x86_64__)
+__attribute__((constructor)) static void flush_open(void) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); }
+#elif defined(TEST_PLUGIN_FLUSH_OPEN)
+__attribute__((constructor)) static void flush_open(void) { fesetround(FE_TOWARDZERO); }
+#endif
+
 #ifdef TEST_PLUGIN_UNRESOLVED
 void tw_symbol_that_nobody_has(void);
 #endif
@@ -135,6 +142,8 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   if (fork() == 0) {
     for (;;) sleep(60);
   }
+#elif defined(TEST_PLUGIN_ROUND_INIT)
+  fesetround(FE_UPWARD);
 #elif defined(TEST_PLUGIN_INIT_FAILS)
   return tw_fail(h, TW_UNAVAILABLE, TW_S("the driver is asleep"));
 #endif
