@@ -46,8 +46,9 @@ StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known) {
   return graph->AddNode(std::move(spec));
 }
 
-CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c) {
-  return CallKernel(world, node, kernel, device, c.inputs, c.held);
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c,
+                      const CallSetting& how) {
+  return CallKernel(world, node, kernel, device, c.inputs, c.held, how);
 }
 
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c) {

@@ -28,8 +28,9 @@ std::vector<Tensor> ValuesOf(const Case& c);
 // Errors: those of the host or the shape rule.
 StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
 
-// Runs the kernel on the case.
-CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c);
+// The kernel on the case.
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c,
+                      const CallSetting& how = {});
 
 // Runs the CPU's kernel on the case. NOT_FOUND if the CPU has none.
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c);

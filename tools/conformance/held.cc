@@ -16,12 +16,6 @@ std::string NewName() {
   return StrCat("held", ++names);
 }
 
-// A variable's memory between its walls. The place is shared with the state, the tensor is not: kernels update it where it is.
-struct WalledBuffer {
-  Buffer buffer;
-  std::shared_ptr<Place> place;
-};
-
 }  // namespace
 
 std::vector<const HandleInfo*> InfosOf(const HeldBy& held, size_t n_in, std::vector<HandleInfo>* infos) {
@@ -49,7 +43,7 @@ State::State(World* world, Device* device, const HeldBy& held) : world_(world), 
 StatusOr<std::unique_ptr<State>> State::Make(World* world, Device* device, const HeldBy& held) {
   std::unique_ptr<State> s(new State(world, device, held));
   for (const auto& [i, h] : held) {
-    ASSIGN_OR_RETURN(s->handles_[i], h.maker.empty() ? s->MakeVariable(i, h.value) : s->CallMaker(h.maker));
+    ASSIGN_OR_RETURN(s->handles_[i], h.maker.empty() ? s->MakeVariable(i, h.value) : s->CallMaker(h));
   }
   return s;
 }
@@ -73,35 +67,43 @@ StatusOr<Tensor> State::MakeVariable(uint32_t input, const Tensor& value) {
 StatusOr<Tensor> State::Walled(uint32_t input, const Tensor& value) {
   ASSIGN_OR_RETURN(Place place, Place::Make(*device_, false, value.bytes()));
   RETURN_IF_ERROR(place.Fill(value.data()));
-  auto* w = new WalledBuffer;
-  w->place = std::make_shared<Place>(std::move(place));
-  walls_[input] = w->place;
-  tw_view v{};
-  w->place->Show(&v);
-  w->buffer.data = v.data;
-  w->buffer.bytes = v.offset + v.bytes;
-  w->buffer.user = w;
-  w->buffer.release = [](Buffer* b) { delete static_cast<WalledBuffer*>(b->user); };
-  return Tensor::Wrap(&w->buffer, v.offset, value.dtype(), value.view().dims, value.rank());
+  walls_[input] = std::make_shared<Place>(std::move(place));
+  return TensorIn(walls_[input], value.dtype(), value.view().dims, value.rank());
 }
 
-StatusOr<Tensor> State::CallMaker(const std::string& op) {
+StatusOr<Tensor> State::CallMaker(const Held& held) {
+  const OpSchema* op = world_->registry().FindOp(held.maker);
+  if (!op) return NotFound("there is no op ", held.maker);
   Graph graph(world_->runtime_ptr());
-  NodeSpec spec;
-  spec.op = op;
-  spec.name = NewName();
-  ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec)));
+  Status refused = InvalidArgument("an attribute without a default is of a kind that nothing is made up for");
+  for (Attrs attrs : AttrSets(*op, held.attrs, 0)) {
+    NodeSpec spec;
+    spec.op = held.maker;
+    spec.name = NewName();
+    // Each handle leads to a resource of its own, also where the op has to be told a name.
+    if (attrs.count("shared_name") && !held.attrs.count("shared_name")) attrs["shared_name"] = AttrValue::String(spec.name);
+    if (attrs.count("container") && !held.attrs.count("container")) attrs["container"] = AttrValue::String("");
+    spec.attrs = std::move(attrs);
+    auto node = graph.AddNode(std::move(spec));
+    auto handle = node.ok() ? AskMaker(*node) : StatusOr<Tensor>(node.status());
+    if (handle.ok()) return handle;
+    refused = handle.status();
+  }
+  return Prefix(refused, StrCat(held.maker, ":"));
+}
+
+StatusOr<Tensor> State::AskMaker(const Node* node) {
   for (Device* device : {device_, world_->DeviceOf("CPU")}) {
     const KernelDef* kernel =
         device ? world_->registry().FindKernel(node->op(), device->kind(), node->types(), node->in_at(), node->out_at(), node->attrs())
                : nullptr;
     if (!kernel) continue;
     CallResult r = CallKernel(world_, node, kernel, device, {});
-    RETURN_IF_ERROR(Prefix(r.status, StrCat(op, ":")));
-    if (!r.outputs[0].as<Handle*>()[0]) return Internal(op, " answered no handle");
+    RETURN_IF_ERROR(r.status);
+    if (!r.outputs[0].as<Handle*>()[0]) return Internal("it answered no handle");
     return r.outputs[0];
   }
-  return NotFound("there is no kernel for ", op);
+  return NotFound("there is no kernel for it");
 }
 
 Resource* State::Of(uint32_t input) const { return dynamic_cast<Resource*>(handles_.at(input).as<Handle*>()[0]); }
@@ -131,7 +133,8 @@ StatusOr<std::vector<Tensor>> State::Contents() const {
     auto content = [&]() -> StatusOr<Tensor> {
       if (r->is_variable() && r->value()) return FindDType(r->value().dtype())->plain ? device_->ToHost(r->value()) : r->value();
       if (r->is_variable() || !r->object() || !r->def()->def.save) {
-        return TensorOf(TW_BOOL, Shape(nullptr, 0), r->exists() ? [](uint64_t) { return 1.0; } : [](uint64_t) { return 0.0; });
+        return TensorOf(
+            TW_BOOL, Shape(nullptr, 0), r->exists() ? [](uint64_t) { return 1.0; } : [](uint64_t) { return 0.0; });
       }
       ASSIGN_OR_RETURN(std::string bytes, Saved(*r));
       ASSIGN_OR_RETURN(Tensor t, Tensor::Make(TW_STRING, nullptr, 0));

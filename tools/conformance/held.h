@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
+#include "tools/conformance/case_attrs.h"
 #include "tools/conformance/place.h"
 #include "tools/conformance/world.h"
 
@@ -20,7 +21,8 @@ namespace thalweg::conformance {
 struct Held {
   std::string maker;  // op that answers the handle; empty: a variable
   Tensor value;       // of the variable, in host memory; empty: it has none yet
-  // Returns the facts that a graph would know of it.
+  Attrs attrs;        // of the maker; what is required beside them is made up
+  // What a graph would know of it.
   HandleInfo info() const { return value ? HandleInfo{value.dtype(), value.shape()} : HandleInfo(); }
 };
 using HeldBy = std::map<uint32_t, Held>;  // by flat input
@@ -49,7 +51,9 @@ class State {
  private:
   State(World* world, Device* device, const HeldBy& held);
   StatusOr<Tensor> MakeVariable(uint32_t input, const Tensor& value);
-  StatusOr<Tensor> CallMaker(const std::string& op);
+  StatusOr<Tensor> CallMaker(const Held& held);
+  // A handle by the kernel for that node; NOT_FOUND where there is none.
+  StatusOr<Tensor> AskMaker(const Node* node);
   StatusOr<Tensor> Walled(uint32_t input, const Tensor& value);
   World* world_;
   Device* device_;

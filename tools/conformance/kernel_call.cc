@@ -1,6 +1,9 @@
 #include "tools/conformance/kernel_call.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -9,6 +12,7 @@
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/one_call_step.h"
+#include "tools/conformance/gate.h"
 #include "tools/conformance/guarded.h"
 #include "tools/conformance/held.h"
 #include "tools/conformance/place.h"
@@ -58,10 +62,10 @@ std::vector<tw_shape> AllShapes(const std::vector<Tensor>& inputs, const std::ve
 // One execution: the values, the frame, and what became of them.
 class Call {
  public:
-  Call(World* world, const NodeRun& run, const CancelToken* cancel) : world_(*world), run_(run), memory_(world->play().hasty) {
+  Call(World* world, const NodeRun& run, const CallSetting& how) : world_(*world), run_(run), how_(how), memory_(world->play().hasty) {
     step_.runtime = &world->runtime();
     step_.pool = &world->runtime().pool();
-    step_.cancel = cancel;
+    step_.cancel = how.cancel;
     step_.container = &no_container_;
   }
   CallResult Execute(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs, uint64_t scratch) {
@@ -75,7 +79,7 @@ class Call {
       for (uint32_t i = 0; i < n_slots_ - uint32_t(outputs.size()); ++i) {
         if (opened_[i]) ShowDims(&shown_[i].view, shown_[i].view.dims, shown_[i].view.rank);
       }
-      r.status = Enter();
+      r.status = Enter(&r);
     } else if (run_.kernel->spec.async) {
       AsyncCalls::Get().Cancel(token);
     }
@@ -125,7 +129,7 @@ class Call {
       ShowDims(&s.view, s.view.dims, s.view.rank);
       return Status();
     }
-    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_in[i], t.bytes()));
+    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_in[i], t.bytes(), how_.inputs));
     RETURN_IF_ERROR(places_.back().Fill(t.data()));
     places_.back().Show(&s.view);
     ShowDims(&s.view, t.view().dims, t.rank());
@@ -148,10 +152,30 @@ class Call {
     if (Given(o)) return Status();
     uint64_t count = 1;
     for (int64_t d : shape.dims()) count *= uint64_t(d);
-    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_out[o], count * info->bytes));
-    places_.back().Show(&s.view);
     s.view.count = count;
+    if (const int32_t i = how_.inplace ? Overwritten(o, count * info->bytes) : -1; i >= 0) {
+      shared_[n_in + o] = uint32_t(i);
+      places_[size_t(i)].Show(&s.view);
+      return Status();
+    }
+    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_out[o], count * info->bytes, how_.outputs));
+    places_.back().Show(&s.view);
     return Status();
+  }
+
+  // The flat input whose memory flat output o may take by the spec; -1: none.
+  int32_t Overwritten(uint32_t o, uint64_t bytes) const {
+    const std::vector<uint32_t>&in_at = run_.node->in_at(), &out_at = run_.node->out_at();
+    for (size_t a = 0; a < run_.kernel->inplace.size(); ++a) {
+      if (out_at[a] != o || out_at[a + 1] != o + 1) continue;
+      for (int32_t arg : run_.kernel->inplace[a]) {
+        const uint32_t i = in_at[size_t(arg)];
+        const bool one = in_at[size_t(arg) + 1] == i + 1,
+                   taken = std::any_of(shared_.begin(), shared_.end(), [&](auto&s) { return s.second == i; });
+        if (one && !taken && bytes > 0 && places_[i].bytes() == bytes && run_.host_in[i] == run_.host_out[o]) return int32_t(i);
+      }
+    }
+    return -1;
   }
 
   void ShowDims(tw_view* v, const int64_t* dims, int32_t rank) {
@@ -200,7 +224,7 @@ class Call {
     frame_->source = memory_.Array(source);
     frame_->opened = opened_.data();
     if (scratch) {
-      ASSIGN_OR_RETURN(scratch_, Place::Make(*run_.device, false, scratch));
+      ASSIGN_OR_RETURN(scratch_, Place::Make(*run_.device, false, scratch, how_.outputs));
       tw_view v{};
       scratch_.Show(&v);
       f.scratch = v.data;
@@ -210,12 +234,25 @@ class Call {
     return Status();
   }
 
-  Status Enter() {
+  Status Enter(CallResult* r) {
+    std::optional<Gate> gate;
+    if (how_.forget_host && stream_ && run_.device->def().streams.wait) RETURN_IF_ERROR(gate.emplace().Hold(stream_.get()));
     Status s;
-    std::unique_lock<std::mutex> lock;
-    if (stream_) lock = std::unique_lock(stream_->mutex());
-    OnSomeThread(world_.play().hasty, [&] { s = FromC(run_.kernel->def.execute(&frame_->c)); });
+    {
+      std::unique_lock<std::mutex> lock;
+      if (stream_) lock = std::unique_lock(stream_->mutex());
+      OnSomeThread(world_.play().hasty, [&] {
+        const SleepMeter meter(how_.watch);
+        s = FromC(run_.kernel->def.execute(&frame_->c));
+        r->slept = meter.Stop();
+      });
+    }
+    for (uint32_t i = 0; how_.forget_host && stream_ && i < frame_->c.n_in; ++i) {
+      if (run_.host_in[i] && places_[i].bytes()) RETURN_IF_ERROR(places_[i].Forget());
+    }
+    gate.reset();
     if (!run_.kernel->spec.async) return s;
+    failed_at_once_ = !s.ok();
     if (s.ok() || !AsyncCalls::Get().Cancel(frame_->c.token)) s = step_.Wait();
     return s;
   }
@@ -241,6 +278,7 @@ class Call {
     std::lock_guard lock(TheLedger().mu);
     const int times = TheLedger().completed[token];
     TheLedger().completed.erase(token);
+    if (times > 0 && failed_at_once_) return "the token was completed, and execute returned an error";
     if (times > 1) return StrCat("the token was completed ", times, " times");
     return ok && times == 0 ? "the token was not completed" : "";
   }
@@ -248,14 +286,21 @@ class Call {
   void Collect(const std::vector<Tensor>& inputs, CallResult* r) {
     const auto n_in = uint32_t(inputs.size());
     const std::vector<uint32_t>& types = run_.node->types();
+    r->shared = uint32_t(shared_.size());
     for (uint32_t i = 0; i < n_slots_; ++i) {
-      auto now = places_[i].Get();
+      const auto shares = shared_.find(i);
+      const Place& place = places_[shares != shared_.end() ? shares->second : i];
+      auto now = place.Get();
       if (!now.ok()) {
         if (r->status.ok()) r->status = now.status();
         return;
       }
-      if (std::string changed = places_[i].Changed(*now, i < n_in); !changed.empty() && r->breach.empty()) r->breach = changed;
+      const bool overwritten = std::any_of(shared_.begin(), shared_.end(), [&](auto& s) { return s.second == i; });
+      if (std::string changed = place.Changed(*now, i < n_in && !overwritten); !changed.empty() && r->breach.empty()) r->breach = changed;
+      if (i >= n_in) CheckWall(held_[i], r);
       if (i < n_in || !r->status.ok()) continue;
+      const bool fixed = !held_[i] && shares == shared_.end();
+      r->untouched.push_back(fixed ? place.Untouched(*now, DTypeBytes(types[i])) : std::vector<bool>());
       auto out = Output(i, types[i], *now);
       if (!out.ok()) {
         r->status = out.status();
@@ -266,6 +311,15 @@ class Call {
     }
     auto scratch = scratch_.Get();
     if (scratch.ok() && r->breach.empty()) r->breach = scratch_.Changed(*scratch, false);
+  }
+
+  // Of an output that the kernel allocated: what was written to around it.
+  static void CheckWall(const Tensor& held, CallResult* r) {
+    const std::shared_ptr<Place> wall = held ? TheLedger().TakeWall(held.get()) : nullptr;
+    if (!wall || !r->breach.empty()) return;
+    auto now = wall->Get();
+    if (!now.ok()) return;
+    if (std::string changed = wall->Changed(*now, false); !changed.empty()) r->breach = changed + " that the kernel allocated";
   }
 
   StatusOr<Tensor> Output(uint32_t i, uint32_t dtype, const Bytes& bytes) {
@@ -286,6 +340,7 @@ class Call {
 
   World& world_;
   const NodeRun& run_;
+  const CallSetting& how_;
   Guarded memory_;
   OneCallStep step_;
   const std::string no_container_;
@@ -296,8 +351,10 @@ class Call {
   uint32_t n_slots_ = 0;
   std::vector<Resource*> opened_;  // likewise; not in memory that goes with the call
   KernelFrame* frame_ = nullptr;
-  std::vector<Place> places_;  // per slot
-  std::vector<Tensor> held_;   // likewise, after the call
+  std::vector<Place> places_;            // per slot
+  std::map<uint32_t, uint32_t> shared_;  // slots of outputs that lie where that input does
+  bool failed_at_once_ = false;          // execute of an asynchronous kernel returned an error
+  std::vector<Tensor> held_;             // likewise, after the call
   Place scratch_;
 };
 
@@ -369,21 +426,21 @@ PreparedKernel::~PreparedKernel() {
   if (def.create && def.destroy) def.destroy(run_.kernel->host, run_.state);
 }
 
-CallResult PreparedKernel::Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
+CallResult PreparedKernel::Execute(const std::vector<Tensor>& inputs, const CallSetting& how) const {
   if (!held_.empty()) {
     auto state = State::Make(world_, run_.device, held_);
     CallResult r;
     r.status = state.status();
-    return state.ok() ? ExecuteOn(**state, inputs, cancel) : r;
+    return state.ok() ? ExecuteOn(**state, inputs, how) : r;
   }
-  Call call(world_, run_, cancel);
+  Call call(world_, run_, how);
   return call.Execute(inputs, shapes_, scratch_);
 }
 
-CallResult PreparedKernel::ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
+CallResult PreparedKernel::ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CallSetting& how) const {
   CallResult r;
   {
-    Call call(world_, run_, cancel);
+    Call call(world_, run_, how);
     r = call.Execute(state.WithHandles(inputs), shapes_, scratch_);
   }
   if (r.breach.empty()) r.breach = state.Breach(run_.open_update);
@@ -398,9 +455,9 @@ CallResult PreparedKernel::ExecuteOn(const State& state, const std::vector<Tenso
 }
 
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs,
-                      const HeldBy& held) {
+                      const HeldBy& held, const CallSetting& how) {
   auto prepared = PreparedKernel::Make(world, node, kernel, device, inputs, held);
-  if (prepared.ok()) return (*prepared)->Execute(inputs);
+  if (prepared.ok()) return (*prepared)->Execute(inputs, how);
   CallResult r;
   r.status = prepared.status();
   return r;

@@ -3,20 +3,34 @@
 // Threads: Execute from any, several at once.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/graph/graph.h"
 #include "framework/runtime/frame.h"
 #include "tools/conformance/held.h"
+#include "tools/conformance/sleep_meter.h"
 
 namespace thalweg::conformance {
 
 struct CallResult {
-  Status status;                // the kernel's status
-  std::vector<Tensor> outputs;  // in host memory, then the contents of the resources; empty after a failure
-  std::string breach;           // describes writes outside the kernel's own memory
-  std::string completion;       // describes a fault in the end of an asynchronous call
+  Status status;                             // what the kernel says
+  std::vector<Tensor> outputs;               // in host memory, then what the resources hold; empty after a failure
+  std::string breach;                        // what it wrote to that was not its own
+  std::string completion;                    // what was wrong about the end of an asynchronous call
+  uint32_t shared = 0;                       // outputs that lay where an input did
+  std::vector<std::vector<bool>> untouched;  // per output and element: it is as it was before; empty where that cannot be told
+  std::optional<Slept> slept;                // how long execute slept, if it was watched
+};
+
+// What is unusual about one call.
+struct CallSetting {
+  const CancelToken* cancel = nullptr;  // of the step
+  Around inputs, outputs;               // outputs: and scratch
+  bool inplace = false;                 // outputs lie where inputs do, as far as the spec lets them
+  bool forget_host = false;  // once execute has returned, and before its stream goes on, inputs in host memory hold something else
+  bool watch = false;        // tell how long execute slept
 };
 
 class PreparedKernel {
@@ -29,10 +43,10 @@ class PreparedKernel {
   static std::unique_ptr<PreparedKernel> Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
                                                 std::vector<Shape> output_shapes, uint64_t scratch);
   ~PreparedKernel();
-  // Resources are new in each call. cancel: may be NULL.
-  CallResult Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
-  // Runs on resources that may have been used before.
-  CallResult ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
+  // Resources are new in each call.
+  CallResult Execute(const std::vector<Tensor>& inputs, const CallSetting& how = {}) const;
+  // On resources that may have been used before.
+  CallResult ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CallSetting& how = {}) const;
   bool updates() const { return !run_.open_update.empty(); }
   // The shapes of Make's rule, possibly partly unknown.
   const std::vector<Shape>& output_shapes() const { return shapes_; }
@@ -50,6 +64,6 @@ class PreparedKernel {
 
 // Make and Execute in one.
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs,
-                      const HeldBy& held = {});
+                      const HeldBy& held = {}, const CallSetting& how = {});
 
 }  // namespace thalweg::conformance

@@ -42,7 +42,9 @@ Outcome EndsWhenCancelled(World* world, const KernelDef& k, const Node& node, co
   if (!prepared.ok()) return Skip(Message(prepared.status()));
   CancelToken cancelled;
   cancelled.Cancel();
-  const CallResult r = (*prepared)->Execute(c.inputs, &cancelled);
+  CallSetting how;
+  how.cancel = &cancelled;
+  const CallResult r = (*prepared)->Execute(c.inputs, how);
   if (!r.completion.empty()) return Skip(r.completion);  // another rule's
   if (r.status.ok() || r.status.code() == absl::StatusCode::kCancelled) return {};
   return (*prepared)->Execute(c.inputs).status.ok() ? Fail("in a cancelled step: ", Message(r.status)) : Skip(Message(r.status));

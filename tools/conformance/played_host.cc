@@ -11,8 +11,11 @@
 
 #include <sys/mman.h>
 
+#include "framework/base/dtype.h"
 #include "framework/graph/op_schema.h"
+#include "framework/runtime/one_call_step.h"
 #include "tools/conformance/guarded.h"
+#include "tools/conformance/place.h"
 
 namespace thalweg::conformance {
 namespace {
@@ -99,9 +102,27 @@ tw_status* SetStringOf(tw_tensor* t, uint64_t i, const char* data, uint64_t len)
   FAIL_IF_INJECTED();
   return real.tensor->set_string(t, i, data, len);
 }
+// The output that was allocated in a call of the kit's gets other memory, between red zones.
+void Wall(KernelFrame* f, uint32_t o) {
+  const tw_view& v = f->out(o)->view;
+  const DTypeInfo* info = FindDType(v.dtype);
+  if (!info || !info->plain || v.bytes == 0 || !dynamic_cast<OneCallStep*>(f->step)) return;
+  auto place = Place::Make(*f->run->device, f->run->host_out[o], v.bytes);
+  if (!place.ok()) return;
+  auto shared = std::make_shared<Place>(*std::move(place));
+  auto t = TensorIn(shared, v.dtype, v.dims, v.rank);
+  if (!t.ok()) return;
+  {
+    std::lock_guard lock(TheLedger().mu);
+    TheLedger().walls[t->get()] = shared;
+  }
+  f->out(o)->Hold(*std::move(t));
+}
 tw_status* Allocate(const tw_frame* f, uint32_t o, const int64_t* dims, uint32_t rank) {
   FAIL_IF_INJECTED();
-  return real.tensor->allocate(f, o, dims, rank);
+  tw_status* s = real.tensor->allocate(f, o, dims, rank);
+  if (!s) Wall(KernelFrame::Of(f), o);
+  return s;
 }
 tw_status* Give(const tw_frame* f, uint32_t o, tw_tensor* t) {
   FAIL_IF_INJECTED();
@@ -155,6 +176,9 @@ tw_status* Cancelled(const tw_frame* f) {
   FAIL_IF_INJECTED();
   return real.run->cancelled(f);
 }
+void Log(const tw_host* h, uint32_t level, const char* text, uint64_t len) {
+  if (!TheLedger().quiet) real.run->log(h, level, text, len);
+}
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {
   FAIL_IF_INJECTED();
   return real.setting(h, key, len, to);
@@ -184,6 +208,7 @@ void PlayHost(tw_host* h) {
   tw_run_api* run = Stage(*real.run);
   run->complete = Complete;
   run->cancelled = Cancelled;
+  run->log = Log;
   h->status = Stage(*real.status);
   h->tensor = tensor;
   h->resource = resource;
@@ -341,6 +366,15 @@ void Ledger::FailAt(int64_t n) {
   calls = 0;
   failed = 0;
   fail_at = n;
+}
+
+std::shared_ptr<Place> Ledger::TakeWall(const tw_tensor* t) {
+  std::lock_guard lock(mu);
+  const auto at = walls.find(t);
+  if (at == walls.end()) return nullptr;
+  std::shared_ptr<Place> place = at->second.lock();
+  walls.erase(at);
+  return place;
 }
 
 void SetSubject(const tw_plugin* plugin, const Play& play) {

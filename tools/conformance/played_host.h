@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -38,7 +39,9 @@ struct Play {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-// Records the plugin's calls of the host, and decides which of them fail. One per process.
+class Place;
+
+// What the plugin did with the host's calls, and which of them shall fail. One per process.
 struct Ledger {
   std::atomic<int64_t> calls{0};    // that return a status
   std::atomic<int64_t> fail_at{0};  // the call with this number, counted from 1, fails; 0: none
@@ -46,10 +49,14 @@ struct Ledger {
   std::atomic<int64_t> tensors{0};  // made or kept and not released
   std::atomic<int64_t> inits{0}, shutdowns{0};
   std::mutex mu;
-  std::map<tw_token, int> completed;  // how often; under mu
+  std::map<tw_token, int> completed;                       // how often; under mu
+  std::map<const tw_tensor*, std::weak_ptr<Place>> walls;  // round what kernels allocated for outputs; under mu
+  std::atomic<bool> quiet{false};                          // what plugins log is dropped
 
   // Makes only call n fail, counted from now; 0: none.
   void FailAt(int64_t n);
+  // The place of a tensor that `allocate` gave to a kernel; NULL: it gave it no such.
+  std::shared_ptr<Place> TakeWall(const tw_tensor* t);
 };
 Ledger& TheLedger();
 
