@@ -30,6 +30,7 @@ std::vector<AttrValue> Choices(const AttrSpec& a, uint32_t preferred) {
     switch (a.kind) {
       case TW_ATTR_INT: return {AttrValue::Ints({1, 1, 1, 1}), AttrValue::Ints({1, 2, 2, 1}), AttrValue::Ints({0})};
       case TW_ATTR_FLOAT: return {AttrValue::Floats({0.5, 1})};
+      case TW_ATTR_BOOL: return {AttrValue::Bools({1, 0})};
       case TW_ATTR_STRING: return {AttrValue::Strings({"a", "b"})};
       case TW_ATTR_TYPE: return {AttrValue::Types({TW_FLOAT, TW_INT32})};
       case TW_ATTR_SHAPE: return {AttrValue::Shapes({Shape{2, 3}, Shape{4}})};
@@ -66,6 +67,38 @@ bool IsCount(const OpSchema& op, const std::string& attr) {
   return std::any_of(op.inputs.begin(), op.inputs.end(), counts);
 }
 
+// The attribute that says the order of the axes, such as NHWC; -1: none.
+int LayoutOf(const OpSchema& op) {
+  if (op.axes.format >= 0) return op.axes.format;
+  const int named = op.FindAttr("data_format");
+  return named >= 0 && op.attrs[size_t(named)].kind == TW_ATTR_STRING && !op.attrs[size_t(named)].list ? named : -1;
+}
+
+// The set with the axes in another order: lists with an entry for each axis tell them apart, and are in that order.
+void ReorderAxes(const OpSchema& op, const std::string& from, const std::string& to, Attrs* attrs) {
+  if (from.size() != to.size() || !std::is_permutation(from.begin(), from.end(), to.begin())) return;
+  for (int32_t l : op.axes.lists) {
+    const AttrSpec& spec = op.attrs[size_t(l)];
+    const auto at = attrs->find(spec.name);
+    if (spec.kind != TW_ATTR_INT || (at == attrs->end() && !spec.has_default)) continue;
+    const AttrValue& value = at != attrs->end() ? at->second : spec.default_value;
+    std::vector<int64_t> old(value.ints().begin(), value.ints().end()), now;
+    if (old.size() != from.size()) continue;
+    if (at != attrs->end() && old.size() == 4) old = {1, 2, 2, 1};  // for NHWC; 1 on all axes would tell nothing
+    for (const char axis : to) now.push_back(old[from.find(axis)]);
+    (*attrs)[spec.name] = AttrValue::Ints(std::move(now));
+  }
+}
+
+std::string LayoutIn(const OpSchema& op, const Attrs& attrs) {
+  const int layout = LayoutOf(op);
+  if (layout < 0) return "";
+  const AttrSpec& spec = op.attrs[size_t(layout)];
+  const auto at = attrs.find(spec.name);
+  if (at != attrs.end()) return at->second.strings()[0];
+  return spec.has_default ? spec.default_value.strings()[0] : "";
+}
+
 }  // namespace
 
 bool BindTypes(const OpSchema& op, const KernelSpec& k, Attrs* attrs) {
@@ -80,7 +113,7 @@ bool BindTypes(const OpSchema& op, const KernelSpec& k, Attrs* attrs) {
   return bind(op.inputs, k.in_types) && bind(op.outputs, k.out_types);
 }
 
-std::vector<Attrs> AttrSets(const OpSchema& op, const Attrs& bound, uint32_t preferred) {
+std::vector<Attrs> AttrSets(const OpSchema& op, const Attrs& bound, uint32_t preferred, std::string* why) {
   Attrs base = bound;
   std::vector<std::pair<std::string, AttrValue>> others;
   for (const AttrSpec& a : op.attrs) {
@@ -97,7 +130,10 @@ std::vector<Attrs> AttrSets(const OpSchema& op, const Attrs& bound, uint32_t pre
       for (const std::string& s : a.strings) others.emplace_back(a.name, AttrValue::String(s));
       continue;
     }
-    if (choices.empty()) return {};
+    if (choices.empty()) {
+      if (why) *why = StrCat("attribute '", a.name, "' is required, and nothing can be made up for its kind");
+      return {};
+    }
     base[a.name] = choices[0];
     for (size_t i = 1; i < std::min<size_t>(choices.size(), 4); ++i) others.emplace_back(a.name, choices[i]);
   }
@@ -105,8 +141,11 @@ std::vector<Attrs> AttrSets(const OpSchema& op, const Attrs& bound, uint32_t pre
   for (const auto& [name, value] : others) {
     sets.push_back(base);
     sets.back()[name] = value;
+    if (const std::string from = LayoutIn(op, base), to = LayoutIn(op, sets.back()); from != to) ReorderAxes(op, from, to, &sets.back());
   }
   return sets;
 }
+
+bool HasOtherLayout(const OpSchema& op, const Attrs& attrs) { return LayoutIn(op, attrs) != LayoutIn(op, {}); }
 
 }  // namespace thalweg::conformance

@@ -108,32 +108,40 @@ bool FlatInputs(const OpSchema& op, const Attrs& attrs, std::vector<Input>* out)
 
 std::vector<std::vector<Dims>> DataShapes(size_t n) {
   std::vector<std::vector<Dims>> all;
-  for (const Dims& d : std::vector<Dims>{{2, 3}, {}, {7}, {0, 3}, {2, 5, 5, 3}, {2, 3, 4}, {33, 17}, {1, 1}})
-    all.push_back(std::vector<Dims>(n, d));
-  if (n < 2) return all;
-  const std::vector<std::vector<Dims>> pairs = {{{2, 3}, {3}},
-                                                {{2, 3}, {}},
-                                                {{3, 4}, {4, 5}},
-                                                {{2, 1}, {1, 3}},
-                                                {{}, {2, 3}},
-                                                {{0, 3}, {3}},
-                                                {{2, 5, 5, 3}, {3, 3, 3, 4}},
-                                                {{4, 3}, {4}},
-                                                {{2, 3, 4}, {2, 4, 5}},
-                                                {{7}, {}},
-                                                {{5, 3}, {2, 3}},
-                                                {{2, 4, 4, 3}, {2, 2, 3, 5}},
-                                                {{1, 7}, {7, 1}},
-                                                {{4, 2}, {2}}};
-  for (const auto& p : pairs) {
-    std::vector<Dims> shapes(n, p[1]);
-    shapes[0] = p[0];
-    all.push_back(shapes);
-    if (n > 2) {  // the last as the first
-      shapes.back() = p[0];
-      all.push_back(shapes);
-    }
+  const auto same = [&](std::vector<Dims> dims) {
+    for (Dims& d : dims) all.push_back(std::vector<Dims>(n, std::move(d)));
+  };
+  if (n < 2) {
+    same({{2, 3}, {}, {7}, {0, 3}, {2, 5, 5, 3}, {2, 3, 4}, {33, 17}, {1, 1}});
+    return all;
   }
+  // Shapes that broadcast stand among the first, so that every effort comes to them.
+  const auto pairs = [&](const std::vector<std::pair<Dims, Dims>>& some) {
+    for (const auto& [first, others] : some) {
+      all.push_back(std::vector<Dims>(n, others));
+      all.back()[0] = first;
+      if (n == 2) continue;
+      all.push_back(all.back());  // the last as the first
+      all.back().back() = first;
+    }
+  };
+  same({{2, 3}});
+  pairs({{{2, 3}, {3}}, {{2, 1}, {1, 3}}});
+  same({{}, {0, 3}});
+  pairs({{{2, 3}, {}}, {{3, 4}, {4, 5}}, {{}, {2, 3}}, {{0, 3}, {3}}});
+  same({{7}, {2, 5, 5, 3}, {2, 3, 4}});
+  pairs({{{2, 5, 5, 3}, {3, 3, 3, 4}},
+         {{4, 3}, {4}},
+         {{2, 3, 4}, {2, 4, 5}},
+         {{7}, {}},
+         {{5, 3}, {2, 3}},
+         {{2, 4, 4, 3}, {2, 2, 3, 5}},
+         {{1, 7}, {7, 1}},
+         {{4, 2}, {2}},
+         {{2, 4, 5, 3}, {3}},
+         {{2, 3, 4, 5}, {3}},
+         {{2, 3, 5, 5}, {3, 3, 3, 4}}});
+  same({{33, 17}, {1, 1}});
   return all;
 }
 
@@ -156,52 +164,111 @@ std::vector<std::vector<Dims>> StateShapes(size_t n) {
 Status Propose(const std::vector<Input>& inputs, const Lead& lead, const std::vector<Dims>& data, size_t d, size_t i, size_t v, Case* c) {
   Sizes sizes;
   size_t free_data = 0;
+  std::vector<Dims> shapes;
   for (const Input& in : inputs) {
-    Dims dims;
     if (in.handle()) {
-      Held& held = c->held[uint32_t(c->inputs.size())];
-      held.maker = lead.maker;
-      if (lead.maker.empty()) {
-        const bool last = &in == &inputs.back() || !(&in + 1)->handle();
+      shapes.emplace_back();
+    } else if (in.arg->has_dims) {
+      shapes.push_back(FromPattern(*in.arg, d, &sizes));
+    } else {
+      shapes.push_back(in.index ? kIndexShapes[i] : data[std::min(free_data++, data.size() - 1)]);
+    }
+  }
+  const Dims& of_variables = lead.like >= 0 ? shapes[size_t(lead.like)] : data.back();
+  for (size_t n = 0; n < inputs.size(); ++n) {
+    const Input& in = inputs[n];
+    if (in.handle()) {
+      Held& held = c->held[uint32_t(n)];
+      if (lead.variable(in)) {
+        const bool last = n + 1 == inputs.size() || !inputs[n + 1].handle();
         const uint32_t dtype = last && lead.last ? lead.last : lead.dtype;
-        ASSIGN_OR_RETURN(held.value, TensorOf(dtype, Shape(data.back()), IsWhole(dtype) ? Whole : Data));
+        ASSIGN_OR_RETURN(held.value, TensorOf(dtype, Shape(of_variables), IsWhole(dtype) ? Whole : Data));
+      } else {
+        held.maker = in.arg->resource.empty() ? lead.maker : lead.makers.at(in.arg->resource);
       }
       ASSIGN_OR_RETURN(Tensor handle, Tensor::Make(TW_RESOURCE, nullptr, 0));
       c->inputs.push_back(std::move(handle));
       continue;
     }
-    if (in.arg->has_dims) {
-      dims = FromPattern(*in.arg, d, &sizes);
-    } else {
-      dims = in.index ? kIndexShapes[i] : data[std::min(free_data++, data.size() - 1)];
-    }
     const Fill fill = in.index ? kIndexFills[v] : IsWhole(in.dtype) ? Whole : Data;
-    ASSIGN_OR_RETURN(Tensor t, TensorOf(in.dtype, Shape(dims), fill));
+    ASSIGN_OR_RETURN(Tensor t, TensorOf(in.dtype, Shape(shapes[n]), fill));
     c->inputs.push_back(std::move(t));
   }
   return Status();
 }
 
-std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs) {
-  const auto first = std::find_if(inputs.begin(), inputs.end(), [](const Input& in) { return in.handle(); });
-  if (first == inputs.end()) return {Lead()};
-  std::vector<Lead> leads;
-  for (const OpSchema* maker : world.Ops()) {
-    if (op.plugin != world.id() || !maker->inputs.empty() || maker->outputs.size() != 1 || maker->outputs[0].dtype != TW_RESOURCE) continue;
-    const std::string &makes = maker->outputs[0].resource, &takes = first->arg->resource;
-    if (makes.empty() || takes.empty() || makes == takes) leads.push_back({maker->name, 0, 0});
-  }
-  if (!first->arg->resource.empty()) return leads;
-  Lead variable;
-  for (size_t a = op.attrs.size(); a-- > 0;) {
-    const AttrSpec& spec = op.attrs[a];
+namespace {
+
+// The element types that variables may have, the likeliest first: the schema says those of inputs only.
+std::vector<uint32_t> VariableTypes(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs) {
+  for (const AttrSpec& spec : op.attrs) {
     const auto at = attrs.find(spec.name);
     if (spec.kind != TW_ATTR_TYPE || spec.list || IsIndex(spec.types)) continue;
-    if (at != attrs.end() || spec.has_default) variable.dtype = (at != attrs.end() ? at->second : spec.default_value).types()[0];
+    if (at != attrs.end() || spec.has_default) return {(at != attrs.end() ? at->second : spec.default_value).types()[0]};
   }
-  leads.push_back(variable);
-  variable.last = TW_INT64;
-  if (op.plugin == world.id()) leads.push_back(variable);
+  const auto data = std::find_if(inputs.begin(), inputs.end(), [](const Input& in) { return !in.handle() && !in.index; });
+  std::vector<uint32_t> types = {data != inputs.end() ? data->dtype : uint32_t{TW_FLOAT}};
+  if (op.plugin != world.id()) return types;
+  for (uint32_t t : {TW_FLOAT, TW_DOUBLE, TW_INT64, TW_INT32}) {
+    if (std::find(types.begin(), types.end(), t) == types.end()) types.push_back(t);
+  }
+  return types;
+}
+
+}  // namespace
+
+std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, std::string* why) {
+  const bool own = op.plugin == world.id();
+  Lead marked;
+  bool any_handle = false, any_free = false, any_variable = false;
+  for (const Input& in : inputs) {
+    if (!in.handle()) continue;
+    any_handle = true;
+    any_free = any_free || in.arg->resource.empty();
+    any_variable = any_variable || in.arg->resource == TW_VARIABLE_TYPE;
+    if (!in.arg->resource.empty() && in.arg->resource != TW_VARIABLE_TYPE) marked.makers[in.arg->resource];
+  }
+  if (!any_handle) return {marked};
+  std::vector<std::string> others;  // ops that make what an unmarked handle may lead to
+  for (const bool exact : {true, false}) {
+    for (const OpSchema* maker : world.Ops()) {
+      if (!maker->inputs.empty() || maker->outputs.size() != 1 || maker->outputs[0].dtype != TW_RESOURCE) continue;
+      const std::string& makes = maker->outputs[0].resource;
+      if (makes == TW_VARIABLE_TYPE) continue;
+      if (exact) others.push_back(maker->name);
+      for (auto& [type, by] : marked.makers) {
+        if (by.empty() && (exact ? makes == type : makes.empty())) by = maker->name;
+      }
+    }
+  }
+  for (const auto& [type, maker] : marked.makers) {
+    if (!maker.empty()) continue;
+    *why = StrCat("no op without inputs makes the resource '", type, "' that it takes");
+    return {};
+  }
+  std::vector<Lead> leads;
+  for (const std::string& maker : others) {
+    if (!own || !any_free) break;
+    leads.push_back(marked);
+    leads.back().maker = maker;
+  }
+  if (!any_free && !any_variable) return {marked};
+  Lead variable = marked;
+  for (uint32_t dtype : VariableTypes(world, op, attrs, inputs)) {
+    variable.dtype = dtype;
+    for (uint32_t last : {0u, uint32_t{TW_INT64}, uint32_t{TW_INT32}}) {
+      variable.last = last;
+      if (last && !own) break;
+      for (size_t i = 0; i < inputs.size(); ++i) {  // one whose shape the schema says
+        const Input& in = inputs[i];
+        if (in.handle() || in.index || in.arg->dims.empty()) continue;
+        variable.like = int32_t(i);
+        leads.push_back(variable);
+      }
+      variable.like = -1;
+      leads.push_back(variable);
+    }
+  }
   return leads;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,16 +40,20 @@ std::vector<std::vector<Dims>> StateShapes(size_t n);
 size_t IndexShapes();
 size_t IndexValues();
 
-// The target of a proposal's handles: an op that makes the resource, or variables of a type.
+// What the handles of a proposal lead to: what an op makes, or variables. Handles that the schema marks as variables always lead to such,
+// and those that it marks with a type of the plugin's own to what an op makes of that type.
 struct Lead {
-  std::string maker;
+  std::string maker;  // of handles that the schema does not mark; empty: variables
   uint32_t dtype = TW_FLOAT;
-  uint32_t last = 0;  // of the last variable, such as a count of steps; 0: as the others
+  uint32_t last = 0;                          // of the last variable, such as a count of steps; 0: as the others
+  int32_t like = -1;                          // the input whose shape variables have; -1: as StateShapes says
+  std::map<std::string, std::string> makers;  // of marked handles, by type
+  bool variable(const Input& in) const { return in.arg->resource == TW_VARIABLE_TYPE || (in.arg->resource.empty() && maker.empty()); }
 };
 
-// Returns the possible targets of an op's handles: resources of its plugin if the op is not a
-// standard one, and variables of the type that an attribute gives.
-std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs);
+// What the handles of an op may lead to: resources that its plugin makes, if it is not one of the standard ops; variables of the type that
+// an attribute says, or else of that of the data. Empty: no op without inputs makes what a handle is marked with; *why says which.
+std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, std::string* why);
 
 // One proposal: shapes by data tuple d, index shape i, index values v.
 Status Propose(const std::vector<Input>& inputs, const Lead& lead, const std::vector<Dims>& data, size_t d, size_t i, size_t v, Case* c);

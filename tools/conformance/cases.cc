@@ -1,11 +1,14 @@
 #include "tools/conformance/cases.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
+#include "tools/conformance/case_file.h"
 #include "tools/conformance/case_inputs.h"
+#include "tools/conformance/case_template.h"
 #include "tools/conformance/run.h"
 
 namespace thalweg::conformance {
@@ -46,8 +49,7 @@ StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known) {
   return graph->AddNode(std::move(spec));
 }
 
-CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c,
-                      const CallSetting& how) {
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c, const CallSetting& how) {
   return CallKernel(world, node, kernel, device, c.inputs, c.held, how);
 }
 
@@ -107,9 +109,13 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
   const bool any_index = count([](const Input& in) { return in.index; }) > 0;
   const bool free_index = count([](const Input& in) { return in.index && in.free(); }) > 0;
   const bool patterns = count([](const Input& in) { return !in.handle() && in.arg->has_dims; }) > 0;
-  const bool variables = any_handle && lead.maker.empty();
-  std::vector<std::vector<Dims>> data = variables ? StateShapes(free_data) : DataShapes(std::max<size_t>(free_data, 1));
-  if (free_data == 0 && !variables) data.resize(patterns ? 4 : 1);
+  const bool variables = count([&](const Input& in) { return in.handle() && lead.variable(in); }) > 0;
+  const bool by_data = lead.like >= 0;  // variables are as the data, not the other way round
+  std::vector<std::vector<Dims>> data = variables && !by_data ? StateShapes(free_data) : DataShapes(std::max<size_t>(free_data, 1));
+  if (free_data == 0 && (!variables || by_data)) data.resize(patterns ? 4 : 1);
+  if (HasOtherLayout(op, attrs)) {  // which few axes do not tell apart
+    std::stable_partition(data.begin(), data.end(), [](const std::vector<Dims>& d) { return !d.empty() && d[0].size() > 2; });
+  }
   const size_t most = variables ? wanted.proposals * 20 : wanted.proposals;
   size_t made = 0, tried = 0;
   for (size_t d = 0; d < data.size() && made < wanted.cases; ++d) {
@@ -164,15 +170,10 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
     return;
   }
   const size_t before = out->size();
-  const std::vector<Lead> leads = LeadsOf(*from.world, op, attrs, inputs);
-  if (leads.empty()) *refusal = "no op without inputs makes the resource that it takes";
+  const std::vector<Lead> leads = LeadsOf(*from.world, op, attrs, inputs, refusal);
   for (const Lead& lead : leads) {
     if (out->size() == before) AddCases(from, op, attrs, inputs, lead, wanted, out, refusal);
   }
-}
-
-std::string NoCase(const OpSchema& op, const std::string& refusal) {
-  return StrCat("no case could be made up for ", op.name, ": ", refusal.empty() ? "its schema leaves none" : refusal);
 }
 
 std::string KeyOf(const OpSchema& op, const Attrs& bound, bool with_results) {
@@ -190,44 +191,88 @@ std::string CaseBook::WhyNone(const KernelDef& kernel, bool with_results) {
   return made.cases.empty() ? NoCase(*kernel.op, made.refusal) : "its cases are for kernels of other element types";
 }
 
+std::string CaseBook::NoCase(const OpSchema& op, const std::string& refusal) const {
+  WantCase(op.name, CaseTemplate(op));
+  return StrCat("op '", op.name, "': ", refusal.empty() ? "no case can be made up from its schema" : refusal,
+                "; supply a case for it, as is said at the end");
+}
+
+// The author's cases that the kernels of these types are for.
+void CaseBook::AddAuthors(const OpSchema& op, const Attrs& bound, World* oracle, Made* made) {
+  if (!file_) return;
+  auto cases = file_->Of(op, world_->registry());
+  if (!cases.ok()) {
+    made->refusal = Message(cases.status());
+    return;
+  }
+  for (AuthorCase& a : *cases) {
+    const auto refused = [&](const Status& s) { made->refusal = StrCat(a.where, " is refused: ", Message(s)); };
+    Graph graph(world_->runtime_ptr());
+    auto node = AddCase(&graph, a.c);
+    if (!node.ok()) {
+      refused(node.status());
+      continue;
+    }
+    const bool fits = std::all_of(bound.begin(), bound.end(), [&](const auto& b) {
+      const AttrValue* has = (*node)->FindAttr(b.first);
+      return !has || *has == b.second;
+    });
+    if (!fits) continue;
+    if (oracle) {
+      auto results = AskOracle(oracle, a.c);
+      if (!results.ok()) {
+        refused(results.status());
+        continue;
+      }
+      a.c.results = *std::move(results);
+    }
+    made->cases.push_back(std::move(a.c));
+  }
+}
+
 CaseBook::Made& CaseBook::MadeFor(const KernelDef& kernel, bool with_results) {
   const OpSchema& op = *kernel.op;
   Attrs bound;
   const bool possible = BindTypes(op, kernel.spec, &bound);
   auto [at, fresh] = made_.try_emplace(KeyOf(op, bound, with_results));
   constexpr int kEnough = 2;
-  int& barren = barren_[op.name];
+  Barren& barren = barren_[op.name];
   Made& made = at->second;
   if (!fresh) return made;
   if (!possible) made.refusal = "its spec binds one attribute to two types";
-  if (barren == kEnough) made.refusal = "none for other element types";
-  if (!possible || (barren == kEnough && effort_ != Effort::kFull)) return made;
+  if (possible) AddAuthors(op, bound, with_results ? oracle_ : nullptr, &made);
+  const bool supplied = !made.cases.empty();
+  const bool enough = barren.sets == kEnough && effort_ != Effort::kFull;
+  if (enough && !supplied && made.refusal.empty()) made.refusal = barren.refusal;
+  if (!possible || enough) return made;
   static constexpr Wanted kFirst[] = {{1, 120}, {6, 300}, {20, 1500}}, kOther[] = {{0, 0}, {1, 120}, {4, 600}};
   const auto effort = size_t(!with_results && effort_ == Effort::kUsual ? Effort::kBrief : effort_);  // one is enough to be called
   const Wanted &first = kFirst[effort], &other = kOther[effort];
   const Sources from = {with_results ? oracle_ : world_, with_results ? oracle_ : nullptr, &kernel};
   bool is_first = true;
-  const std::vector<Attrs> sets = AttrSets(op, bound, 0);
-  if (sets.empty()) made.refusal = "an attribute without a default is of a kind that nothing is made up for";
-  for (const Attrs& attrs : sets) {
-    AddCases(from, op, attrs, is_first || made.cases.empty() ? first : other, &made.cases, &made.refusal);
+  std::vector<Case> found;
+  for (const Attrs& attrs : AttrSets(op, bound, 0, &made.refusal)) {
+    AddCases(from, op, attrs, is_first || found.empty() ? first : other, &found, &made.refusal);
     is_first = false;
-    if (effort == size_t(Effort::kBrief) && !made.cases.empty()) break;
+    if (effort == size_t(Effort::kBrief) && !found.empty()) break;
   }
-  barren += made.cases.empty();
+  if (found.empty()) barren = {barren.sets + 1, made.refusal};
+  std::move(found.begin(), found.end(), std::back_inserter(made.cases));
   return made;
 }
 
 std::vector<Case> CaseBook::ForOp(const OpSchema& op, uint32_t preferred_dtype, std::string* why) {
-  std::vector<Case> out;
-  std::string refusal;
+  Made made;
+  AddAuthors(op, {}, nullptr, &made);
+  std::vector<Case> found;
   bool first = true;
-  for (const Attrs& attrs : AttrSets(op, {}, preferred_dtype)) {
-    AddCases({world_, nullptr, nullptr}, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &out, &refusal);
+  for (const Attrs& attrs : AttrSets(op, {}, preferred_dtype, &made.refusal)) {
+    AddCases({world_, nullptr, nullptr}, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &found, &made.refusal);
     first = false;
   }
-  if (out.empty()) *why = NoCase(op, refusal);
-  return out;
+  std::move(found.begin(), found.end(), std::back_inserter(made.cases));
+  if (made.cases.empty()) *why = NoCase(op, made.refusal);
+  return std::move(made.cases);
 }
 
 }  // namespace thalweg::conformance

@@ -235,7 +235,7 @@ void CheckKernels(Run& run, World& world) {
   if (kernels.empty() || (world.play().older && !run.options().full)) return;
   auto oracle = World::Oracle();
   if (!oracle.ok()) return run.Check(201, "", [&] { return Outcome(oracle.status()); });
-  CaseBook book(&world, oracle->get(), EffortOf(run, world));
+  CaseBook book(&world, oracle->get(), run.options().case_file.get(), EffortOf(run, world));
   auto check = [&](int rule, const KernelCheck& body) {
     run.Check(rule, CountText(kernels.all), [&] { return ForKernels(&world, &book, kernels, run.options().full ? 20 : 1, body); });
   };

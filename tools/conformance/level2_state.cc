@@ -139,7 +139,7 @@ void CheckState(Run& run, World& world) {
   const KernelSet kernels = KernelsOf(world, full);
   if (kernels.empty()) return;
   const KernelSet stateful = kernels.Where([](const KernelDef& k) { return k.op->stateful; });
-  CaseBook book(&world, nullptr, full ? Effort::kUsual : Effort::kBrief);
+  CaseBook book(&world, nullptr, run.options().case_file.get(), full ? Effort::kUsual : Effort::kBrief);
   auto check = [&](int rule, const KernelSet& some, const KernelCheck& body) {
     if (!some.empty()) run.Check(rule, CountText(some.all), [&] { return ForKernels(&world, &book, some, full ? 4 : 1, body); });
   };

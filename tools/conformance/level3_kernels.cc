@@ -56,7 +56,7 @@ void CheckKernelEnds(Run& run, World& world) {
   const KernelSet kernels = KernelsOf(world, run.options().full);
   if (kernels.empty()) return;
   const KernelSet async = kernels.Where([](const KernelDef& k) { return k.spec.async; });
-  CaseBook book(&world, nullptr, run.options().full ? Effort::kUsual : Effort::kBrief);
+  CaseBook book(&world, nullptr, run.options().case_file.get(), run.options().full ? Effort::kUsual : Effort::kBrief);
   auto check = [&](int rule, const KernelSet& some, const KernelCheck& body) {
     run.Check(rule, CountText(some.all), [&] { return ForKernels(&world, &book, some, run.options().full ? 4 : 1, body); });
   };

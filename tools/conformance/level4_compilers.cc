@@ -87,7 +87,7 @@ std::vector<Claim> Chosen(const Sample& sample, std::vector<Claim> taken) {
   return out;
 }
 
-Outcome ClaimsWell(const Subject& s, std::string Claims::* wrong) {
+Outcome ClaimsWell(const Subject& s, std::string Claims::*wrong) {
   for (const Sample& sample : *s.samples) {
     for (bool known : {true, false}) {
       At(StrCat("claiming of ", sample.name, known ? "" : " of unknown shapes"));
@@ -217,7 +217,7 @@ Outcome ForParts(const Subject& s, F&& check) {
       ++parts;
     }
   }
-  return parts ? Outcome() : Skip("it takes nothing of the samples");
+  return parts ? Outcome() : Skip("it takes nothing of the samples; supply a graph that it takes with --cases, under \"graphs\"");
 }
 
 Outcome ComputesTheSame(const Subject& s) {
@@ -311,7 +311,7 @@ void CheckCompilers(Run& run, World& world) {
     }
     auto oracle = World::Oracle();
     if (!oracle.ok()) return run.Check(403, compiler->name, [&] { return Outcome(oracle.status()); });
-    auto samples = MakeSamples(&world, oracle->get());
+    auto samples = MakeSamples(&world, oracle->get(), run.options().case_file.get());
     if (!samples.ok()) return run.Check(403, compiler->name, [&] { return Outcome(samples.status()); });
     CheckCompiler(run, {&world, compiler.get(), device, &*samples});
   }

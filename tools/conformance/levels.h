@@ -19,6 +19,7 @@ void CheckMemory(Run& run, World& world);
 // Level 2.
 void CheckKernels(Run& run, World& world);
 void CheckState(Run& run, World& world);
+void CheckCases(Run& run, World& world);
 void CheckOps(Run& run, World& world);
 // Level 3.
 void CheckStreams(Run& run, World& world);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "tools/conformance/case_file.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/report.h"
 #include "tools/conformance/rules.h"
@@ -17,7 +18,7 @@ namespace thalweg::conformance {
 namespace {
 
 constexpr const char* kHelp = R"(usage: thalweg-conformance FILE.so [--level N] [--rule N]... [--full] [--at PLACE] [--limit SECONDS]
-                            [--setting KEY=VALUE]... [--allow-skips] [--json | --junit]
+                            [--setting KEY=VALUE]... [--cases FILE] [--allow-skips] [--json | --junit]
        thalweg-conformance --list
 
 Says whether a plugin keeps the rules of the ABI, by loading it into processes of its own and playing hosts of all kinds to it.
@@ -28,6 +29,8 @@ Says whether a plugin keeps the rules of the ABI, by loading it into processes o
   --full            more cases, larger sizes, more cycles
   --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried
   --setting K=V     a setting of the plugin, as the runtime option plugin.ID.K=V; may be given several times
+  --cases FILE      cases and sample graphs of the author's, for what schemas cannot say; where this is not said, the file beside
+                    the plugin whose name ends in .cases.json in place of .so. README.md of the kit has the form of it
   --limit SECONDS   that one check may take (default 20, with --full 200)
   --allow-skips     a level counts as kept although some of its checks were skipped
   --json            the report as JSON
@@ -95,6 +98,10 @@ Options Parse(int argc, char** argv) {
       if (!sign || sign == value) Refuse("option --setting takes KEY=VALUE");
       o.settings.emplace_back(std::string(value, sign), sign + 1);
       ++i;
+    } else if (arg == "--cases") {
+      if (!value) Refuse("option --cases takes a file");
+      o.cases = value;
+      ++i;
     } else if (arg == "--limit") {
       limit = Number<double>(arg, value);
       ++i;
@@ -112,6 +119,13 @@ Options Parse(int argc, char** argv) {
   if (!std::filesystem::is_regular_file(o.file, wrong)) Refuse(StrCat("'", o.file, "' is no file; name the plugin's shared library"));
   o.path = std::filesystem::absolute(o.file).string();
   if (std::filesystem::exists(o.at, wrong)) o.at = std::filesystem::absolute(o.at).string();
+  const bool named = !o.cases.empty();
+  if (!named) o.cases = CaseFile::Beside(o.file);
+  if (named || std::filesystem::exists(o.cases, wrong)) {
+    auto read = CaseFile::Read(o.cases);
+    if (!read.ok()) Refuse(std::string(Message(read.status())));
+    o.case_file = *std::move(read);
+  }
   o.limit = limit.value_or(o.full ? 200 : 20);
   return o;
 }
@@ -151,6 +165,7 @@ void CheckUnder(Run& run, const Play& play) {
   if (play.stripped && !(SetsBrought() & play.stripped)) return;
   if (play.stripped && play.stripped != kAllSets && SetsBrought() == play.stripped) return;
   CheckMemory(run, **world);
+  CheckCases(run, **world);
   CheckKernels(run, **world);
   CheckState(run, **world);
   CheckOps(run, **world);

@@ -131,12 +131,12 @@ bool SameBits(const Tensor& a, const Tensor& b) {
   return a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-std::string Differs(const Tensor& got, const Tensor& want) {
+std::string Differs(const Tensor& got, const Tensor& want, std::optional<double> tolerance) {
   if (got.dtype() != want.dtype()) return StrCat("it is ", DTypeName(got.dtype()), " instead of ", DTypeName(want.dtype()));
   if (!(got.shape() == want.shape())) return StrCat("its shape is ", got.shape().text(), " instead of ", want.shape().text());
   const std::vector<double> a = NumbersOf(got), b = NumbersOf(want);
   if (b.empty()) return SameBits(got, want) ? "" : "its elements differ";
-  const double within = Tolerance(want.dtype()) * Largest(b);
+  const double within = tolerance.value_or(Tolerance(want.dtype())) * Largest(b);
   for (size_t i = 0; i < b.size(); ++i) {
     if (!Close(a[i], b[i], within)) return StrCat("element ", i, " of ", b.size(), " is ", a[i], " instead of ", b[i]);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tools/conformance/case_file.h"
 #include "tools/conformance/cases.h"
 #include "tools/conformance/kernel_call.h"
 #include "tools/conformance/numbers.h"
@@ -19,24 +20,26 @@ class Maker {
     s_.name = std::move(name);
     s_.graph = std::make_shared<Graph>(world->runtime_ptr());
   }
-  Status Feed(const Shape& shape) {
+  Status Feed(Tensor value) {
     NodeSpec spec;
     spec.op = "Placeholder";
-    spec.attrs["dtype"] = AttrValue::Type(TW_FLOAT);
-    spec.attrs["shape"] = AttrValue::OfShape(shape);
+    spec.attrs["dtype"] = AttrValue::Type(value.dtype());
+    spec.attrs["shape"] = AttrValue::OfShape(value.shape());
     ASSIGN_OR_RETURN(const Node* node, s_.graph->AddNode(std::move(spec)));
-    ASSIGN_OR_RETURN(Tensor value, TensorOf(TW_FLOAT, shape, Small));
     s_.feeds.push_back(node);
     s_.fed.push_back(std::move(value));
     values_.push_back({node, 0});
     return Status();
   }
-  Status Op(const std::string& op, const std::vector<size_t>& inputs) {
+  Status Op(const std::string& op, const std::vector<size_t>& inputs, const Attrs& attrs = {}) {
     NodeSpec spec;
     spec.op = op;
+    spec.attrs = attrs;
     for (size_t i : inputs) spec.inputs.push_back(values_[i]);
     ASSIGN_OR_RETURN(const Node* node, s_.graph->AddNode(std::move(spec)));
+    if (node->n_out() != 1) return Unimplemented(op, " has ", node->n_out(), " outputs; nodes of sample graphs have one");
     s_.nodes.push_back(node);
+    s_.attrs.push_back(attrs);
     values_.push_back({node, 0});
     return Status();
   }
@@ -69,18 +72,43 @@ const std::vector<Recipe>& Recipes() {
 
 StatusOr<Sample> Build(World* world, const Recipe& r) {
   Maker m(world, r.name);
-  for (const Shape& s : r.feeds) RETURN_IF_ERROR(m.Feed(s));
+  for (const Shape& s : r.feeds) {
+    ASSIGN_OR_RETURN(Tensor value, TensorOf(TW_FLOAT, s, Small));
+    RETURN_IF_ERROR(m.Feed(std::move(value)));
+  }
   for (const auto& [op, inputs] : r.ops) RETURN_IF_ERROR(m.Op(op, inputs));
   return m.Take();
 }
 
-// Computes the results of every node, one after the other, with the CPU's kernels.
+StatusOr<Sample> Build(World* world, const AuthorGraph& g) {
+  Maker m(world, g.name);
+  std::map<std::string, size_t> names;
+  for (const auto& [name, value] : g.feeds) {
+    RETURN_IF_ERROR(m.Feed(value));
+    names.emplace(name, names.size());
+  }
+  for (const AuthorGraph::Node& n : g.nodes) {
+    std::vector<size_t> inputs;
+    for (const std::string& name : n.inputs) {
+      const auto at = names.find(name);
+      if (at == names.end()) return NotFound("node '", n.name, "': neither a feed nor a node before it is called '", name, "'");
+      inputs.push_back(at->second);
+    }
+    if (Status s = m.Op(n.op, inputs, n.attrs); !s.ok()) return Prefix(s, StrCat("node '", n.name, "':"));
+    if (!names.emplace(n.name, names.size()).second) return InvalidArgument("'", n.name, "' is the name of two of its nodes or feeds");
+  }
+  return m.Take();
+}
+
+// What every node computes, one after the other, by the CPU's kernels.
 Status Solve(World* oracle, Sample* s) {
   std::map<const Node*, std::vector<Tensor>> known;
   for (size_t i = 0; i < s->feeds.size(); ++i) known[s->feeds[i]] = {s->fed[i]};
-  for (const Node* n : s->nodes) {
+  for (size_t i = 0; i < s->nodes.size(); ++i) {
+    const Node* n = s->nodes[i];
     Case c;
     c.op = n->op().name;
+    c.attrs = s->attrs[i];
     for (const Edge& e : n->inputs()) c.inputs.push_back(known[e.node][size_t(e.port)]);
     ASSIGN_OR_RETURN(std::vector<Tensor> results, AskOracle(oracle, c));
     known[n] = results;
@@ -108,12 +136,20 @@ const Tensor& ValueOf(const Sample& s, const Edge& e) {
 
 }  // namespace
 
-StatusOr<std::vector<Sample>> MakeSamples(World* world, World* oracle) {
+StatusOr<std::vector<Sample>> MakeSamples(World* world, World* oracle, const CaseFile* file) {
   std::vector<Sample> out;
   for (const Recipe& r : Recipes()) {
     ASSIGN_OR_RETURN(Sample s, Build(world, r));
     RETURN_IF_ERROR(Solve(oracle, &s));
     out.push_back(std::move(s));
+  }
+  if (!file) return out;
+  ASSIGN_OR_RETURN(const std::vector<AuthorGraph> graphs, file->Graphs(world->registry()));
+  for (const AuthorGraph& g : graphs) {
+    auto s = Build(world, g);
+    Status solved = s.ok() ? Solve(oracle, &*s) : s.status();
+    if (!solved.ok()) return Prefix(solved, StrCat("graph '", g.name, "' in ", file->name(), ":"));
+    out.push_back(*std::move(s));
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // Parts of graphs for compilers: standard ops with the expected results of each node.
 // Threads: one at a time.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,15 +12,19 @@
 
 namespace thalweg::conformance {
 
+class CaseFile;
+
 // A small graph: its nodes without the placeholders, in an order in which inputs come first; and its values for fixed feeds.
 struct Sample {
   std::string name;
   std::shared_ptr<Graph> graph;
   std::vector<const Node*> feeds, nodes;
-  std::vector<Tensor> fed;                   // per feed
-  std::vector<std::vector<Tensor>> results;  // per node and output, by the oracle
+  std::vector<std::map<std::string, AttrValue>> attrs;  // per node
+  std::vector<Tensor> fed;                              // per feed
+  std::vector<std::vector<Tensor>> results;             // per node and output, by the oracle
 };
-StatusOr<std::vector<Sample>> MakeSamples(World* world, World* oracle);
+// Our own, then the author's; file: NULL: there are none. Errors: what is wrong with a graph of the author's.
+StatusOr<std::vector<Sample>> MakeSamples(World* world, World* oracle, const CaseFile* file);
 
 // Some nodes of a sample as a part: what comes from outside, what goes out.
 struct PartOf {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "framework/json/json.h"
 #include "framework/json/utf8.h"
@@ -45,6 +46,29 @@ std::string Quoted(const std::string& text) {
   return out + "\"";
 }
 
+// The cases that checks have asked for, by op.
+std::map<std::string, std::string> Wanted(const std::vector<Result>& results) {
+  std::map<std::string, std::string> all;
+  for (const Result& r : results) all.insert(r.wanted.begin(), r.wanted.end());
+  return all;
+}
+
+// A file for them, to be filled in.
+std::string WantedText(const Options& options, const std::map<std::string, std::string>& wanted) {
+  constexpr size_t kShown = 12;
+  std::string text = StrCat("No case could be made up for ", wanted.size(), wanted.size() == 1 ? " op" : " ops", ". Write values that ",
+                            wanted.size() == 1 ? "it takes" : "they take", " and put this into '", options.cases, "':\n{\"ops\": {\n");
+  size_t n = 0;
+  for (const auto& [op, json] : wanted) {
+    text += StrCat("  ", JsonQuote(op), ": [", json, "]");
+    if (++n == std::min(kShown, wanted.size())) break;
+    text += ",\n";
+  }
+  text += "\n}}\n";
+  if (wanted.size() > kShown) text += StrCat("and ", wanted.size() - kShown, " ops more, which --json lists.\n");
+  return text;
+}
+
 }  // namespace
 
 std::string TextLine(const Result& r) {
@@ -73,8 +97,10 @@ bool KeepsAll(const Options& options, const std::vector<Result>& results) {
 
 std::string Summary(const Options& options, const std::vector<Result>& results) {
   const int64_t skipped = Count(results, Outcome::kSkip);
-  std::string text = StrCat(Count(results, Outcome::kPass), " passed, ", Count(results, Outcome::kNone), " with nothing to check, ",
-                            skipped, " skipped, ", Count(results, Outcome::kFail), " failed: '", options.file);
+  const std::map<std::string, std::string> wanted = Wanted(results);
+  std::string text = wanted.empty() ? std::string() : WantedText(options, wanted);
+  text += StrCat(Count(results, Outcome::kPass), " passed, ", Count(results, Outcome::kNone), " with nothing to check, ", skipped,
+                 " skipped, ", Count(results, Outcome::kFail), " failed: '", options.file);
   if (KeepsAll(options, results)) {
     text += StrCat("' keeps the rules of level ", options.level);
     if (skipped) text += ", as far as they were checked: --allow-skips";
@@ -113,6 +139,8 @@ std::string JsonText(const Options& options, const std::vector<Result>& results)
     }
     json.End();
   }
+  json.End().Text("cases", options.cases).Object("wanted");
+  for (const auto& [op, template_case] : Wanted(results)) json.Array(op).Raw("", template_case).End();
   json.End().End();
   return json.text();
 }

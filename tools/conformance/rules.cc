@@ -40,6 +40,7 @@ constexpr Rule kRules[] = {
     {210, "kernels, made, called and destroyed over and over, do not grow, nor do their resources", "kernel.h"},
     {211, "what save wrote, restore turns into the same; damaged bytes do no harm", "resource.h"},
     {212, "kernels for ops of the plugin's own are for element types that these allow", "kernel.h"},
+    {213, "a kernel takes the cases that its author supplies, and gives what they say", "op.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},

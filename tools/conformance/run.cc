@@ -136,6 +136,18 @@ void At(const std::string& what) {
   Board()[n] = 0;
 }
 
+namespace {
+
+// What the check under way wants.
+std::map<std::string, std::string>& CasesWanted() {
+  static std::map<std::string, std::string> wants;
+  return wants;
+}
+
+}  // namespace
+
+void WantCase(const std::string& op, const std::string& json) { CasesWanted()[op] = json; }
+
 Run::Run(const Options& options, int pipe, int from, bool one_each)
     : options_(options), pipe_(pipe), from_(from), process_(getpid()), one_each_(one_each) {}
 
@@ -176,6 +188,7 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
   EndCopies();
   if (!Wants(rule) || next_++ < from_) return;
   At("");
+  CasesWanted().clear();
   Tell('b', std::to_string(rule), subject);
   Outcome o;
   try {
@@ -185,6 +198,9 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
   }
   EndCopies();
   for (const Missed& m : o.missed) Tell('m', Plain(m.what), Plain(m.why));
+  if (o.kind == Outcome::kSkip) {
+    for (const auto& [op, json] : CasesWanted()) Tell('w', Plain(op), Plain(json));
+  }
   if (o.of) Tell('c', StrCat(o.ran, " ", o.of), o.unit);
   Tell('e', std::to_string(int(o.kind)), Plain(o.why));
   if (!one_each_ && o.kind != Outcome::kFail) return;
@@ -207,10 +223,12 @@ Ended Listen(int fd, pid_t child, double limit, const std::string& host, int* fr
   Listener listener(fd, child, limit);
   for (Told told; e.last == 0 && (e.state = listener.Next(&told)) == Listener::kMessage;) {
     if (told.what == 'b') {
-      results->push_back({std::stoi(told.a), host, told.b, {}});
+      results->push_back({std::stoi(told.a), host, told.b, {}, {}});
       e.open = true;
     } else if (told.what == 'm') {
       results->back().outcome.missed.push_back({told.a, told.b});
+    } else if (told.what == 'w') {
+      results->back().wanted[told.a] = told.b;
     } else if (told.what == 'c') {
       Outcome& o = results->back().outcome;
       o.unit = told.b;
@@ -261,13 +279,13 @@ std::vector<Result> RunChildren(const Options& options, const std::string& host,
     const Ended e = Listen(ends[0], child, options.limit, host, &from, &results);
     close(ends[0]);
     if (access(options.path.c_str(), R_OK) != 0) {
-      results.push_back({1, host, "", Fail("the file is gone: the plugin, or somebody else, has removed it")});
+      results.push_back({1, host, "", Fail("the file is gone: the plugin, or somebody else, has removed it"), {}});
       return results;
     }
     if (e.last == 'd') return results;
     if (e.last == 'n') continue;
     if (!e.open) {  // between two checks: while the plugin was brought in or sent away
-      results.push_back({7, host, "", HowItEnded(e, options.limit)});
+      results.push_back({7, host, "", HowItEnded(e, options.limit), {}});
       return results;
     }
     results.back().outcome = HowItEnded(e, options.limit);

@@ -4,12 +4,16 @@
 // Threads: the parent has none. In a child, checks run on its first thread.
 #pragma once
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/conformance/outcome.h"
 
 namespace thalweg::conformance {
+
+class CaseFile;
 
 struct Options {
   std::string file;    // as the user said it
@@ -21,8 +25,10 @@ struct Options {
   double limit = 20;       // seconds a check may take
   bool full = false;       // more cases, larger sizes, more cycles
   bool json = false, junit = false;
-  bool allow_skips = false;  // a level may be kept although some of it was skipped
-  // Settings of the plugin, by key.
+  bool allow_skips = false;                   // a level may be kept although some of it was skipped
+  std::string cases;                          // the name of the file with the author's cases, which may not be there
+  std::shared_ptr<const CaseFile> case_file;  // NULL: there is none
+  // Of the plugin, by key.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -31,6 +37,7 @@ struct Result {
   std::string host;     // the host that was played; empty: the real one
   std::string subject;  // a device, an op, a role; may be empty
   Outcome outcome;
+  std::map<std::string, std::string> wanted;  // cases that the author may supply, to be filled in: by op, as JSON
 };
 
 class Run {
@@ -60,6 +67,9 @@ class Run {
 // Sets the current position of the check, which is part of the message if the plugin crashes or
 // hangs there.
 void At(const std::string& what);
+
+// The check needs a case of the op that it cannot make up; it would look like `json`, see case_template.h.
+void WantCase(const std::string& op, const std::string& json);
 
 // Runs `checks` in children. It must make the same checks in the same order each time. one_each: a new child for every check.
 std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each, const std::function<void(Run&)>& checks);

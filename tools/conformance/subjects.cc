@@ -99,7 +99,7 @@ Outcome ForKernels(World* world, CaseBook* book, const KernelSet& kernels, size_
     bool none = false;
     size_t n = 0;
     for (const Case& c : book->For(*k, false)) {
-      if (n == cases) break;
+      if (n >= cases && !c.author) break;
       ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
       if (!Fits(*k, *p.node)) continue;
       At(StrCat(c.text(), " on ", device->name()));

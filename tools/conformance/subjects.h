@@ -51,7 +51,8 @@ std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>&
 std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
-// Makes the check with the first cases of each kernel. A kernel on which no case passed is missed, unless the rule does not speak of it.
+// Makes the check with the author's cases of each kernel, and until so many have passed with others. A kernel on which no case passed is
+// missed, unless the rule does not speak of it.
 Outcome ForKernels(World* world, CaseBook* book, const KernelSet& kernels, size_t cases, const KernelCheck& check);
 
 }  // namespace thalweg::conformance
