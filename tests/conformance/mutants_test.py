@@ -70,6 +70,7 @@ MUTANTS = {
     "keeps_objects": (2, [210]),
     "types_of_nobody": (2, [212]),
     "not_as_said": (2, [213], "--cases", HALF),
+    "reads_late": (2, [214]),
     "allocates_short": (2, [206]),
     "ignores_layout": (2, [201]),
     "ignores_broadcast": (2, [201]),

@@ -18,6 +18,7 @@ void CheckInit(Run& run);
 void CheckMemory(Run& run, World& world);
 // Level 2.
 void CheckKernels(Run& run, World& world);
+void CheckKernelMemory(Run& run, World& world);
 void CheckState(Run& run, World& world);
 void CheckCases(Run& run, World& world);
 void CheckOps(Run& run, World& world);

@@ -167,6 +167,7 @@ void CheckUnder(Run& run, const Play& play) {
   CheckMemory(run, **world);
   CheckCases(run, **world);
   CheckKernels(run, **world);
+  CheckKernelMemory(run, **world);
   CheckState(run, **world);
   CheckOps(run, **world);
   CheckStreams(run, **world);
