@@ -40,6 +40,37 @@ Outcome WritesInPlace(World* world, const KernelDef& k, const Node& node, const 
   return d.empty() ? Outcome() : Fail("with an output in the memory of an input, as `inplace` says, ", d);
 }
 
+// Whether two calls give the same bits, as rule 202 wants; otherwise what other calls give tells nothing.
+bool Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device, const CallResult& first) {
+  const CallResult again = CallKernel(world, &node, &k, device, c);
+  for (size_t o = 0; o < first.outputs.size(); ++o) {
+    if (o >= again.outputs.size() || !SameBits(again.outputs[o], first.outputs[o])) return false;
+  }
+  return true;
+}
+
+// What lies around the inputs must not matter. In host memory, a page that cannot be read begins behind them.
+Outcome ReadsInputsOnly(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  if (c.inputs.empty()) return None("it has no inputs");
+  const CallResult usual = CallKernel(world, &node, &k, device, c);
+  if (!usual.status.ok()) return Skip(Message(usual.status));
+  const bool comparable = Comparable(k);
+  if (comparable && !Repeats(world, k, node, c, device, usual)) return Skip("its results differ from call to call, see rule 202");
+  for (const unsigned char around : {0x7F, 0xFE}) {
+    CallSetting how;
+    how.inputs.zones = around;
+    how.inputs.at_edge = true;
+    At(StrCat(c.text(), " on ", device->name(), ", with a page behind each input that cannot be read"));
+    const CallResult r = CallKernel(world, &node, &k, device, c, how);
+    if (!r.status.ok()) return Fail("with other bytes around its inputs: ", Message(r.status));
+    for (size_t o = 0; comparable && o < r.outputs.size(); ++o) {
+      if (SameBits(r.outputs[o], usual.outputs[o])) continue;
+      return Fail("output ", o, " follows from bytes that lie around the inputs");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void CheckKernelMemory(Run& run, World& world) {
@@ -53,6 +84,7 @@ void CheckKernelMemory(Run& run, World& world) {
     if (!some.empty()) run.Check(rule, CountText(some.all), [&] { return ForKernels(&world, &book, some, full ? 4 : 1, body); });
   };
   check(214, inplace, WritesInPlace);
+  check(215, kernels, ReadsInputsOnly);
 }
 
 }  // namespace thalweg::conformance

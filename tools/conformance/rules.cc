@@ -42,6 +42,7 @@ constexpr Rule kRules[] = {
     {212, "kernels for ops of the plugin's own are for element types that these allow", "kernel.h"},
     {213, "a kernel takes the cases that its author supplies, and gives what they say", "op.h"},
     {214, "a kernel computes the same where an output takes the memory of an input, as its spec lets it", "kernel.h"},
+    {215, "a kernel reads its inputs and nothing around them", "tensor.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
