@@ -71,6 +71,28 @@ Outcome ReadsInputsOnly(World* world, const KernelDef& k, const Node& node, cons
   return {};
 }
 
+// Two calls whose outputs and scratch begin with opposite bits.
+Outcome WritesAll(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  const CallResult one = CallKernel(world, &node, &k, device, c);
+  if (!one.status.ok()) return Skip(Message(one.status));
+  const bool comparable = Comparable(k);
+  if (comparable && !Repeats(world, k, node, c, device, one)) return Skip("its results differ from call to call, see rule 202");
+  CallSetting how;
+  how.outputs.inverted = true;
+  const CallResult two = CallKernel(world, &node, &k, device, c, how);
+  if (!two.status.ok()) return Fail("with other bytes in its outputs and scratch: ", Message(two.status));
+  for (size_t o = 0; o < std::min(one.untouched.size(), two.untouched.size()); ++o) {
+    const size_t n = std::min(one.untouched[o].size(), two.untouched[o].size());
+    for (size_t i = 0; i < n; ++i) {
+      if (one.untouched[o][i] && two.untouched[o][i]) return Fail("element ", i, " of ", n, " of output ", o, " is not written");
+    }
+  }
+  for (size_t o = 0; comparable && o < two.outputs.size(); ++o) {
+    if (!SameBits(one.outputs[o], two.outputs[o])) return Fail("output ", o, " follows from what its outputs or its scratch held before");
+  }
+  return {};
+}
+
 }  // namespace
 
 void CheckKernelMemory(Run& run, World& world) {
@@ -85,6 +107,7 @@ void CheckKernelMemory(Run& run, World& world) {
   };
   check(214, inplace, WritesInPlace);
   check(215, kernels, ReadsInputsOnly);
+  check(216, kernels, WritesAll);
 }
 
 }  // namespace thalweg::conformance

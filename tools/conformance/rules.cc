@@ -43,6 +43,7 @@ constexpr Rule kRules[] = {
     {213, "a kernel takes the cases that its author supplies, and gives what they say", "op.h"},
     {214, "a kernel computes the same where an output takes the memory of an input, as its spec lets it", "kernel.h"},
     {215, "a kernel reads its inputs and nothing around them", "tensor.h"},
+    {216, "a kernel writes all elements of its outputs, and nothing follows from what outputs and scratch held before", "kernel.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
