@@ -8,6 +8,7 @@
 #include "framework/runtime/host_table.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/process.h"
+#include "tools/conformance/process_settings.h"
 
 namespace thalweg::conformance {
 namespace {
@@ -168,6 +169,37 @@ Outcome SurvivesRefusals(const std::string& file, bool full) {
   return {};
 }
 
+// What the thread and the process have once, and what goes to the standard files.
+Outcome LeavesTheProcess(const std::string& file) {
+  ASSIGN_OR_RETURN(auto oracle, World::Oracle());
+  const ProcessSettings before;
+  TheLedger().quiet = true;
+  std::string when, changed;
+  Overheard overheard;
+  const auto look = [&](const char* after) {
+    if (!changed.empty()) return;
+    changed = before.ChangedSince();
+    when = after;
+  };
+  auto library = Library::Open(file);
+  look("after it was loaded");
+  Status s = library.status();
+  if (s.ok()) {
+    const tw_host_info info{};
+    const tw_plugin* d = (*library)->Descriptor();
+    look("after the query");
+    if (d) SetSubject(d, kRealHost);
+    s = d ? Trial(&oracle->runtime(), PlayedQuery(&info)).Init() : Internal("the query answered NULL");
+    look("after init and shutdown");
+  }
+  const std::string said = overheard.Stop();
+  TheLedger().quiet = false;
+  before.Restore();
+  if (!changed.empty()) return Fail(when, ", ", changed);
+  if (!said.empty()) return Fail("it writes to standard output or standard error, '", said, "'; host->run->log is for that");
+  return s;
+}
+
 // Behind what this host knows a newer one has entries, here poison: a plugin that was written for them is right to call them.
 Outcome RegistersInANewerHost(const std::string& file) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
@@ -194,6 +226,7 @@ void CheckInit(Run& run) {
   older.name = "older";
   older.older = true;
   run.Check(13, "", [&] { return Registers(file, older); });
+  run.Check(14, "", [&] { return LeavesTheProcess(file); });
 }
 
 }  // namespace thalweg::conformance

@@ -4,6 +4,7 @@
 
 #include "tools/conformance/levels.h"
 #include "tools/conformance/numbers.h"
+#include "tools/conformance/process_settings.h"
 #include "tools/conformance/subjects.h"
 
 namespace thalweg::conformance {
@@ -93,7 +94,31 @@ Outcome WritesAll(World* world, const KernelDef& k, const Node& node, const Case
   return {};
 }
 
+Outcome LeavesTheProcess(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  const ProcessSettings before;
+  TheLedger().quiet = true;
+  Overheard overheard;
+  const CallResult r = CallKernel(world, &node, &k, device, c);
+  const std::string said = overheard.Stop(), changed = before.ChangedSince();
+  TheLedger().quiet = false;
+  before.Restore();
+  if (!changed.empty()) return Fail("after the call ", changed);
+  if (!said.empty() && k.op->touches == 0) {  // of others it may be what they are for
+    return Fail("it writes to standard output or standard error, '", said, "'; host->run->log is for that");
+  }
+  return r.status.ok() ? Outcome() : Skip(Message(r.status));
+}
+
 }  // namespace
+
+void CheckFirstCalls(Run& run, World& world) {
+  if (!world.play().name.empty()) return;
+  const bool full = run.options().full;
+  const KernelSet kernels = KernelsOf(world, full);
+  if (kernels.empty()) return;
+  CaseBook book(&world, nullptr, run.options().case_file.get(), full ? Effort::kUsual : Effort::kBrief);
+  run.Check(217, CountText(kernels.all), [&] { return ForKernels(&world, &book, kernels, 1, LeavesTheProcess); });
+}
 
 void CheckKernelMemory(Run& run, World& world) {
   if (!world.play().name.empty()) return;

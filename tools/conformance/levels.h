@@ -16,7 +16,8 @@ void CheckFile(Run& run);
 void CheckInit(Run& run);
 // Level 1.
 void CheckMemory(Run& run, World& world);
-// Level 2.
+// Level 2. What a kernel changes in the process once and for all is seen at its first call.
+void CheckFirstCalls(Run& run, World& world);
 void CheckKernels(Run& run, World& world);
 void CheckKernelMemory(Run& run, World& world);
 void CheckState(Run& run, World& world);

@@ -165,6 +165,7 @@ void CheckUnder(Run& run, const Play& play) {
   if (play.stripped && !(SetsBrought() & play.stripped)) return;
   if (play.stripped && play.stripped != kAllSets && SetsBrought() == play.stripped) return;
   CheckMemory(run, **world);
+  CheckFirstCalls(run, **world);
   CheckCases(run, **world);
   CheckKernels(run, **world);
   CheckKernelMemory(run, **world);

@@ -17,6 +17,7 @@ constexpr Rule kRules[] = {
     {11, "an init whose host calls fail answers that error, and works the next time", "plugin.h"},
     {12, "init works in a newer host, whose records are longer", "abi.h"},
     {13, "init works in the oldest host that it accepts", "abi.h"},
+    {14, "loading, init and shutdown leave the process as it was, and its standard files alone", "abi.h"},
 
     {101, "enumerate lists each device once, under a uid that stays", "device.h"},
     {102, "allocate gives memory of any size, aligned as asked", "device.h"},
@@ -44,6 +45,7 @@ constexpr Rule kRules[] = {
     {214, "a kernel computes the same where an output takes the memory of an input, as its spec lets it", "kernel.h"},
     {215, "a kernel reads its inputs and nothing around them", "tensor.h"},
     {216, "a kernel writes all elements of its outputs, and nothing follows from what outputs and scratch held before", "kernel.h"},
+    {217, "a kernel leaves the process as it was, and its standard files alone", "abi.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
