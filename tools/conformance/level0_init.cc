@@ -200,6 +200,40 @@ Outcome LeavesTheProcess(const std::string& file) {
   return s;
 }
 
+// Unlike rule 10, the library stays: what it keeps once for all does not count, and little is noticed.
+Outcome LosesNothing(const std::string& file) {
+  constexpr int kRounds = 24, kMost = 31;  // kMost: bytes a round, less than the smallest block of the heap
+  ASSIGN_OR_RETURN(auto library, Library::Open(file));
+  ASSIGN_OR_RETURN(auto oracle, World::Oracle());
+  const tw_host_info info{};
+  if (!library->Descriptor()) return Fail("the query answered NULL");
+  SetSubject(library->Descriptor(), kRealHost);
+  Ledger& ledger = TheLedger();
+  const auto round = [&](int64_t failing) {
+    ledger.FailAt(failing);
+    return Trial(&oracle->runtime(), PlayedQuery(&info)).Init();
+  };
+  RETURN_IF_ERROR(round(0));
+  const int64_t threads = ReadProcess().threads;
+  const int64_t calls = std::min<int64_t>(ledger.calls, 8);
+  for (int64_t failing = 0; failing <= calls; ++failing) {
+    const std::string what = failing ? StrCat("with host call ", failing, " failing each time, ") : std::string();
+    At(StrCat(what, "init over and over"));
+    for (int i = 0; i < 4; ++i) (void)round(failing);
+    int64_t grown = 0;
+    for (int attempt = 0; attempt < 5; ++attempt) {  // what other threads do meanwhile does not happen each time
+      const int64_t before = ReadHeap();
+      for (int i = 0; i < kRounds; ++i) (void)round(failing);
+      grown = ReadHeap() - before;
+      if (grown <= kRounds * kMost) break;
+    }
+    if (SettledThreads(threads) > threads) return Skip("it leaves threads, which hold memory, see rule 009");
+    if (grown > kRounds * kMost) return Fail(what, "init and shutdown take ", grown / kRounds, " bytes more each time");
+  }
+  ledger.FailAt(0);
+  return {};
+}
+
 // Behind what this host knows a newer one has entries, here poison: a plugin that was written for them is right to call them.
 Outcome RegistersInANewerHost(const std::string& file) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
@@ -227,6 +261,7 @@ void CheckInit(Run& run) {
   older.older = true;
   run.Check(13, "", [&] { return Registers(file, older); });
   run.Check(14, "", [&] { return LeavesTheProcess(file); });
+  run.Check(15, "", [&] { return LosesNothing(file); });
 }
 
 }  // namespace thalweg::conformance

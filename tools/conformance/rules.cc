@@ -18,6 +18,7 @@ constexpr Rule kRules[] = {
     {12, "init works in a newer host, whose records are longer", "abi.h"},
     {13, "init works in the oldest host that it accepts", "abi.h"},
     {14, "loading, init and shutdown leave the process as it was, and its standard files alone", "abi.h"},
+    {15, "init and shutdown, over and over, lose no memory and no status, also where a call of the host fails", "plugin.h"},
 
     {101, "enumerate lists each device once, under a uid that stays", "device.h"},
     {102, "allocate gives memory of any size, aligned as asked", "device.h"},
