@@ -90,6 +90,8 @@ MUTANTS = {
     "believes_bytes": (2, [211]),
     "signals_at_once": (3, [301, 302, 303, 304]),
     "never_waits": (3, [303, 304]),
+    "copies_at_once": (3, [304]),
+    "completes_and_fails": (3, [308]),
     "silent_after_failure": (3, [305]),
     "gives_up_work": (3, [306]),
     "leaves_threads": (3, [307]),
