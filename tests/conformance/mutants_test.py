@@ -92,6 +92,7 @@ MUTANTS = {
     "never_waits": (3, [303, 304]),
     "copies_at_once": (3, [304]),
     "completes_and_fails": (3, [308]),
+    "reads_host_late": (3, [318]),
     "silent_after_failure": (3, [305]),
     "gives_up_work": (3, [306]),
     "leaves_threads": (3, [307]),

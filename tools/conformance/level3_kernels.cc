@@ -1,4 +1,6 @@
-// Level 3: asynchronous kernels, kernels whose host fails, and kernels whose step is cancelled.
+// Level 3: kernels that end later, whose host fails, or whose step is cancelled.
+#include <algorithm>
+
 #include "tools/conformance/levels.h"
 #include "tools/conformance/subjects.h"
 
@@ -50,6 +52,24 @@ Outcome EndsWhenCancelled(World* world, const KernelDef& k, const Node& node, co
   return (*prepared)->Execute(c.inputs).status.ok() ? Fail("in a cancelled step: ", Message(r.status)) : Skip(Message(r.status));
 }
 
+// Work that is still enqueued when execute returns must not need them: the host uses their memory again.
+Outcome ReadsHostInputsAtOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  if (!device->has_streams()) return None("its device has no streams");
+  if (!Comparable(k)) return None("its results may differ");
+  const CallResult usual = CallKernel(world, &node, &k, device, c);
+  if (!usual.status.ok()) return Skip(Message(usual.status));
+  CallSetting how;
+  how.forget_host = true;
+  const CallResult r = CallKernel(world, &node, &k, device, c, how);
+  if (!r.status.ok()) return Fail("with its host inputs gone after execute: ", Message(r.status));
+  const std::string d = DiffersIn(k, r.outputs, usual.outputs);
+  return d.empty() ? Outcome() : Fail("with its host inputs gone after execute, ", d);
+}
+
+bool HasHostInput(const KernelDef& k) {
+  return std::any_of(k.host_in.begin(), k.host_in.end(), [](uint8_t host) { return host != 0; });
+}
+
 }  // namespace
 
 void CheckKernelEnds(Run& run, World& world) {
@@ -64,6 +84,8 @@ void CheckKernelEnds(Run& run, World& world) {
   if (!world.play().name.empty()) return;
   check(309, kernels, SurvivesRefusals);
   check(310, kernels, EndsWhenCancelled);
+  const KernelSet host = kernels.Where(HasHostInput);
+  if (!host.empty()) check(318, host, ReadsHostInputsAtOnce);
 }
 
 }  // namespace thalweg::conformance

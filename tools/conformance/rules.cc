@@ -65,6 +65,7 @@ constexpr Rule kRules[] = {
     {315, "a recording does nothing until it is replayed, and then each time; one that is recorded into is something else", "device.h"},
     {316, "spans of a profile lie within it, and none is added after stop", "device.h"},
     {317, "a device takes memory of its own kind that it is shown, and no range that leaves it", "device.h"},
+    {318, "a kernel reads inputs in host memory before execute returns", "kernel.h"},
 
     {401, "a compiler claims nodes that there are, each once in a set", "compiler.h"},
     {402, "a refusal names a node and has a reason", "compiler.h"},
