@@ -70,6 +70,22 @@ bool HasHostInput(const KernelDef& k) {
   return std::any_of(k.host_in.begin(), k.host_in.end(), [](uint8_t host) { return host != 0; });
 }
 
+// What waits for threads of its own process is not asleep: these run. One call may have something to set up; of several none may sleep.
+Outcome DoesNotSleep(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  constexpr int64_t kMost = 2000000;  // ns; a sleep of any use is longer
+  CallSetting how;
+  how.watch = true;
+  int64_t least = 0;
+  for (int call = 0; call < 4; ++call) {
+    const CallResult r = CallKernel(world, &node, &k, device, c, how);
+    if (!r.status.ok()) return Skip(Message(r.status));
+    if (!r.slept) return Skip("the system does not tell how long a thread sleeps: /proc/thread-self/schedstat is not there");
+    if (r.slept->asleep <= kMost || r.slept->others > r.slept->asleep / 4) return {};
+    least = call == 0 ? r.slept->asleep : std::min(least, r.slept->asleep);
+  }
+  return Fail("in each call execute slept, ", double(least / 10000) / 100, " ms or more, while nothing else of the process ran");
+}
+
 }  // namespace
 
 void CheckKernelEnds(Run& run, World& world) {
@@ -85,7 +101,9 @@ void CheckKernelEnds(Run& run, World& world) {
   check(309, kernels, SurvivesRefusals);
   check(310, kernels, EndsWhenCancelled);
   const KernelSet host = kernels.Where(HasHostInput);
+  const KernelSet quick = kernels.Where([](const KernelDef& k) { return !k.spec.may_block; });
   if (!host.empty()) check(318, host, ReadsHostInputsAtOnce);
+  if (!quick.empty()) check(319, quick, DoesNotSleep);
 }
 
 }  // namespace thalweg::conformance

@@ -66,6 +66,7 @@ constexpr Rule kRules[] = {
     {316, "spans of a profile lie within it, and none is added after stop", "device.h"},
     {317, "a device takes memory of its own kind that it is shown, and no range that leaves it", "device.h"},
     {318, "a kernel reads inputs in host memory before execute returns", "kernel.h"},
+    {319, "a kernel that does not say `may_block` does not sleep", "kernel.h"},
 
     {401, "a compiler claims nodes that there are, each once in a set", "compiler.h"},
     {402, "a refusal names a node and has a reason", "compiler.h"},
