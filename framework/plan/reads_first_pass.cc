@@ -133,8 +133,10 @@ class ReadsFirst {
     return size_t(std::upper_bound(at.begin(), at.end(), uint32_t(input)) - at.begin()) - 1;
   }
 
+  // Of variables by reference none: their graphs were written for a runtime in which all readers share one memory (BuildWorkGraph).
   bool IsVariable(const WorkEdge& e) const {
     const WorkNode& n = w_.nodes[size_t(e.node)];
+    if (n.node && &n.node->origin() != n.node) return false;
     return (n.node ? n.node->handle(e.port) : n.handle(e.port)).dtype != 0;
   }
 
