@@ -4,7 +4,7 @@ namespace thalweg {
 const std::vector<Pass>& Passes() {
   static const std::vector<Pass> passes = {
       {"guard", "nodes of imported graphs that the session does not let run are refused", GuardPass, false},
-      {"reads", "what a step reads of variables comes before its updates, unless the graph says otherwise", ReadsFirstPass, false},
+      {"reads", "what a step reads of variables comes before its updates, unless the graph says otherwise", ReadsPass, false},
       {"frames", "which loop every node is in, and that values come into loops and out of them as they may", FramePass, false},
       {"sequence", "loops whose iterations cannot overlap run one after the other, each iteration as a plan of its own", SequencePass,
        true},

@@ -302,7 +302,7 @@ class ReadsFirst {
 
 }  // namespace
 
-Status ReadsFirstPass(WorkGraph* w) {
+Status ReadsPass(WorkGraph* w) {
   ReadsFirst(w).Run();
   return Status();
 }

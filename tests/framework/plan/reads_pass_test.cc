@@ -18,7 +18,7 @@ using testing_support::Step;
 using testing_support::TestGraph;
 using testing_support::Values;
 
-class ReadsFirstPassTest : public testing::Test {
+class ReadsPassTest : public testing::Test {
  protected:
   Edge Box(const std::string& key) {
     return g_.Op("Box", {}, {.device = "CPU:0", .attrs = {{"key", AttrValue::String(key)}, {"shape", AttrValue::OfShape(Shape({1}))}}});
@@ -42,7 +42,7 @@ class ReadsFirstPassTest : public testing::Test {
   Edge v_ = Box("v"), u_ = Box("u");
 };
 
-TEST_F(ReadsFirstPassTest, AnUpdateWaitsForReadsWhereverTheyStand) {
+TEST_F(ReadsPassTest, AnUpdateWaitsForReadsWhereverTheyStand) {
   Edge before = Get(v_);
   const Node* put = Put(v_, x_);
   Edge after = g_.Op("Next", {Get(v_)}), other = Get(u_);
@@ -58,7 +58,7 @@ TEST_F(ReadsFirstPassTest, AnUpdateWaitsForReadsWhereverTheyStand) {
   EXPECT_EQ(p.w.nodes[size_t(p.w.feeds[0])].feed, 0);
 }
 
-TEST_F(ReadsFirstPassTest, StepsReadWhatWasThereBeforeThem) {
+TEST_F(ReadsPassTest, StepsReadWhatWasThereBeforeThem) {
   const Node* put = Put(v_, x_);
   Edge read = Get(v_), later = g_.Op("Next", {Get(v_, {put})});
   for (const char* threads : {"1", "4"}) {
@@ -73,7 +73,7 @@ TEST_F(ReadsFirstPassTest, StepsReadWhatWasThereBeforeThem) {
   }
 }
 
-TEST_F(ReadsFirstPassTest, AnOrderThatIsThereIsNotWrittenTwice) {
+TEST_F(ReadsPassTest, AnOrderThatIsThereIsNotWrittenTwice) {
   Edge read = Get(v_), use = g_.Op("Next", {read});
   const Node* by_data = Put(v_, use);
   const Node* by_control = Put(v_, x_, {read.node});
@@ -84,7 +84,7 @@ TEST_F(ReadsFirstPassTest, AnOrderThatIsThereIsNotWrittenTwice) {
   EXPECT_EQ(p.Find(by_control)->controls.size(), 2u);
 }
 
-TEST_F(ReadsFirstPassTest, WhatComesAfterEffectsOrMayWaitIsLeftAlone) {
+TEST_F(ReadsPassTest, WhatComesAfterEffectsOrMayWaitIsLeftAlone) {
   const Node* put = Put(u_, x_);
   Edge ordered = Get(v_, {put}), late = Get(v_, {g_.Op("Later", {x_}).node});
   const Node* update = Put(v_, g_.Op("Next", {x_}));
@@ -94,7 +94,7 @@ TEST_F(ReadsFirstPassTest, WhatComesAfterEffectsOrMayWaitIsLeftAlone) {
 }
 
 // Each reads what the other updates.
-TEST_F(ReadsFirstPassTest, ExchangesEndInNoCircle) {
+TEST_F(ReadsPassTest, ExchangesEndInNoCircle) {
   Edge v = Get(v_), u = Get(u_);
   const Node *into_u = Put(u_, v), *into_v = Put(v_, u);
   auto session = g_.NewSession({{"threads", "4"}});
@@ -108,7 +108,7 @@ TEST_F(ReadsFirstPassTest, ExchangesEndInNoCircle) {
   }
 }
 
-TEST_F(ReadsFirstPassTest, AStepThatGivesAVariableItsFirstValueReadsThat) {
+TEST_F(ReadsPassTest, AStepThatGivesAVariableItsFirstValueReadsThat) {
   const Node* first = Put(v_, x_, {}, StrCat(v_.node->name(), "/Assign"));
   Edge read = Get(v_);
   Planning p(g_.graph(), {{x_}, {read}, {first}});
