@@ -136,3 +136,20 @@ def test_a_step_is_cancelled_from_another_thread(graph):
     with pytest.raises(tw.CancelledError):  # and the step has not gone on to its end
         s.run(y, {x: np.zeros((500, 500), np.float32)}, cancel=token)
     timer.join()
+
+
+def test_threads_that_take_one_name_each_get_one(graph):
+    made, start = [], threading.Barrier(4)
+
+    def work():
+        start.wait(30)
+        with graph:
+            for _ in range(50):
+                made.extend([tw.constant(1.0, name="c").name, tw.Variable(1.0, name="v").name])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert len(made) == len(set(made)) == 400

@@ -274,9 +274,13 @@ class Graph(Handle):
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
         """Gives a function that starts the description of an operation under that name, with a number where it is taken, or under one that
         is made below the scope."""
-        if name is not None or not scope.prefix:
-            full = None if name is None else c_text(scope.prefix + self._free(scope.prefix, name))
-            yield lambda op: _low.tw_op_create(self._handle, op, full)
+        if name is not None:
+            with self._mutex:  # until it is there, for nobody else to take
+                full = c_text(scope.prefix + self._free(scope.prefix, name))
+                yield lambda op: _low.tw_op_create(self._handle, op, full)
+            return
+        if not scope.prefix:
+            yield lambda op: _low.tw_op_create(self._handle, op, None)
             return
         handle = _low.tw_scope_create(self._handle, c_text(scope.prefix.rstrip("/")))
         try:

@@ -34,9 +34,10 @@ class Variable(Formula):
         else:
             initial = graph.constant(initial, dtype)
         prefix = scopes.current(graph).prefix
-        name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
-        with graph.building() as scope:
-            number = _low.tw_variable_create(scope, c_text(name), initial.number)
+        with graph._mutex:
+            name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
+            with graph.building() as scope:
+                number = _low.tw_variable_create(scope, c_text(name), initial.number)
         self._be(graph, number, prefix + name, initial.dtype, initial.shape)
         if not trainable:
             graph._fixed.add(number)
