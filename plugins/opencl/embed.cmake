@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ header whose kParts, or NAME, holds the names and texts of the files INPUTS:
+# Writes OUTPUT, a C++ header whose array kParts (or NAME) holds the names and texts of the files INPUTS:
 #   cmake -DOUTPUT=embedded.h "-DINPUTS=prelude.cl;matmul.cl" -P embed.cmake
 set(parts "")
 if(NOT NAME)

@@ -1,4 +1,4 @@
-# What every target of ours is compiled with, as interface targets, and where build products go.
+# Interface targets with the compile options of all our targets, and the output folders of the build.
 #   thalweg::base      language level, visibility, sections, sanitizers, coverage: for all hand-written code
 #   thalweg::plain     the same without sanitizers and coverage: for generated code
 #   thalweg::warnings  warnings, as errors: for hand-written code only
@@ -13,7 +13,7 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC) # programs as libraries, so that both can share a precompiled header
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC) # compiles programs like libraries, so that both can share a precompiled header
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # One layout for the build tree and the installed one, so that the library finds its plugins in both by the same rule.
@@ -43,11 +43,11 @@ target_compile_options(thalweg_warnings INTERFACE
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wundef;-Wvla;-Wcast-align;-Wpointer-arith>"
   "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual;-Wextra-semi>"
   "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
-  # Partly initialised C records are how the ABI grows: absent fields are zero on purpose.
+  # The ABI grows by new fields of C structs; an initialiser that omits fields sets them to zero on purpose.
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-missing-field-initializers>"
   # GCC 12 reports these two in inlined standard-library code that is right.
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>"
-  # Clang reports what libstdc++ 12's own stable_sort calls.
+  # Clang reports a deprecated function that libstdc++ 12's own stable_sort calls.
   "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>")
 
 # THALWEG_SANITIZE is what -fsanitize= takes: "address,undefined" or "thread"; THALWEG_FUZZ adds libFuzzer's hooks.
@@ -56,11 +56,11 @@ if(THALWEG_SANITIZE OR THALWEG_FUZZ)
   if(THALWEG_FUZZ)
     set(sanitizers "fuzzer-no-link,${THALWEG_SANITIZE}")
   endif()
-  # Not vptr: its run-time part is missing from programs in C.
+  # vptr is left out, because programs in C lack its run-time part.
   target_compile_options(thalweg_base INTERFACE
     -fsanitize=${sanitizers} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(thalweg_base INTERFACE -fsanitize=${sanitizers} -fno-sanitize=vptr)
-  # Where the run-time library comes first into a Python that was built without it.
+  # Tests preload this run-time library into Python, which was built without it.
   set(runtime asan)
   if(THALWEG_SANITIZE MATCHES "thread")
     set(runtime tsan)
@@ -68,7 +68,7 @@ if(THALWEG_SANITIZE OR THALWEG_FUZZ)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.${runtime}-${CMAKE_SYSTEM_PROCESSOR}.so
     OUTPUT_VARIABLE THALWEG_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   if(THALWEG_SANITIZE MATCHES "thread")
-    # In all programs, so that those which Python starts have no second one.
+    # All programs link the shared run-time library, so that a program started by Python does not get a second one.
     cmake_path(GET THALWEG_SANITIZER_RUNTIME PARENT_PATH folder)
     target_link_options(thalweg_base INTERFACE -shared-libsan -Wl,-rpath,${folder})
   endif()
@@ -85,8 +85,9 @@ endif()
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Paths below the source folder become relative to the build folder, so that one tree finds what another, elsewhere, has compiled; messages
-  # still name whole paths. The sloppiness is what ccache asks for before it caches a compilation with a precompiled header.
+  # ccache makes paths below the source folder relative to the build folder, so that one tree finds what another tree has
+  # compiled; messages still name absolute paths. Without this sloppiness ccache does not cache a compilation with a
+  # precompiled header.
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_ABSSTDERR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

@@ -1,7 +1,7 @@
-# Finds what Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
-# (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
+# Finds the libraries that Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
+# (THALWEG_DEPS_PREFIX; if it is empty, tools/setup prints the folder) or, with THALWEG_SYSTEM_DEPS, from the distribution.
 # Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, re2::re2, thalweg::crypto, thalweg::farmhash,
-# Eigen3::Eigen, ZLIB::ZLIB (for the command line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Eigen3::Eigen, ZLIB::ZLIB (for the command line only) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)
@@ -51,7 +51,7 @@ mark_as_advanced(PROTOC_PROGRAM)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(ZLIB REQUIRED)
 
-# SHA-256 alone, out of the static library, so that no process loads OpenSSL because of it: a linker takes 20 KB.
+# Only SHA-256 is used of this library. It is linked statically, which adds 20 KB, so that no process loads OpenSSL for it.
 find_library(CRYPTO_LIBRARY NAMES libcrypto.a REQUIRED)
 find_path(CRYPTO_INCLUDE_DIR openssl/sha.h REQUIRED)
 mark_as_advanced(CRYPTO_LIBRARY CRYPTO_INCLUDE_DIR)
@@ -67,7 +67,7 @@ add_library(thalweg::farmhash STATIC IMPORTED)
 set_target_properties(thalweg::farmhash PROPERTIES
   IMPORTED_LOCATION ${FARMHASH_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${FARMHASH_INCLUDE_DIR})
 
-# THALWEG_BUILD_TESTS: AUTO builds the tests where GoogleTest is, ON insists, OFF leaves them out.
+# THALWEG_BUILD_TESTS: AUTO builds the tests if GoogleTest is found, ON requires it, OFF builds none.
 set(THALWEG_HAVE_TESTS OFF)
 if(NOT THALWEG_BUILD_TESTS)
   thalweg_feature("tests" OFF "THALWEG_BUILD_TESTS=${THALWEG_BUILD_TESTS}")
@@ -83,7 +83,7 @@ else()
   endif()
 endif()
 
-# THALWEG_BUILD_OPENCL: AUTO builds the plugin where loader and headers are, ON insists, OFF leaves it out.
+# THALWEG_BUILD_OPENCL: AUTO builds the plugin if loader and headers are found, ON requires them, OFF skips it.
 set(THALWEG_HAVE_OPENCL OFF)
 if(THALWEG_BUILD_OPENCL STREQUAL "OFF")
   thalweg_feature("opencl plugin" OFF "THALWEG_BUILD_OPENCL=OFF")
@@ -100,7 +100,7 @@ else()
   endif()
 endif()
 
-# THALWEG_BUILD_CUDA: AUTO builds the plugin where nvcc and cuda.h are, ON insists, OFF leaves it out.
+# THALWEG_BUILD_CUDA: AUTO builds the plugin if nvcc and the toolkit's headers are found, ON requires them, OFF skips it.
 set(THALWEG_HAVE_CUDA OFF)
 if(THALWEG_BUILD_CUDA STREQUAL "OFF")
   thalweg_feature("cuda plugin" OFF "THALWEG_BUILD_CUDA=OFF")
@@ -128,7 +128,7 @@ else()
   endif()
 endif()
 
-# THALWEG_BUILD_ONEDNN: AUTO builds the kernel pack where the headers are, ON insists, OFF leaves it out.
+# THALWEG_BUILD_ONEDNN: AUTO builds the kernel pack if the headers are found, ON requires them, OFF skips it.
 set(THALWEG_HAVE_ONEDNN OFF)
 if(THALWEG_BUILD_ONEDNN STREQUAL "OFF")
   thalweg_feature("onednn kernel pack" OFF "THALWEG_BUILD_ONEDNN=OFF")
@@ -149,7 +149,7 @@ else()
   endif()
 endif()
 
-# THALWEG_BUILD_GRPC: AUTO builds the transport where the library is, ON insists, OFF leaves it out.
+# THALWEG_BUILD_GRPC: AUTO builds the transport if gRPC and OpenSSL 3 are found, ON requires them, OFF skips it.
 set(THALWEG_HAVE_GRPC OFF)
 if(THALWEG_BUILD_GRPC STREQUAL "OFF")
   thalweg_feature("grpc transport" OFF "THALWEG_BUILD_GRPC=OFF")

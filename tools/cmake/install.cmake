@@ -1,9 +1,9 @@
-# What an installed Thalweg offers to other projects, wherever its tree is moved:
+# An installed Thalweg, also after its tree is moved, offers other projects:
 #   find_package(Thalweg CONFIG)   Thalweg::thalweg (the C API), Thalweg::plugin (headers for plugins, nothing to link)
 #   pkg-config thalweg
 #
-# c_api/CMakeLists.txt calls thalweg_install_api() once its target `thalweg` exists; the headers it installs are the
-# target's file set HEADERS.
+# c_api/CMakeLists.txt calls thalweg_install_api() once its target `thalweg` exists; the function installs the headers in
+# the target's file set HEADERS.
 include(CMakePackageConfigHelpers)
 
 function(thalweg_install_api)
@@ -26,7 +26,7 @@ function(thalweg_install_package)
     return()
   endif()
   set(generated ${PROJECT_BINARY_DIR}/package)
-  # Both files find everything from their own place.
+  # Both files compute all paths from their own location.
   string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}")
   set(prefix_from_pkgconfig "../${up}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/ThalwegConfig.cmake.in ${generated}/ThalwegConfig.cmake
@@ -36,9 +36,9 @@ function(thalweg_install_package)
   install(FILES ${generated}/ThalwegConfig.cmake ${generated}/ThalwegConfigVersion.cmake
       ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg)
-  # For plugins in C++ that are built without CMake.
+  # Plugins in C++ that are built without CMake link with this map.
   install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thalweg COMPONENT headers)
   install(FILES ${generated}/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  # Whoever hands the binaries on hands on these.
+  # Anyone who redistributes the binaries passes these files on.
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/thalweg)
 endfunction()

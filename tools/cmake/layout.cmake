@@ -1,12 +1,12 @@
-# Where things are installed below the prefix (CMAKE_INSTALL_BINDIR, _LIBDIR, _INCLUDEDIR, _DATADIR), and how programs find the library
-# from there, wherever the tree is moved.
+# Sets the install folders below the prefix (CMAKE_INSTALL_BINDIR, _LIBDIR, _INCLUDEDIR, _DATADIR) and the run path by which installed
+# programs find the library, also after the tree is moved.
 
-# lib, also where a distribution has another custom, unless it is said: lib64, lib/x86_64-linux-gnu. A string: what the command line says
-# of a path is taken from the folder that one stands in.
+# The default is lib, also on distributions that use lib64 or lib/x86_64-linux-gnu. The type is STRING, because CMake makes a PATH
+# of the command line absolute, relative to the current folder.
 set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Library folder below the prefix")
 include(GNUInstallDirs)
 
-# From the prefix, also where they were given as absolute paths.
+# Makes the folders relative to the prefix, also those that were given as absolute paths.
 foreach(folder BINDIR LIBDIR INCLUDEDIR DATADIR)
   cmake_path(IS_PREFIX CMAKE_INSTALL_PREFIX "${CMAKE_INSTALL_FULL_${folder}}" below)
   if(NOT below)

@@ -1,8 +1,8 @@
-# Libraries for programs that have everything linked in. Each is one object in which all names but the public ones are local, so that it
-# gets on with whatever else the program links: other copies of Protocol Buffers, other plugins.
+# Libraries for programs that link everything statically. Each is one object in which all symbols but the public ones are local, so
+# that it does not clash with other copies of Protocol Buffers or other plugins in the program.
 #
 #   thalweg_static_library(NAME OBJECTS ... DEPS ... KEEP names...)   lib/libNAME.a, installed
-#     KEEP: the names that stay; `old=new` gives one another name
+#     KEEP: the symbols that stay global; `old=new` renames a symbol
 
 set(THALWEG_STATIC_LIBRARIES ON)
 if(THALWEG_SANITIZE OR THALWEG_COVERAGE OR THALWEG_FUZZ OR THALWEG_SYSTEM_DEPS)

@@ -11,8 +11,8 @@ macro(thalweg_short_name out name)
   string(REGEX REPLACE "^thalweg_" "" ${out} "${name}")
 endmacro()
 
-# SMALL: code that no step runs; a release compiles it for size. UNITY: with THALWEG_UNITY, n neighbours of the list are compiled as one; not for
-# what steps run, where compilers then inline less.
+# SMALL is for code that no step runs; a Release build compiles it for size. UNITY n: with THALWEG_UNITY, n neighbouring sources are
+# compiled as one. It is not for code that steps run, because compilers then inline less.
 function(thalweg_library name)
   cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "UNITY" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   thalweg_refuse_unknown(thalweg_library "${arg_UNPARSED_ARGUMENTS}")
@@ -54,7 +54,8 @@ function(thalweg_program name)
   endif()
 endfunction()
 
-# A plugin sees the public headers and its own folder, nothing else of ours, and leaves no symbol to be found at run time.
+# A plugin sees the public headers and its own folder, nothing else of ours. Without sanitizers and coverage, the linker rejects
+# undefined symbols.
 function(thalweg_plugin name)
   cmake_parse_arguments(arg "NO_INSTALL" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
   thalweg_refuse_unknown(thalweg_plugin "${arg_UNPARSED_ARGUMENTS}")

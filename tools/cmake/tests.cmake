@@ -1,9 +1,9 @@
 # Tests. One ctest entry per binary, because starting a process per case would cost more than the cases do.
 #
 #   thalweg_test(NAME SOURCES ... [DEPS ...] [LABELS ...] [ENVIRONMENT ...] [ARGS ...] [TIMEOUT s] [PROCESSORS n] [SERIAL] [MAIN] [NO_PCH])
-#       a GoogleTest binary; MAIN: the sources bring their own main (a test in C: exit status 0 passed, 77 skipped)
+#       a GoogleTest binary; MAIN: the sources define their own main (a test in C, with exit status 0 for passed and 77 for skipped)
 #   thalweg_script_test(NAME COMMAND ... [LABELS ...] [ENVIRONMENT ...] [TIMEOUT s] [SERIAL] [LOADS_LIBRARY])
-#       any command; a first word ending in .py runs under Python, label `peer` under the environment of tools/setup --peers.
+#       any command; Python runs a first word that ends in .py, with label `peer` the Python of tools/setup --peers.
 #       LOADS_LIBRARY: the Python process loads libthalweg itself, from the path in THALWEG_LIBRARY
 #   thalweg_nightly(NAME [ARGS ...] [ENVIRONMENT ...])
 #       the same program at its heavy size, as NAME_nightly
@@ -11,12 +11,12 @@
 #       a libFuzzer target in preset fuzz, where NAME_nightly fuzzes for THALWEG_FUZZ_SECONDS (600); in every other preset a test that
 #       replays the corpus
 #
-# A test that prints why and exits with 77 counts as skipped. Each sees THALWEG_PLUGIN_PATH (the build's plugins),
-# THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR and THALWEG_DATA_PATH (the data sets), and a cache folder of the build's own.
+# A test that prints a reason and exits with 77 counts as skipped. The environment of each test has THALWEG_PLUGIN_PATH (the build's
+# plugins), THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR, THALWEG_DATA_PATH (the data sets) and a cache folder inside the build folder.
 # The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks; both run only when named.
 
-# Libraries of the distribution (gRPC and its Abseil, NumPy) lock in ways that ThreadSanitizer does not see: what they do to memory is left out.
-# Children that are forked begin threads, too, and are looked at no more.
+# ThreadSanitizer does not see the locks of the distribution's libraries (gRPC and its Abseil, NumPy), so it ignores their memory
+# accesses. Forked children start threads, too; they continue unchecked.
 set(THALWEG_TSAN_OPTIONS
   "die_after_fork=0:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/races.supp")
 set(THALWEG_TEST_TIMEOUT 120)
@@ -25,7 +25,7 @@ if(THALWEG_SANITIZE)
 endif()
 
 if(THALWEG_HAVE_TESTS)
-  # Asked once, here: the tests have a cache folder of their own.
+  # tools/setup is asked once, here, because tests run with another cache folder.
   foreach(what DATA PEERS)
     string(TOLOWER ${what} option)
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-${option}
@@ -66,8 +66,9 @@ function(thalweg_script_test name)
     if(THALWEG_SANITIZE MATCHES "thread")
       list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${THALWEG_SANITIZER_RUNTIME}")
     elseif(THALWEG_SANITIZE)
-      # The run-time library has to be the first, and libstdc++ there when it looks for what it replaces. Python leaks on its own. The
-      # helper that looks at new plugins brings a run-time library of its own and does not start beside this one.
+      # The sanitizer's run-time library must be loaded first, and libstdc++ must be loaded when it looks up the functions that it
+      # replaces. Python itself leaks. thalweg-probe, which examines new plugins, has a run-time library of its own and does not start
+      # with this LD_PRELOAD.
       list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${THALWEG_SANITIZER_RUNTIME} libstdc++.so.6" "ASAN_OPTIONS=detect_leaks=0")
       list(PREPEND arg_ENVIRONMENT THALWEG_OPTIONS=plugin_probe=in_process)
     endif()
@@ -85,7 +86,7 @@ function(thalweg_script_test name)
   thalweg_test_properties(${name})
 endfunction()
 
-# The folder's path is a label too, so that `ctest -L framework` runs all below it.
+# The folder's path is a label too, so that `ctest -L framework` runs all tests below it.
 macro(thalweg_test_properties name)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   string(REGEX REPLACE "^tests/?" "" folder "${folder}")
@@ -147,7 +148,7 @@ function(thalweg_fuzzer name)
   if(THALWEG_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name} COMMAND ${name} -runs=0 ${arg_CORPUS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    # What is found stays in the build tree, beside the seeds and apart from them.
+    # Inputs that fuzzing finds stay in the build tree, apart from the seeds.
     set(found ${PROJECT_BINARY_DIR}/tests/found/${name})
     file(MAKE_DIRECTORY ${found})
     set(seconds $ENV{THALWEG_FUZZ_SECONDS})

@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ header whose kStandardManual holds the files INPUTS, named from the folder ROOT on:
+# Writes OUTPUT, a C++ header whose kStandardManual holds the files INPUTS, with their names relative to the folder ROOT:
 #   cmake -DOUTPUT=standard_manual.h -DROOT=ops "-DINPUTS=ops/array/pad.md;..." -P embed_manual.cmake
 set(entries "")
 foreach(input IN LISTS INPUTS)

@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ header whose kTemplates holds the files INPUTS, named from the folder ROOT on and without their `.in`, and the
-# example TRANSPORT as transport/transport.c:
+# Writes OUTPUT, a C++ header whose kTemplates holds the files INPUTS, with their names relative to the folder ROOT and without `.in`,
+# and the example TRANSPORT as transport/transport.c:
 #   cmake -DOUTPUT=templates.h -DROOT=plugins/templates "-DINPUTS=plugins/templates/op/op.c.in;..." -DTRANSPORT=... -P embed_templates.cmake
 set(entries "")
 foreach(input IN LISTS INPUTS TRANSPORT)
