@@ -1,4 +1,4 @@
-"""Which comment of a header belongs to which declaration. How a header is laid out says it: see README.md, "What a header says"."""
+"""Finds the comment that belongs to each declaration of a header, by the header's layout: see README.md, "What a header says"."""
 import bisect
 import functools
 import re
@@ -6,18 +6,18 @@ import re
 
 class Comment:
     def __init__(self, text, begin, first, last):
-        self.begin, self.first, self.last = begin, first, last  # offset, lines
+        self.begin, self.first, self.last = begin, first, last  # byte offset, first line, last line
         self.raw = text
 
     @functools.cached_property
     def text(self):
-        """Without the marks; lines as they are."""
+        """The text without the comment marks, with its lines."""
         lines = self.raw[2:-2].strip().split("\n")
         return "\n".join([lines[0].rstrip()] + [re.sub(r"^ ?\* ?", "", line).rstrip() for line in lines[1:]]).strip()
 
     @property
     def line(self):
-        """The same in one line."""
+        """The text in one line."""
         return " ".join(self.text.split())
 
     @functools.cached_property
@@ -39,7 +39,7 @@ class Layout:
         self.trails = {c.first: c for c in reversed(self.comments) if c not in alone}
 
     def before(self, comment):
-        """What stands before it on its line."""
+        """Returns the part of the comment's first line that precedes the comment."""
         return self.lines[comment.first - 1][:comment.begin - self.starts[comment.first - 1]]
 
     def line_of(self, offset):
@@ -49,29 +49,29 @@ class Layout:
         return self.comments[0].text if self.comments and self.comments[0].first == 1 else ""
 
     def lead(self, line):
-        """The comment that ends on the line before this one, or before the names of structs from elsewhere, and stands alone there; not a
-        section's head."""
+        """Returns the comment that stands alone and ends on the line before this one; forward declarations of structs may stand between.
+        A section's head is not such a comment."""
         while line > 1 and re.fullmatch(r"struct \w+;", self.lines[line - 2]):
             line -= 1
         return self.leads.get(line)
 
     def trail(self, first, last):
-        """The comment that begins behind a declaration on its last line, or inside it at a line's end."""
+        """Returns the first comment that follows code on one of the lines `first` to `last`, or None."""
         return next((self.trails[line] for line in range(first, last + 1) if line in self.trails), None)
 
     def section(self, line):
-        """The head of the section that the line is in."""
+        """Returns the head of the section that contains the line, or None."""
         heads = [c for c in self.comments if c.is_section and c.last < line]
         return heads[-1] if heads else None
 
     def block(self, line):
-        """The first line of the lines without an empty one between that this line is among."""
+        """Returns the first line of the block that contains this line. Empty lines separate blocks."""
         while line > 1 and self.lines[line - 2].strip():
             line -= 1
         return line
 
     def mark(self, offset):
-        """TW_R, TW_O or TW_C in front of a field."""
+        """Returns the letter of the mark TW_R, TW_O or TW_C before the field at the offset, or None."""
         before = re.sub(r"/\*.*?\*/", " ", self.text[:offset], flags=re.S)
         match = re.search(r"TW_([ROC])\s*$", before[max(before.rfind(";"), before.rfind("{")) + 1:])
         return match[1] if match else None

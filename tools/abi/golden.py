@@ -1,5 +1,5 @@
-"""The layout that was promised: tests/abi/golden. What of the ABI binaries rely on, and nothing else: names, types, offsets, sizes, marks,
-numbers. A tree may add to it, and then says so by `api write --add`; what is there stays."""
+"""The promised layout, tests/abi/golden. It holds only the parts of the ABI that binaries rely on: names, types, offsets, sizes, marks,
+numbers. `api write --add` adds to it; existing entries stay."""
 import json
 import re
 
@@ -7,7 +7,7 @@ VERSIONS = {"application": ("TW_VERSION_MAJOR", "TW_VERSION_MINOR"), "plugin": (
 
 
 def of(headers, surface):
-    """The promise that headers make."""
+    """Returns the promised layout of the headers of one surface."""
     version = {d["name"]: d["value"] for h in headers for d in h.declarations if d["kind"] == "macro" and "value" in d}
     made = {name: version[name] for name in VERSIONS[surface]}
     made |= {"functions": {}, "callbacks": {}, "structs": {}, "types": {}, "numbers": {}}
@@ -35,7 +35,7 @@ def signature(declaration):
 
 
 def text(promise):
-    """As it is stored: a line for each name."""
+    """Returns the promise as it is stored, with a line for each name."""
     lines = []
     for kind, names in promise.items():
         if isinstance(names, dict):
@@ -47,7 +47,7 @@ def text(promise):
 
 
 def compare(old, new):
-    """(breaks, additions), one line each."""
+    """Returns (breaks, additions), one line each."""
     breaks = []
     additions = [f"{name} is {new[name]} and was {old[name]}" for name in old if name.startswith("TW_") and new[name] != old[name]]
     for kind in ("functions", "callbacks", "structs", "types", "numbers"):
@@ -83,11 +83,11 @@ def described(field):
     return f"{kind} at {offset}, {size} bytes" + (f", TW_{mark}" if mark else "")
 
 
-# ---- What compilers say ----
+# ---- Assertions for compilers ----
 
 
 def asserts(promises):
-    """A file that compiles, as C11 and as C++17, where the compiler lays the headers out as promised."""
+    """Returns a file that compiles, as C11 and as C++17, only if the compiler lays the headers out as promised."""
     lines = ['#include "thalweg/plugin/plugin.h"', '#include "thalweg/thalweg.h"', "#ifdef __cplusplus",
              "#define _Static_assert static_assert", "#endif", '#define CHECK(what) _Static_assert(what, #what)']
     for promise in promises:
@@ -105,7 +105,7 @@ def asserts(promises):
 
 
 def pointer(name, kind, star=""):
-    """Declares check_NAME as a pointer to that type: compilers refuse what does not agree."""
+    """Declares check_NAME as a pointer to that type; compilers reject an initialiser of another type."""
     if re.match(r"[^()]*\(\*\)", kind):
         return "static " + kind.replace("(*)", f"(*{star}check_{name})", 1)
     if not star:

@@ -1,4 +1,4 @@
-"""The public C headers as data: what they declare, laid out by the compiler, and what their comments say of it."""
+"""The public C headers as data: their declarations, as the compiler lays them out, and the facts in their comments."""
 import pathlib
 import re
 import tempfile
@@ -21,7 +21,7 @@ class Header:
 
 
 def read(root):
-    """All headers below the folder `root`, each after those that it includes."""
+    """Returns all headers below the folder `root`, each after those that it includes."""
     root = pathlib.Path(root).resolve()
     headers = {str(p): Header(p, root) for p in sorted(root.rglob("*.h"))}
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def function(_header, cursor):
 
 
 def signature(kind, cursor):
-    """Result and parameters of a function type, with the names of the parameters that stand below the cursor."""
+    """Returns result and parameters of a function type; the cursor's children give the names of the parameters."""
     if kind.variadic:
         raise ValueError(f"{cursor.where}: {cursor.name}: a variable number of arguments, which cannot cross")
     return {"result": {"type": spelled(kind.result)}, "parameters": [parameter(p) for p in cursor.children("ParmDecl")]}
@@ -86,14 +86,14 @@ def parameter(cursor):
 
 
 def spelled(kind):
-    """As the headers write it: `const tw_operation**`."""
+    """Returns a type as the headers write it: `const tw_operation**`."""
     text = re.sub(r"\b(struct|enum) ", "", kind.spelling)
     return re.sub(r" ?\*", "*", text).replace("*const", "* const").replace("*(*)", "* (*)").replace("* const*", "* const*")
 
 
 def struct(header, cursor):
     if not cursor.is_definition:
-        return None  # the typedef of the handle tells it
+        return None  # the handle's typedef declares it
     fields = [field(header, f) for f in cursor.children("FieldDecl")]
     sort = "record" if fields and fields[0]["name"] == "size" and fields[0]["type"] == "uint32_t" else "value"
     return {"kind": "struct", "name": cursor.name, "sort": sort, "size": cursor.type.size, "align": cursor.type.align, "fields": fields}
@@ -131,7 +131,7 @@ def typedef(_header, cursor):
 
 
 def macros(header):
-    """What is meant for users: not the guards, nor macros that only help others, whose names end in `_` or begin with TW_CAT."""
+    """Returns the macros for users, without include guards and helper macros, whose names end in `_` or begin with TW_CAT."""
     found = []
     for number, line in enumerate(header.layout.lines, 1):
         match = re.match(r"#define ((?:TW|THALWEG)_\w*[A-Z])(\([^)]*\))?(?: +(.*))?$", line)

@@ -1,6 +1,6 @@
-"""The part of libclang that headers.py needs. Through ctypes, because Debian's own bindings bring 200 MB of static libraries along.
+"""The part of libclang that headers.py needs. It uses ctypes, because Debian's own bindings depend on 200 MB of static libraries.
 
-The library is that of clang-15, which tools/setup installs, or another version: what is asked of it here they all answer alike."""
+The library is that of clang-15, which tools/setup installs, or another version; all versions agree on the calls that are made here."""
 import ctypes
 import functools
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_longlong, c_uint, c_void_p
@@ -9,7 +9,7 @@ VERSIONS = (15, 14, 16, 17, 18, 19)
 
 
 class Missing(Exception):
-    """There is no libclang on this machine."""
+    """This machine has no libclang."""
 
 
 class _String(ctypes.Structure):
@@ -145,7 +145,7 @@ class Cursor:
 
     @property
     def underlying(self):
-        """Of a typedef: the type that it names."""
+        """The type that a typedef names."""
         return Type(self._clang, self._clang.lib.clang_getTypedefDeclUnderlyingType(self._raw))
 
     @property
@@ -170,7 +170,7 @@ class Cursor:
 
     @functools.cached_property
     def extent(self):
-        """(file, offset of the first byte, line of the first, line of the last); macros count where they are used."""
+        """(file, offset of the first byte, first line, last line); a macro counts where it is expanded."""
         lib, extent = self._clang.lib, self._clang.lib.clang_getCursorExtent(self._raw)
         file, first, last, column, begin, end = c_void_p(), c_uint(), c_uint(), c_uint(), c_uint(), c_uint()
         lib.clang_getExpansionLocation(lib.clang_getRangeStart(extent), byref(file), byref(first), byref(column), byref(begin))
@@ -188,14 +188,14 @@ class Cursor:
 
         def visit(cursor, _parent, _data):
             found.append(Cursor(self._clang, cursor))
-            return 1  # and on to the next of the same parent
+            return 1  # CXChildVisit_Continue: goes on with the next child of the same parent
 
         self._clang.lib.clang_visitChildren(self._raw, _VISITOR(visit), None)
         return [c for c in found if kind is None or c.kind == kind]
 
 
 class Clang:
-    """One parsed file. Raises ValueError with the compiler's words where it does not compile."""
+    """One parsed file. Raises ValueError with the compiler's message if it does not compile."""
 
     def __init__(self, path, arguments):
         self.lib = _load()

@@ -1,8 +1,8 @@
-"""What the comments of a header say of its declarations: doc, ownership, NULL, threads, since. README.md, "What a header says", has
-the convention; what it leaves open is a finding, and `api check` fails on it."""
+"""Reads the facts about declarations in the comments of a header: doc, ownership, NULL, threads, since. README.md, "What a header says",
+has the convention. A missing fact is a finding, and `api check` fails on it."""
 import re
 
-CONTRACT = {  # what plugin/abi.h says for all of its folder
+CONTRACT = {  # the defaults that plugin/abi.h states for all headers of its folder
     "threads": "any, several at once, no blocking",
     "since": "minor 0",
     "owner": "caller",
@@ -30,7 +30,8 @@ def fill(header):
 
 
 def trail_of(header, declaration):
-    """A comment behind `enum {` says what the whole of it is; behind `struct {` and inside them there are only those of members."""
+    """Returns the comment that follows the declaration. A comment after `enum {` describes the enum; one after `struct {` or inside the
+    struct describes a member."""
     first, last = declaration["line"], declaration["last_line"]
     if declaration["kind"] == "enum" and last > first:
         return header.layout.trail(first, first)
@@ -40,7 +41,8 @@ def trail_of(header, declaration):
 
 
 def inherited(header, declaration, trail):
-    """The doc of a function without a comment above it: of the record in its block, or its own behind it, or the last one above."""
+    """Returns the doc of a function without a comment above it: that of the struct in its block, its trailing comment, or the last one
+    above in the block."""
     above = [d for d in header.declarations if d["line"] < declaration["line"] and d["block"] == declaration["block"] and d["doc"]]
     records = [d for d in above if d["kind"] == "struct"]
     if records:
@@ -51,8 +53,8 @@ def inherited(header, declaration, trail):
 
 
 def said(header, declaration, line):
-    """The texts that may state a fact, the nearest first: its own, that of the function that it is as, that above it in its block
-    if it has none of its own, its section's."""
+    """Returns the texts that may state a fact, the nearest first: the declaration's own, that of the function that "As tw_..." names, the
+    one above in its block if it has none of its own, its section's."""
     texts = [declaration["doc"]]
     model = re.match(r"As (tw_\w+)", declaration["doc"])
     texts += [d["doc"] for d in header.declarations if model and d["name"] == model[1]]
@@ -68,7 +70,7 @@ def said(header, declaration, line):
 
 
 def member(header, declaration, part):
-    """A field or an enum's value; a function among the fields has facts of its own."""
+    """Adds the doc of a field or of an enum's value; a field that is a function has facts of its own."""
     lead, trail = header.layout.lead(part["line"]), header.layout.trail(part["line"], part["last_line"])
     if lead and lead.first < declaration["line"]:
         lead = None
@@ -108,7 +110,7 @@ def find_threads(text):
 
 
 def threads_of_all(introduction):
-    """On top of a header the rule is the rest of the paragraph."""
+    """Returns the thread rule of a header's introduction, which is the rest of the paragraph."""
     match = re.search(r"\bThreads?: (.+?)(?=\s+Everything here:\s+since|\n\s*\n|\n {4}|$)", introduction, re.S)
     return " ".join(match[1].split()).rstrip(".") if match else None
 
@@ -124,7 +126,8 @@ def find_errors(text):
 
 
 def about(name, texts):
-    """What is said of a parameter: `name: ...` or `name(...) ...` up to the sentence's end or the next such word, or `name (...)`."""
+    """Returns the statements about a parameter: `name: ...` or `name(...) ...` up to the sentence's end or the next such word, or
+    `name (...)`."""
     found = []
     for text in (t for t in texts if name in t):
         found += re.findall(rf"(?<![\w>.])`?{name}`?(?:, \w+)*(?:: |\(\w*\) )(.+?)(?=\. |\.$| [a-z]\w*(?:, \w+)*: |$)", text)
@@ -136,9 +139,9 @@ def may_be_null(parameter, i, texts, header):
     name, kind = parameter["name"], parameter["type"]
     everything = " ".join(texts)
     if header.surface == "application" and (kind == "tw_runtime*" or i == 0 and kind in BUILDERS):
-        return True  # the default one (runtime.h); one that could not be made (op.h, scope.h)
+        return True  # NULL is the default runtime (runtime.h), or a builder that could not be made (op.h, scope.h)
     if kind == "void*" and name in ("user", "arg"):
-        return True  # passed on as it is
+        return True  # the pointer is passed on unchanged
     if name.startswith("out_"):
         anyway = re.search(r"(?:[Oo]utputs?|Either|Any)\b[^.]*\bmay be NULL", everything)
         return bool(anyway or "may be NULL" in about(name, texts))
@@ -155,8 +158,8 @@ OWNED = re.compile(r"\bcaller\b[^.]*\b(?:owns|releases)\b")
 
 
 def owner(function, parameter, i, texts):
-    """Who owns what a pointer leads to: borrowed, copied, retained, taken, caller (whoever called owns it now), object (it belongs to
-    the object that was asked), written (the caller's own room). None: nothing was said."""
+    """Returns the ownership of a pointer's target: borrowed, copied, retained, kept, taken, caller (the caller owns it after the call),
+    object (the object of the call owns it), written (the caller's own memory). None: the comments do not say."""
     name, kind = parameter["name"], parameter["type"]
     words = about(name, texts)
     if "(*" in kind:
@@ -176,8 +179,8 @@ def owner(function, parameter, i, texts):
 
 
 def ended(function, texts):
-    """The parameter that does not outlive the call: the first, or behind a host the last pointer. A close that may fail need not be the
-    end: a closed session is still there."""
+    """Returns the parameter that does not outlive the call: the first pointer, or after a host the last. A close that may fail is not
+    the end: a closed session still exists."""
     if not ENDS.search(function["name"]):
         return None
     if function["name"].endswith("close") and function["result"]["type"] != "void" and "frees" not in " ".join(texts):
@@ -213,11 +216,11 @@ def result_facts(function, texts):
     return {"owner": "object" if re.search(r"\bborrowed\b", everything) else None, "null": null}
 
 
-# ---- What must be said ----
+# ---- Findings ----
 
 
 def findings(headers):
-    """What is missing, one line each."""
+    """Returns the missing facts, one line each."""
     return [line for header in headers for line in missing(header)]
 
 

@@ -1,5 +1,5 @@
-"""The reference pages, c_api/reference: one per header, from what headers.py read. They follow the header: what stands together there
-stands together here, the comment first, then the code."""
+"""The reference pages, c_api/reference, one per header, from the data of headers.py. They follow the header: each block of the header is
+a block of the page, the comment first, then the code."""
 import re
 import textwrap
 
@@ -7,7 +7,7 @@ PLACE = "c_api/reference"
 
 
 def pages(headers):
-    """{path below c_api/reference: text}"""
+    """Returns {path below c_api/reference: text}."""
     made = {page_name(h): page(h) for h in headers if h.declarations}
     made["README.md"] = index([h for h in headers if h.declarations])
     return made
@@ -57,7 +57,7 @@ def blocks(header):
 
 
 def block_text(header, block):
-    """Comments as prose, code as code, a heading for what the block declares."""
+    """Returns a block as Markdown: comments as prose, code as code, and a heading with the names that it declares."""
     lines, code = [f"## {title(block)}", ""], []
     for declaration in block:
         lead = header.layout.lead(declaration["line"])
@@ -103,13 +103,13 @@ def row(header, name, function):
 
 
 def prose(text):
-    """Markdown that shows the text as it is, but for what stands between back quotes."""
+    """Escapes the text, so that Markdown shows it unchanged, except for parts between back quotes."""
     parts = re.split(r"(`[^`]*`)", text or "")
     return "".join(part if part.startswith("`") and len(part) > 1 else re.sub(r"([*<|])", r"\\\1", part) for part in parts)
 
 
 def markdown(text):
-    """A comment: lists stay lists, other lines that are indented are shown as they are, the rest is prose."""
+    """Returns a comment as Markdown: lists stay lists, other indented lines are shown unchanged, the rest is prose."""
     lines, code, in_list = [], [], False
     for line in text.strip("- ").split("\n"):
         in_list = bool(re.match(r" ?- ", line)) or in_list and line.startswith("  ")

@@ -1,11 +1,11 @@
-"""What may cross the ABI: the rules that a parser can see broken."""
+"""The rules for types that cross the ABI, as far as a parser can check them."""
 import re
 
 NUMBERS = {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {"float", "double"}
 
 
 def findings(headers):
-    """One line for each type that may not cross, each hole in a record, each record without a head."""
+    """Returns one line for each type that may not cross, each hole in a struct, each record without a head."""
     declared = {d["name"]: d for h in headers for d in h.declarations if d["kind"] in ("struct", "handle", "alias", "callback")}
     for header in headers:
         yield from of_preprocessor(header)
@@ -26,7 +26,7 @@ def findings(headers):
 
 
 def of_preprocessor(header):
-    """No layout depends on a macro, and what applications see depends on none at all."""
+    """Checks that no layout depends on a macro, and that application headers depend on no macro at all."""
     inside = set()
     for struct in header.declarations:
         if struct["kind"] == "struct":
