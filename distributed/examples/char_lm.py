@@ -3,9 +3,9 @@
     mkdir -p /tmp/chars
     thalweg launch -n 2 --ps 2 --allow /tmp/chars -- python3 char_lm.py --data kjv.txt --folder /tmp/chars --softmax full
 
-full:    each server computes the logits of its characters, and their gradients; the largest, the sum and the true one of each example go to
-         the worker, its hidden state comes and the gradient of that goes back.
-sampled: the weights of the true characters and of a few that are drawn go to the worker instead, and rows of gradients come back.
+full:    each server computes the logits of its characters and their gradients. The worker sends its hidden state; the servers send it the
+         largest logit, the sum and the true logit of each example, and then the gradient of the hidden state.
+sampled: the servers send the worker the weights of the true characters and of a few sampled ones, and it sends back rows of gradients.
 
 A GRU reads pieces of text; its weights are on the servers, too. Workers train synchronously, each on streams of its own, so the losses have
 the same bits in every run. Perplexity is measured over all characters in both cases."""
@@ -19,7 +19,7 @@ import numpy as np
 
 import thalweg as tw
 
-STREAMS, PIECE, HELD_OUT = 16, 24, 32  # characters of a batch: PIECE of each of STREAMS; streams of as much that are held out
+STREAMS, PIECE, HELD_OUT = 16, 24, 32  # streams per batch, characters of each stream per batch, held-out streams of that length
 
 
 class Text:
@@ -31,7 +31,7 @@ class Text:
         self.training, self.held_out = numbers[:-held], numbers[-held:].reshape(HELD_OUT, -1)
 
     def batch(self, step, worker):
-        """Characters and those that follow them: [PIECE, STREAMS] each."""
+        """Returns characters and the characters that follow them, [PIECE, STREAMS] each."""
         at = np.random.default_rng([worker, step]).integers(len(self.training) - PIECE - 1, size=STREAMS)
         return sides(np.stack([self.training[a:a + PIECE + 1] for a in at]))
 

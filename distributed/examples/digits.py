@@ -1,16 +1,16 @@
-"""Handwritten digits, learned by several workers over parameters on other processes, in three ways, which a plot compares.
+"""Several workers learn handwritten digits; the parameters are on other processes. A plot compares three ways of training.
 
     mkdir -p /tmp/run
     thalweg launch -n 2 --ps 2 --restart 3 --allow /tmp/run -- python3 digits.py --data digits.csv --folder /tmp/run --mode sync
     python3 digits.py --plot /tmp/run
 
 async:  every worker applies its gradients as soon as it has them.
-sync:   an update is the mean of the gradients of all workers. However fast they are, and whoever dies, the losses have the same bits.
-backup: the same, but it does not wait for the last worker: whoever is too late for an update is dropped.
-single: one process alone, without a cluster: the same program without thalweg launch.
+sync:   an update applies the mean of the gradients of all workers. The losses have the same bits at any speed and if workers die.
+backup: like sync, but an update does not wait for the last worker; a gradient that arrives too late for its update is dropped.
+single: one process alone, without a cluster and without thalweg launch.
 
-Every worker runs this file. Worker 0 is the chief: it begins the variables, or takes them from the last checkpoint, and saves. Read it in
-this order: Model, trained, train; plot stands for itself."""
+Every worker runs this file. Worker 0 is the chief: it initializes the variables, or restores them from the last checkpoint, and saves
+them. Read the file in this order: Model, trained, train; plot is independent."""
 import argparse
 import contextlib
 import json
@@ -22,20 +22,20 @@ import numpy as np
 
 import thalweg as tw
 
-HELD_OUT = 360  # rows at the end of the file that are never trained on
+HELD_OUT = 360  # rows at the end of the file that are never used for training
 BATCH = 32
 SIZES = [64, 48, 10]
 MODES = ["async", "sync", "backup"]
 
 
 def load(path):
-    """Pixels from 0 to 1, [n, 64], and labels."""
+    """Returns pixels from 0 to 1, [n, 64], and labels."""
     rows = np.loadtxt(path, delimiter=",", dtype=np.float32)
     return rows[:, :64] / 16, rows[:, 64].astype(np.int32)
 
 
 class Model:
-    """The parameters lie on the servers, by size; the rest runs on this worker."""
+    """The model. Its parameters are on the servers, balanced by size; the rest runs on this worker."""
 
     def __init__(self, servers, worker):
         def on_server(bytes):
@@ -61,9 +61,9 @@ class Model:
 
 
 def trained(model, args, session, worker, workers):
-    """Steps of training, as pairs of their number and loss."""
+    """Returns an iterator over (number, loss) of the training steps."""
     chief, folder, optimizer = worker == 0, pathlib.Path(args.folder) / args.mode, tw.train.SGD(args.learning_rate)
-    rows = np.arange(worker, len(args.labels) - HELD_OUT, workers)  # whose batches this worker draws
+    rows = np.arange(worker, len(args.labels) - HELD_OUT, workers)  # this worker draws its batches from these rows
 
     def batch(step):
         chosen = rows[np.random.default_rng([worker, step]).integers(len(rows), size=BATCH)]
@@ -86,7 +86,7 @@ def trained(model, args, session, worker, workers):
 
 
 def alone(model, args, session):
-    """The same in one process."""
+    """Trains in one process; yields the number and the loss of each step."""
     with model.graph:
         step, start = tw.train.SGD(args.learning_rate).minimize(model.loss), tw.initializer()
     session.run(start)
@@ -118,10 +118,10 @@ def write(path, losses):
     path.write_text("step,seconds,loss\n" + "".join(f"{step},{t:.6f},{l.hex()}\n" for step, (t, l) in sorted(losses.items())))
 
 
-# ---- What a comparison looks like ----
+# ---- The plot ----
 
 def plot(folder):
-    """The loss of worker 0 against seconds, of each way that the folder has, as SVG."""
+    """Writes the loss of worker 0 against seconds as SVG, for each way of training that the folder has."""
     left, top, width, height = 60, 40, 620, 320
     curves = {}
     for mode in MODES:

@@ -1,10 +1,10 @@
-"""Handwritten digits, learned by several workers at once over parameters on other processes: asynchronous training with parameter servers.
+"""Several workers learn handwritten digits at once; the parameters are on other processes: asynchronous training with parameter servers.
 
     thalweg launch -n 2 --ps 2 -- python3 digits_async.py --data digits.csv
 
-Every worker is a program of its own that runs this file. They share the variables, which live on the parameter servers; each reads them,
-computes gradients of its own batches on its own task, and applies them without waiting for the others. What one reads may be a step or two
-behind what another writes; that is the deal. Worker 0 begins the variables, the others wait until they are there."""
+Every worker is a process of its own that runs this file. The workers share the variables, which are on the parameter servers. Each worker
+reads them, computes gradients of its own batches on its own task, and applies them without waiting for the others, so the values that it
+reads may be a step or two old. Worker 0 initializes the variables; the others wait until they are initialized."""
 import argparse
 import json
 import os
@@ -14,18 +14,18 @@ import numpy as np
 
 import thalweg as tw
 
-HELD_OUT = 360  # rows at the end of the file that are never trained on
+HELD_OUT = 360  # rows at the end of the file that are never used for training
 BATCH = 32
 
 
 def load(path):
-    """Pixels from 0 to 1, [n, 64], and labels."""
+    """Returns pixels from 0 to 1, [n, 64], and labels."""
     rows = np.loadtxt(path, delimiter=",", dtype=np.float32)
     return rows[:, :64] / 16, rows[:, 64].astype(np.int32)
 
 
 def build(cluster, worker, learning_rate):
-    """The parameters go to the servers in turn, the rest to this worker."""
+    """Builds the model. Parameters go to the servers in turn, the rest to this worker."""
     servers = [f"/job:ps/task:{i}" for i in range(len(cluster["ps"]))]
     random = np.random.default_rng(1)
     sizes = [64, 48, 10]

@@ -1,12 +1,12 @@
-"""Word vectors: skip-gram over a real text, its two tables in shards on parameter servers.
+"""Word vectors: skip-gram over a real text, with two tables that are sharded over parameter servers.
 
     mkdir -p /tmp/words
     thalweg launch -n 2 --ps 4 --allow /tmp/words -- python3 words.py --data kjv.txt --folder /tmp/words
 
-For each word of the text, the words around it are to be told from others that are drawn. Both tables, of the words and of what is told,
-have a row for each word of the vocabulary; row i lies on server i % 4, since words are numbered by falling frequency. A step looks up the
-rows of its words beside their shards and sends rows back as gradients, so it costs the same however large the vocabulary is. Each worker
-reads a part of the text of its own and does not wait for the others."""
+For each word of the text, the model learns to tell the words around it from sampled ones. Both tables, of the words and of the words that
+are predicted, have a row for each word of the vocabulary. Row i is on server i % 4, because words are numbered by falling frequency. A
+step looks up the rows of its words on the servers of their shards and sends rows back as gradients, so its cost does not depend on the
+size of the vocabulary. Each worker reads its own part of the text and does not wait for the others."""
 import argparse
 import collections
 import json
@@ -19,12 +19,12 @@ import numpy as np
 import thalweg as tw
 
 BATCH, WINDOW = 1024, 4
-OFTEN = 1e-3  # a word that is more of the text than this is left out at random, so that others come near each other
+OFTEN = 1e-3  # a word with a larger share of the text is left out at random, so that other words become neighbours
 ASKED = ["lord", "king", "water", "father", "bread", "seven"]
 
 
 class Text:
-    """The words of a file by number, 0 standing for all that are rare."""
+    """The words of a file as numbers; 0 stands for every rare word."""
 
     def __init__(self, path, vocabulary):
         words = re.findall(r"[a-z]+", pathlib.Path(path).read_text().lower())
@@ -36,7 +36,7 @@ class Text:
         self.numbers = numbers[kept & (numbers > 0)]
 
     def pairs(self, step, worker, workers):
-        """Words and, for each, one of those around it, from this worker's part of the text."""
+        """Returns words and, for each word, one of those around it, from this worker's part of the text."""
         random = np.random.default_rng([worker, step])
         part = len(self.numbers) // workers
         at = worker * part + random.integers(WINDOW, part - WINDOW, size=BATCH)
@@ -71,7 +71,7 @@ def zeros(shape, rows):
 
 
 def nearest(vectors, text, word, n=5):
-    """The words whose vectors point most nearly the same way."""
+    """Returns the n words whose vectors have the most similar direction."""
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     order = np.argsort(-units @ units[text.words.index(word)])
     return [text.words[i] for i in order if text.words[i] not in (word, "?")][:n]

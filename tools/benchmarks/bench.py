@@ -1,4 +1,4 @@
-"""What a row of tools/bench works with: workers, pairs, the probe, results."""
+"""The tools for a row of tools/bench: workers, pairs, the probe, results."""
 import dataclasses
 import os
 import pathlib
@@ -9,18 +9,18 @@ import sys
 import peers
 from workers import Absent, Failed, Worker
 
-LEAST_SCALING = 1.8  # of the probe on two threads, for a parallel comparison to count
-MOST_STEAL = 0.005   # share of the processors' time that others may have taken during a comparison
-ATTEMPTS = 3         # at a comparison, until the probe is content
-MOST_KEPT = 1 << 30  # bytes that a worker may take into the next row
+LEAST_SCALING = 1.8  # a parallel comparison counts only if the probe speeds up at least this much on two threads
+MOST_STEAL = 0.005   # largest share of the processors' time that other guests may take during a comparison
+ATTEMPTS = 3         # a comparison that does not count is repeated up to this many times in all
+MOST_KEPT = 1 << 30  # bytes that a worker may still hold when its row ends
 
 
 @dataclasses.dataclass
 class Goal:
-    """At most `limit`, and at the very least `floor`, of the ratio, of the difference or of our own figure."""
+    """The figure that `of` names shall be at most `limit`, and must be at most `floor`."""
     limit: float
     floor: float | None = None
-    of: str = "ratio"  # or "difference", "ours"
+    of: str = "ratio"  # or "difference" or "ours", our own figure
 
 
 @dataclasses.dataclass
@@ -30,9 +30,9 @@ class Result:
     unit: str
     ours: float
     anchor_name: str
-    anchor: float | None  # None: it is not there
-    metric: list      # lower quartile, median, upper quartile of what the goal is about
-    of: str           # "ratio", "difference", "ours", or "probe" where there is no anchor
+    anchor: float | None  # None: the anchor is absent
+    metric: list      # lower quartile, median, upper quartile of the figure that `of` names
+    of: str           # "ratio", "difference", "ours", or "probe" if there is no anchor
     probe_name: str
     goal: Goal | None
     met: str          # "yes", "missed", "missed, floor too", "discarded: ..." or "-"
@@ -40,7 +40,7 @@ class Result:
 
 
 def steal():
-    """Ticks that other guests of the host took from this machine, and ticks in all."""
+    """Returns the ticks that other guests of the host took from this machine, and all ticks."""
     ticks = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return ticks[7], sum(ticks)
 
@@ -66,7 +66,7 @@ class Bench:
                 worker.close()
 
     def end_row(self):
-        """Ends the workers that keep much memory, so that rows do not fill the machine together; they start anew when asked for."""
+        """Ends the workers that hold much memory, so that rows do not fill the machine together. They restart when they are next used."""
         for name, worker in list(self.workers.items()):
             if isinstance(worker, Worker) and worker.memory() > MOST_KEPT:
                 worker.close()
@@ -76,7 +76,7 @@ class Bench:
         return len(os.sched_getaffinity(0))
 
     def program(self, name):
-        """The path of one of our programs, brought up to date."""
+        """Builds one of our programs unless --no-build was given. Returns its path."""
         if self.may_build and name not in self.built:
             done = subprocess.run(["cmake", "--build", str(self.build), "--target", name], capture_output=True, text=True)
             if done.returncode != 0:
@@ -87,7 +87,7 @@ class Bench:
         return self.folder / name
 
     def worker(self, name, make):
-        """The worker of that name, started when first asked for. Raises Absent again and again where it could not be started."""
+        """Returns the worker of that name; the first call starts it. If it could not be started, each call raises Absent."""
         if name not in self.workers:
             try:
                 self.workers[name] = make(self.folder / f"{name.replace(' ', '_')}.log")
@@ -99,7 +99,7 @@ class Bench:
         return self.workers[name]
 
     def program_worker(self, name, program, threads, *options):
-        """A worker of one of our programs, which has to start. options: of its command line."""
+        """Returns a worker of one of our programs; raises Failed if it does not start. options: arguments of its command line."""
         def start(log):
             try:
                 return Worker([self.program(program), threads, *options], threads, log)
@@ -108,14 +108,14 @@ class Bench:
         return self.worker(name, start)
 
     def ours(self, threads, *options):
-        """options: of its runtime, "key=value"."""
+        """Returns Thalweg's worker. options: options of its runtime, "key=value"."""
         return self.program_worker(" ".join(["thalweg", str(threads), *options]), "thalweg_worker", threads, *options)
 
     def machine(self):
         return self.worker("machine", lambda log: Worker([self.program("machine_worker")], self.cpus(), log))
 
     def peer(self, name, threads):
-        """A worker that peers.command knows; None: it is not there, or not asked for."""
+        """Returns a worker that peers.command knows, or None if it is not installed or --peers was not given."""
         if not self.use_peers:
             return None
         try:
@@ -127,7 +127,7 @@ class Bench:
     # ---- Probe ----
 
     def probe(self):
-        """What the machine gives right now; GFLOP/s and GB/s on one thread and on two, ns of an uncontended mutex pair."""
+        """Measures the machine now: GFLOP/s and GB/s on one thread and on two, ns of an uncontended mutex lock and unlock, load."""
         ask = self.machine().ask
         threads = min(2, self.cpus())
         taken = {"fma": [ask("fma 1")[0], ask(f"fma {threads}")[0]], "triad": [ask("triad 1")[0], ask(f"triad {threads}")[0]],
@@ -136,7 +136,7 @@ class Bench:
         return taken
 
     def scaling(self):
-        """How much faster the probe is on two threads now than it was at best on one in this run."""
+        """Returns how much faster the probe is on two threads now than its fastest result on one thread in this run."""
         self.fastest = max(self.fastest, self.machine().ask("fma 1")[0])
         return self.machine().ask("fma 2")[0] / self.fastest
 
@@ -144,8 +144,8 @@ class Bench:
 
     def compare(self, what, ours, anchor, *, unit, goal=None, threads=1, probe=None):
         """Times `ours` against `anchor` in turns, A B B A, and records one result.
-        ours, anchor: (name, worker, command); the worker of an anchor that is absent is None. unit: of the figures, as in UNITS.
-        probe: (name, function to a number of ns): what our figure is set against where there is no anchor."""
+        ours, anchor: (name, worker, command); the worker of an absent anchor is None. unit: the unit of the figures, a key of UNITS.
+        probe: (name, function that returns ns): if the anchor is absent, our figure is compared with this one."""
         if threads > self.cpus():
             print(f"bench: row {self.row}, {what}: left out, it needs {threads} processors", file=sys.stderr)
             return
@@ -160,7 +160,7 @@ class Bench:
         self.record(what, unit, samples, anchor[0], goal, why)
 
     def attempt(self, ours, anchor, threads):
-        """The pairs, and why they do not count; "": they do."""
+        """Returns the pairs, and the reason why they do not count, or "" if they do."""
         samples, scales = [], []
         stolen, ticks = steal()
         for i in range(self.pairs):
@@ -201,7 +201,7 @@ class Bench:
                                    probe[0] if probe else "", goal, met, samples))
 
     def note(self, what, unit, ours, anchor_name, anchor, goal):
-        """A figure that is the same each time: no pairs. anchor: None where there is none."""
+        """Records a figure that is the same each time, so it needs no pairs. anchor: None if there is none."""
         if anchor is None:
             met = verdict(ours, goal) if goal and goal.of == "ours" else "-"
             self.results.append(Result(self.row, what, unit, ours, anchor_name, None, [], "probe", "", goal, met))

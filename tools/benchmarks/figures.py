@@ -1,4 +1,4 @@
-"""What README.md says under `Figures`: the results of a run of all rows, of which some may have been run again."""
+"""Writes the section `Figures` of README.md: the results of a run of all rows, some of which may have been run again."""
 import pathlib
 import platform
 import re
@@ -13,7 +13,7 @@ LINE = re.compile(r"\| (\d+) \|")
 
 
 def machine():
-    """The processors and the system, in words."""
+    """Returns the names of the processors and of the system."""
     model = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                   if line.startswith("model name")), platform.machine())
     return f"{model}, {platform.freedesktop_os_release()['PRETTY_NAME']}"
@@ -28,7 +28,7 @@ def probed(probes):
 
 
 def write(bench, pairs, versions, notes):
-    """Everything under the heading, which is the last one, is of one run."""
+    """Replaces everything under the heading, which is the last one of the file, by the results of one run."""
     text = README.read_text()
     facts = (f"Written by `tools/bench --peers --readme --pairs {pairs}` on {today()}: {bench.cpus()} of the processors of {machine()}, "
              f"preset release; {', '.join(sorted(version.replace('==', ' ') for version in versions))}.")
@@ -39,8 +39,8 @@ def write(bench, pairs, versions, notes):
 
 
 def put(below, lines, about, order):
-    """The text under the heading with these lines in the place of those of the same rows, and when and where they were taken. order: the
-    numbers of all rows."""
+    """Returns the text under the heading with these lines in place of those of the same rows, and with the time and machine of their run.
+    order: the numbers of all rows."""
     def number(line):
         return int(LINE.match(line)[1])
 
@@ -61,7 +61,7 @@ def put(below, lines, about, order):
 
 
 def write_again(bench, pairs, order):
-    """Only the rows that were run."""
+    """Replaces only the rows that were run."""
     text = README.read_text()
     at = text.index(HEADING) + len(HEADING)
     about = "; ".join([f"{today()}, `--pairs {pairs}`, {machine()}", *map(table.probe_line, bench.probes[:1])])

@@ -1,7 +1,8 @@
-"""What `tools/bench ops` gives to each op: about a million elements in one type, images for convolutions and pools. Element-wise ops and
-reductions are taken from their declarations in tests/ops, with numbers of their domains; the others are in the table, a line each. An op
-that is in neither, nor in LEFT_OUT with a reason, is reported as such.
-A case's inputs are arrays, or functions of a generator that make them; lists where there may be any number; Variable for a resource."""
+"""The cases of `tools/bench ops`: about a million elements in one type for each op, images for convolutions and pools. Element-wise ops
+and reductions take their cases from their declarations in tests/ops, with numbers of their domains; the others are in the table, a line
+each. An op that has no case, and no reason in LEFT_OUT, is reported.
+An input of a case is an array, a function that makes one with a random generator, a list of these for an input of variable length, or a
+Variable for a resource."""
 import dataclasses
 
 import numpy as np
@@ -19,23 +20,24 @@ class Case:
     op: str
     inputs: list
     attrs: dict
-    note: str = ""     # what tells it from other cases of the op
-    agree: int = 99     # how many of the outputs must be the same on both sides
-    steps: tuple = ()   # ops in a row, the last of which gives the outputs, for what cannot be fed or fetched
+    note: str = ""     # distinguishes this case from others of the op
+    agree: int = 99     # how many of the first outputs must be the same on both sides
+    steps: tuple = ()   # a chain of ops, the last of which gives the outputs, for values that cannot be fed or fetched
 
     @property
     def name(self):
         return f"{self.op} {self.note}".strip()
 
     def made(self):
-        """The inputs as arrays."""
+        """Returns the inputs as arrays."""
         rng = np.random.default_rng(7)
         return [[drawn(x, rng) for x in x_] if isinstance(x_, list) else drawn(x_, rng) for x_ in self.inputs]
 
 
 @dataclasses.dataclass
 class Step:
-    """One op of several. args: numbers of the case's inputs, (step, output), or lists of these. once: before anything is timed."""
+    """One op of a chain. args: an index of the case's inputs, (step, output), or a list of these. once: the op runs only once, before
+    anything is timed."""
     op: str
     args: list
     attrs: dict
@@ -44,7 +46,7 @@ class Step:
 
 @dataclasses.dataclass
 class Variable:
-    """A resource that holds this to begin with."""
+    """A resource with this initial value."""
     value: object
 
 
@@ -57,27 +59,27 @@ def f(*shape, low=-1, high=1):
 
 
 def up(*shape):
-    """Positive numbers."""
+    """Makes positive numbers."""
     return f(*shape, low=0.1, high=2)
 
 
 def whole(low, high, *shape, kind=np.int32):
-    """From low to high, which is not included."""
+    """Makes integers from low to high - 1."""
     return lambda rng: rng.integers(low, high, shape).astype(kind)
 
 
 def ids(segments, *shape):
-    """Sorted, of so many segments."""
+    """Makes sorted ids of `segments` segments."""
     return lambda rng: np.sort(rng.integers(0, segments, shape)).astype(np.int32)
 
 
 def places(rows, columns, n):
-    """So many places in a matrix, in order and once each."""
+    """Makes n different positions in a matrix, in order."""
     return lambda rng: np.stack(np.unravel_index(np.sort(rng.choice(rows * columns, n, replace=False)), (rows, columns)), 1).astype(np.int64)
 
 
 def some(count, of, kind=np.int32):
-    """So many different rows."""
+    """Makes `count` different row numbers below `of`."""
     return lambda rng: rng.permutation(of)[:count].astype(kind)
 
 
@@ -333,7 +335,7 @@ case("EncodeBase64", texts())
 case("DecodeBase64", base64)
 case("DecodeRaw", lambda rng: np.array([bytes(rng.integers(1, 255, 64, np.uint8)) for _ in range(TEXTS // 4)]), out_type=np.float32)
 
-# Cells of 512, of batches of 128; sequences of 16.
+# The cells have 512 units, the batches 128 rows, the sequences 16 steps.
 STATES = [f(128, 512)] * 2
 LSTM = [*STATES, f(1024, 2048, low=-0.1, high=0.1), f(512), f(512), f(512), f(2048)]
 case("LSTMBlockCell", f(128, 512), *LSTM, use_peephole=True)
@@ -360,14 +362,14 @@ for name in ("Add", "Sub", "Update", "Max", "Min"):
     case(f"ResourceScatterNd{name}", TABLE, lambda rng: rng.permutation(65536)[:16384].astype(np.int32).reshape(-1, 1),
          f(16384, 64, low=-1e-3, high=1e-3))
 
-# Optimizers: slots of the variable's shape, then numbers by name, then the gradient.
+# The inputs of optimizers: slots of the variable's shape, then scalars by name, then the gradient.
 RATES = dict(lr=0.001, alpha=0.001, rho=0.9, epsilon=1e-7, momentum=0.9, beta1=0.9, beta2=0.999, beta1_power=0.9, beta2_power=0.999,
              l1=0.01, l2=0.01, l2_shrinkage=0.01, lr_power=-0.5)
 SLOTS = ("var", "accum", "accum_update", "linear", "m", "v", "vhat", "mg", "ms", "mom")
 
 
 def optimizer(op, rows):
-    """`rows`: of 65,536, so many are updated; 0: all of a variable of N."""
+    """Returns the case of an optimizer. rows: this many of 65,536 rows are updated; 0: all of a variable of N elements."""
     def given(x):
         if x["name"] in SLOTS:
             spread = f(65536, 64) if rows else f(N)
@@ -411,7 +413,7 @@ LEFT_OUT = {
 }
 
 
-# ---- What lists, tables and queues keep between ops ----
+# ---- Lists, tables and queues, which keep values between ops ----
 
 
 def step(op, *args, once=False, **attrs):
@@ -465,12 +467,12 @@ chain("Unstage", [f(N)], step("Stage", [0], shared_name="laid"), step("Unstage",
 
 
 def kind_for(types):
-    """The type that a case is in, of those that something computes."""
+    """Returns the type for a case, one of the types that a kernel computes."""
     return next((t for t in ("float", "int32", "bool", "complex64", "string") if t in types), types[0])
 
 
 def from_declaration(d, about):
-    """An element-wise op on arrays of one shape."""
+    """Returns the case of an element-wise op on arrays of one shape."""
     kinds = {a["name"]: kind_for(declare.draws.allowed(d, a)) for a in about["attrs"] if a["kind"] == "type" and not a["list"]}
 
     def of(x):
@@ -482,7 +484,7 @@ def from_declaration(d, about):
 
 
 def cases():
-    """Every op's cases, by op, and why the others have none."""
+    """Returns {op: its cases}, and {op: the reason why it has none}."""
     found, reasons = {op: [] for op in tw.ops()}, {op: why for why, ops in LEFT_OUT.items() for op in ops.split()}
     for c in table:
         if c.op in found:

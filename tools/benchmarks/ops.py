@@ -1,4 +1,4 @@
-"""`tools/bench ops`: every op against TensorFlow's, one at a time, on the cases of op_cases.py."""
+"""`tools/bench ops`: times every op against TensorFlow's, one at a time, on the cases of op_cases.py."""
 import json
 import os
 import statistics
@@ -12,16 +12,16 @@ from bench import Goal
 from workers import Failed, Worker
 
 GOAL = Goal(3)
-SAMPLE_MS = 15    # how long the calls of one sample take together
+SAMPLE_MS = 15    # the calls of one sample take this long together
 WORST = 10
 SOURCE = peers.HERE.parent.parent
-PYTHON = "/usr/bin/python3"  # for which the binding is built
+PYTHON = "/usr/bin/python3"  # the binding is built for this one
 
 
 class Sweep:
     def __init__(self, bench, folder):
         self.bench, self.folder, self.threads = bench, folder, bench.cpus()
-        self.missing = []  # (case, why): could not be compared
+        self.missing = []  # (case, reason why it could not be compared)
         self.ours = self.worker([PYTHON, "-B", peers.PROGRAMS / "ops_worker.py"], "ops_thalweg", {
             "PYTHONPATH": f"{bench.build}/python:{SOURCE}/tests/ops", "THALWEG_LIBRARY": f"{bench.build}/lib/libthalweg.so",
             "THALWEG_OPTIONS": f"threads={self.threads}"})
@@ -39,7 +39,7 @@ class Sweep:
             worker.close()
 
     def run(self, ops):
-        """ops: names, None for all."""
+        """Compares the ops. ops: their names, None for all."""
         if self.bench.use_peers:
             self.theirs = self.worker([peers.environment() / "bin/python", "-B", peers.PROGRAMS / "tensorflow_ops_worker.py"],
                                       "ops_tensorflow", {"TF_CPP_MIN_LOG_LEVEL": "3"})
@@ -57,7 +57,7 @@ class Sweep:
         if theirs and not self.asked(name, self.ours, f"agree {number}"):
             return
         for worker in filter(None, (self.ours, theirs)):
-            worker.ask(f"time {SAMPLE_MS}")  # warm
+            worker.ask(f"time {SAMPLE_MS}")  # warms up
         timed = ("Thalweg", self.ours, f"time {SAMPLE_MS}"), ("TensorFlow", theirs, f"time {SAMPLE_MS}")
         if theirs:
             self.bench.record(name, "us", [self.bench.pair(i, *timed) for i in range(self.bench.pairs)], "TensorFlow", GOAL)
@@ -77,7 +77,7 @@ def factor(result):
 
 
 def show(sweep, results, everything):
-    """Slowest last; then what has no figure, and why; then the worst ten."""
+    """Returns the table, with the slowest op last, then the ops without a figure and the reasons, then the worst ten."""
     ordered = sorted(results, key=factor)
     header = ("op", "ours", "TensorFlow", "ratio", "met")
     anchor = lambda r: "-" if r.anchor is None else table.figure(r.anchor, r.unit)  # noqa: E731
@@ -110,7 +110,7 @@ def listing(sweep):
 
 
 def run(bench, options):
-    """The exit status, as tools/bench says."""
+    """Runs the sweep. Returns the exit status that tools/bench documents."""
     bench.row = "ops"
     if bench.may_build:
         bring_up_to_date(bench.build)

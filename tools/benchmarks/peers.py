@@ -1,4 +1,4 @@
-"""Where the peers are and how their workers are started. They live in the Python environment that tools/setup --peers makes."""
+"""Finds the peers and starts their workers. Peers are installed in the Python environment that tools/setup --peers makes."""
 import pathlib
 import subprocess
 
@@ -14,31 +14,32 @@ def environment():
 
 
 def set_up():
-    """Makes the environment if it is not there yet, and says how that goes. True: it is there."""
+    """Makes the environment if it is missing, and prints the progress. Returns whether the environment exists."""
     return subprocess.run([SETUP, "--peers"]).returncode == 0
 
 
 def package(name):
-    """The folder of an installed package, or None."""
+    """Returns the folder of an installed package, or None."""
     return next(iter(environment().glob(f"lib/python*/site-packages/{name}")), None)
 
 
 def versions():
-    """Name and version of each installed peer."""
+    """Returns name and version of each installed peer."""
     listed = environment() / "thalweg-peers.txt"
     wanted = ("jax==", "onnxruntime==", "tensorflow", "torch==")
     return [line for line in listed.read_text().split() if line.startswith(wanted)] if listed.exists() else []
 
 
 def command(name, folder):
-    """How to start a worker; the number of threads follows. name: TensorFlow, TensorFlow C, JAX, ONNX Runtime or PyTorch."""
+    """Returns the command that starts a worker, without its last argument, the number of threads. name: TensorFlow, TensorFlow C, JAX,
+    ONNX Runtime or PyTorch."""
     if name == "TensorFlow C":
         return [tensorflow_c_worker(folder)]
     return [environment() / "bin/python", "-B", PROGRAMS / f"{name.lower().replace(' ', '')}_worker.py"]
 
 
 def tensorflow_c_worker(folder):
-    """The worker over TensorFlow's C API, compiled against the header files and libraries of the Python package."""
+    """Compiles the worker over TensorFlow's C API against the headers and libraries of the Python package. Returns its path."""
     tensorflow = package("tensorflow")
     if not tensorflow:
         raise Absent("TensorFlow is not installed; run tools/setup --peers")

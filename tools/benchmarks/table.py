@@ -1,4 +1,4 @@
-"""Results as the table that tools/bench prints, and as JSON."""
+"""Formats results as the table that tools/bench prints, and as JSON."""
 import dataclasses
 
 COLUMNS = ("row", "what", "ours", "anchor", "ratio", "goal", "met")

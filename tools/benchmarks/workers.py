@@ -4,19 +4,19 @@ import pathlib
 import select
 import subprocess
 
-PATIENCE_S = 600  # longest answer that is waited for
+PATIENCE_S = 600  # seconds to wait for an answer
 
 
 class Failed(Exception):
-    """A row could not be run; says why."""
+    """A row could not be run; the message has the reason."""
 
 
 class Absent(Exception):
-    """The anchor is not there; says why."""
+    """The anchor is absent; the message has the reason."""
 
 
 class Worker:
-    """Runs on the first `threads` of the processors that we may use. What it says on standard error goes to `log`."""
+    """A process that runs on the first `threads` of the processors that we may use. Its standard error is appended to `log`."""
 
     def __init__(self, command, threads, log, environment=None):
         cpus = sorted(os.sched_getaffinity(0))[:threads]
@@ -46,19 +46,19 @@ class Worker:
         return line.decode()
 
     def ask(self, command):
-        """The numbers of the answer."""
+        """Sends a command. Returns the numbers of the answer; raises Failed if the worker reports an error or ended."""
         try:
             self.process.stdin.write((command + "\n").encode())
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # the read says what became of it
+            pass  # read_line reports how the worker ended
         word, _, rest = self.read_line().partition(" ")
         if word != "ok":
             raise Failed(f"{self.name}: {command}: {rest}")
         return [float(number) for number in rest.split()]
 
     def memory(self):
-        """Bytes of the machine's memory that it takes now."""
+        """Returns the worker's resident memory in bytes."""
         pages = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,8 +1,10 @@
-"""Several workers at sixteen parameter servers, all processes of this machine: usage: crowd.py THREADS. The command `step WORKERS KIND BYTES`
-answers the median and the 99th percentile of a step, in nanoseconds, while so many workers make steps at one time; `stop` ends all processes. Kinds: `values` brings
-what the servers have, BYTES in all, `rows` 32 rows of 64 numbers, two of each server, from a table of BYTES.
+"""Several workers with sixteen parameter servers, all processes of this machine. usage: crowd.py THREADS
 
-A worker is a program of its own with the task that it is: crowd.py THREADS CLUSTER TASK KIND BYTES."""
+The command `step WORKERS KIND BYTES` answers the median and the 99th percentile of a step, in nanoseconds, while WORKERS workers run
+steps at the same time. `stop` ends all processes. A step of kind `values` fetches the servers' values, BYTES in all; one of kind `rows`
+fetches 32 rows of 64 numbers, two from each server, from a table of BYTES.
+
+A worker is a process of its own for one task: crowd.py THREADS CLUSTER TASK KIND BYTES."""
 import json
 import os
 import pathlib
@@ -18,12 +20,12 @@ import worker
 
 SERVERS, MOST_WORKERS = 16, 16
 ROWS, COLUMNS = 32, 64
-SECONDS = 0.5  # of a sample; a step is made in any case
+SECONDS = 0.5  # length of a sample, which has at least one step
 HOME = "/job:worker/task:{}"
 
 
 def free_ports(n):
-    """All different: each is held until the last is found."""
+    """Returns n different ports: each is held until the last is found."""
     held = [socket.socket() for _ in range(n)]
     for s in held:
         s.bind(("127.0.0.1", 0))
@@ -36,7 +38,7 @@ def free_ports(n):
 # ---- A worker ----
 
 def build(runtime, task, kind, size):
-    """The graph, what begins it, what a step gives, and what it is fed."""
+    """Returns the graph, its initializer, the fetch of a step and its feeds."""
     firsts, fed = [], {}
     with tw.Graph(runtime) as graph:
         rows = tw.placeholder("int64", [ROWS // SERVERS], name="rows")
@@ -55,7 +57,7 @@ def build(runtime, task, kind, size):
 
 
 def patiently(f):
-    """What f answers: many connections that are made at one time may keep each other waiting for too long."""
+    """Returns f(), with up to 20 attempts: many simultaneous connections may delay each other until they time out."""
     for attempt in range(20):
         try:
             return f()
@@ -66,7 +68,7 @@ def patiently(f):
 
 
 def client(cluster, task, kind, size):
-    """Says "ready", then answers each line that comes with the times of the steps that it has made for SECONDS."""
+    """Prints "ready", then answers each input line with the times of its steps during SECONDS."""
     runtime = tw.Runtime(threads=int(sys.argv[1]))
     with tw.Server(cluster, "worker", task, runtime=runtime) as server:
         graph, begin, total, fed = build(runtime, task, kind, size)
@@ -105,7 +107,7 @@ class Crowd:
         return process
 
     def times(self, workers):
-        """Workers are told to begin when all are there; the first step of each, which connects it, does not count."""
+        """Starts missing workers, then lets all workers begin. Does not count the first step of each, which connects it."""
         while len(self.clients) < workers:
             words = [sys.executable, "-B", __file__, sys.argv[1], self.cluster, str(len(self.clients)), self.kind, str(self.size)]
             self.clients.append(self.start(words, {}))

@@ -1,4 +1,4 @@
-"""How the workers of `tools/bench ops` hand each other a case and what came of it: files in one folder. And how both time a call."""
+"""The files by which the workers of `tools/bench ops` exchange a case and its results, and the timing of a call, which both use."""
 import json
 import pathlib
 import statistics
@@ -7,13 +7,13 @@ import traceback
 
 import numpy as np
 
-NEAR = 1e-3      # relative to the value, or to a tenth of the largest
-MOST_OFF = 1e-4  # share of the elements that may differ otherwise: where a rounding decides
+NEAR = 1e-3      # tolerance relative to the value, or to a tenth of the largest value
+MOST_OFF = 1e-4  # share of the elements that may differ more, because rounding decides their value
 
 
 def write_case(folder, op, inputs, attrs, steps=()):
-    """inputs: arrays, lists of arrays, and {"variable": array}. attrs: what JSON can say.
-    steps: [op, arguments, attributes, whether it runs once] each; see op_cases.Step."""
+    """Writes a case. inputs: arrays, lists of arrays, and {"variable": array}. attrs: values that JSON can hold.
+    steps: each is [op, arguments, attributes, whether it runs once]; see op_cases.Step."""
     arrays = []
 
     def put(x):
@@ -29,7 +29,7 @@ def write_case(folder, op, inputs, attrs, steps=()):
 
 
 def read_case(folder):
-    """The op, its inputs as write_case was given them, its attributes, its steps."""
+    """Returns the op, its inputs as write_case received them, its attributes and its steps."""
     arrays, what = read_arrays(folder, "inputs"), json.loads((pathlib.Path(folder) / "case.json").read_text())
 
     def get(x):
@@ -49,7 +49,7 @@ def read_arrays(folder, name):
 
 
 def difference(ours, theirs):
-    """What is wrong, or ""."""
+    """Returns the first difference between the outputs, or ""."""
     if len(ours) != len(theirs):
         return f"{len(ours)} outputs against {len(theirs)}"
     for i, (a, b) in enumerate(zip(ours, theirs)):
@@ -69,7 +69,7 @@ def near(a, b):
 
 
 def median_ns(once, milliseconds):
-    """Of as many calls as take that long, three at least."""
+    """Returns the median time of the calls that fit into that many milliseconds, of at least three and at most 1,000 calls."""
     begin = time.perf_counter_ns()
     once()
     calls = int(milliseconds * 1e6 / max(1, time.perf_counter_ns() - begin))
@@ -82,7 +82,7 @@ def median_ns(once, milliseconds):
 
 
 def guarded(folder, answer):
-    """The answer, or 0 with the reason in the file `why`: a case that fails ends no sweep."""
+    """Returns answer(). If it raises, writes the reason to the file `why` and returns [0], so that the sweep goes on."""
     try:
         return answer()
     except Exception as error:

@@ -1,5 +1,5 @@
-"""Training a small convolutional net on pictures of digits, on whichever device: usage: opencl_digits.py THREADS. The command `step DEVICE`
-answers the nanoseconds of a step at batch 256, fed and waited for."""
+"""Trains a small convolutional net on pictures of digits, on any device. usage: opencl_digits.py THREADS. The command `step DEVICE`
+answers the nanoseconds of a step at batch 256, including its feeds and the wait for its end."""
 import sys
 
 import numpy as np

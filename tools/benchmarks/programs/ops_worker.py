@@ -23,7 +23,7 @@ containers = map("ops{}".format, itertools.count())
 
 
 def plain_attr(value):
-    """As JSON can say it, and the worker of TensorFlow reads it."""
+    """Returns an attribute's value in the form that JSON can hold and TensorFlow's worker reads."""
     if isinstance(value, tw.TYPES):
         return {"type": tw.number_name(value)}
     if isinstance(value, list):
@@ -37,7 +37,7 @@ def array_of(x):
 
 
 class Step:
-    """The op in a graph of its own; its inputs are fed, so that nothing can be computed in advance."""
+    """The op in a graph of its own. Its inputs are fed, so that constant folding cannot compute anything in advance."""
 
     def __init__(self, case):
         self.graph, self.feeds, self.variables = tw.Graph(), {}, []
@@ -56,7 +56,7 @@ class Step:
         self.prepare()
 
     def chained(self, steps, values):
-        """The last of several operations in a row; those that run once have run."""
+        """Adds a chain of operations and runs those that run once. Returns the last one."""
         results, last = [], {True: [], False: []}
         for s in steps:
             args = [values[a] if isinstance(a, int) else results[a[0]][a[1]] for arg in s.args for a in (arg if isinstance(arg, list) else [arg])]
@@ -79,7 +79,7 @@ class Step:
         return handle
 
     def prepare(self):
-        """The bare call of the C API."""
+        """Makes `once`, the bare call of the C API."""
         outputs = self.operation.outputs
         targets = () if outputs else (self.operation,)
         self.callable = self.session.callable(list(outputs), list(self.feeds), targets)
@@ -102,9 +102,9 @@ step = None
 
 
 def make(number):
-    """The case of that number: 1 with its results in files."""
+    """Makes the step of that case and writes its results to files. Returns [1]."""
     global step
-    step = None  # before the next one takes memory
+    step = None  # frees the old step before the new one takes memory
     step = Step(flat_cases[int(number)])
     op_files.write_arrays(FOLDER, "ours", step.results())
     return [1]
@@ -119,7 +119,7 @@ def agree(number):
 
 
 def list_cases(_):
-    """Writes what there is to `cases.json`."""
+    """Writes the cases, and the ops without one, to `cases.json`."""
     (FOLDER / "cases.json").write_text(json.dumps({"cases": [[c.op, c.name] for c in flat_cases], "left out": left_out}))
     return [len(flat_cases)]
 

@@ -1,4 +1,4 @@
-"""PyTorch's worker: eager, as its users run it. usage: pytorch_worker.py THREADS"""
+"""PyTorch's worker: it runs eagerly, as PyTorch's users do. usage: pytorch_worker.py THREADS"""
 import functools
 import itertools
 

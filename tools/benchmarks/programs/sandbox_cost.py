@@ -1,6 +1,6 @@
-"""What a sandbox costs a step: microseconds per step of y = x + 1 of so many numbers, at a worker and at a sandboxed one in short turns: the
-medians of turns, the median of their differences, and the difference of the fifths of the turns that were least disturbed, for machines that have
-other work.
+"""Measures the cost of a sandbox per step: microseconds per step of y = x + 1 on arrays of several sizes, at a worker and at a sandboxed
+one in short turns. Prints the medians of the turns, the median of their differences, and the difference of the fifths of the turns that
+were least disturbed, for machines that have other work.
 
 usage: PYTHONPATH=build/release/python python3 sandbox_cost.py THALWEG [TURNS, default 61]"""
 import json
@@ -51,7 +51,7 @@ def median(step):
 
 
 def quiet(values):
-    """The median of the least fifth."""
+    """Returns the median of the lowest fifth of the values."""
     return statistics.median(sorted(values)[:max(len(values) // 5, 1)])
 
 

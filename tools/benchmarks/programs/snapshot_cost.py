@@ -1,4 +1,4 @@
-"""What reading and assigning several variables at one time costs beside doing so one by one: microseconds per step, the least of many.
+"""Measures reading and assigning several variables at one time against doing so one by one: microseconds per step, the minimum of many.
 
 usage: PYTHONPATH=build/release/python python3 snapshot_cost.py [SECONDS per line, default 0.3]"""
 import sys

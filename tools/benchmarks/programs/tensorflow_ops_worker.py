@@ -1,5 +1,5 @@
-"""TensorFlow's worker of `tools/bench ops`: the case in the folder, as a raw op that is run eagerly, which is its shortest way to a kernel
-and folds nothing. usage: tensorflow_ops_worker.py FOLDER THREADS"""
+"""TensorFlow's worker of `tools/bench ops`. It runs the case in the folder eagerly as a raw op, which is TensorFlow's shortest way to a
+kernel and folds no constants. usage: tensorflow_ops_worker.py FOLDER THREADS"""
 import inspect
 import os
 import pathlib
@@ -28,14 +28,14 @@ def attribute(value):
 
 
 def input_names(run, definition):
-    """As Python has them: a few are not those of the definition."""
+    """Returns the names of the inputs in Python; a few differ from those in the definition."""
     wanted, taken = [x.name for x in definition.input_arg], inspect.signature(run).parameters
     others = iter([name for name in taken if name not in wanted and name != "name" and name not in {a.name for a in definition.attr}])
     return [name if name in taken else next(others) for name in wanted]
 
 
 def parts(found):
-    """What a raw op gave, as a list."""
+    """Returns the results of a raw op as one list."""
     found = [] if found is None or isinstance(found, tf.Operation) else list(found) if isinstance(found, (list, tuple)) else [found]
     return [y for part in found for y in (part if isinstance(part, list) else [part])]
 
@@ -78,7 +78,7 @@ class Step:
         return tf.constant(x.astype(object) if x.dtype.kind == "S" else x)
 
     def call(self, k, made):
-        """Step k. made: what other steps gave, by their numbers; JSON has made lists of tuples."""
+        """Returns the call of step k. made: {step: its results}. JSON has turned the tuples of the arguments into lists."""
         op, args, attrs, _ = self.steps[k]
 
         def one(arg):
@@ -102,7 +102,7 @@ step = None
 
 def make():
     global step
-    step = None  # before the next one takes memory
+    step = None  # frees the old step before the new one takes memory
     step = Step()
     op_files.write_arrays(FOLDER, "theirs", step.results())
     return [1]

@@ -1,4 +1,4 @@
-"""TensorFlow's worker: graphs and sessions, driven from Python. usage: tensorflow_worker.py THREADS"""
+"""TensorFlow's worker: it runs graphs in sessions, from Python. usage: tensorflow_worker.py THREADS"""
 import atexit
 import json
 import os
@@ -60,7 +60,7 @@ class Loop:
 
 
 class Chains:
-    """A loop in whose iterations a value goes through eight running sums, as chains.c has it."""
+    """A loop each of whose iterations passes a value through eight running sums, as in chains.c."""
     made = {}
 
     @classmethod
@@ -88,7 +88,7 @@ class Chains:
 
 
 class ControlFlow:
-    """A thousand additions of one element, plain and in each of the ways that decide what runs, as control_flow.c has them."""
+    """A thousand additions of one element, plain and inside each kind of branch and loop, as in control_flow.c."""
     made = {}
 
     @classmethod
@@ -121,7 +121,7 @@ class ControlFlow:
 
 
 class Handoff:
-    """Two loops of one step, through a queue that holds one value."""
+    """Two loops of one step, connected by a queue of capacity one."""
 
     def __init__(self):
         with tensorflow.Graph().as_default() as graph:
@@ -144,7 +144,7 @@ class Handoff:
 
 
 class Mlp:
-    """The initial weights are constants of the graph, so that its GraphDef is all that another program needs."""
+    """The MLP. Its initial weights are constants of the graph, so that another program needs only the GraphDef."""
 
     def load(self, folder):
         data = worker.read_mlp(folder, numpy)
@@ -175,7 +175,7 @@ class Mlp:
 
 
 class Lstm:
-    """A language model of LSTM layers, as lstm.c has it."""
+    """A language model of LSTM layers, as in lstm.c."""
     made = {}
 
     @classmethod
@@ -242,7 +242,7 @@ class Lstm:
 
 
 class EmptyGraph:
-    """The optimiser, which would remove the nodes, is off."""
+    """A graph of empty nodes. TensorFlow's optimizer is off, because it would remove the nodes."""
 
     def __init__(self):
         with tensorflow.Graph().as_default() as graph:
@@ -267,7 +267,7 @@ class Checkpoint:
         def save():
             self.write_step(f"{folder}/tensorflow", *self.data)
             with open(f"{folder}/tensorflow.data-00000-of-00001", "rb+") as file:
-                worker.sync(file)  # which TensorFlow leaves out
+                worker.sync(file)  # TensorFlow itself does not sync
         return worker.time_once(save)
 
     def read(self, folder):
@@ -275,7 +275,7 @@ class Checkpoint:
 
 
 class Cluster:
-    """Parameter servers that are processes of their own, and this process as the worker; as cluster.c has it."""
+    """Parameter servers, each a process of its own, and this process as the worker, as in cluster.c."""
     made = {}
     SERVER = """
 import json, os, sys
@@ -310,7 +310,7 @@ server.join()
                 total = tensorflow.add_n(firsts)
             start = v1.global_variables_initializer()
         config = v1.ConfigProto()
-        config.graph_options.rewrite_options.disable_meta_optimizer = True  # which would take the slice where the variable is
+        config.graph_options.rewrite_options.disable_meta_optimizer = True  # it would slice at the variable's server
         running = v1.Session(server.target, graph=graph, config=config)
         running.run(start)
         self.step = running.make_callable(total)
