@@ -1,4 +1,4 @@
-"""Each gate of the ABI fires: it is run on a copy of the tree with one thing broken, and has to name it."""
+"""Each gate of the ABI fires: the test runs it on a copy of the tree with one fault, and the gate must name the fault."""
 import importlib.machinery
 import importlib.util
 import os
@@ -43,7 +43,7 @@ def findings(root):
 
 @pytest.fixture(name="headers")
 def copied_headers(tmp_path):
-    """As much of the tree as its layout needs."""
+    """Copies the part of the tree that the layout gate needs."""
     for folder in ("c_api/include", "tests/abi/golden"):
         shutil.copytree(SOURCE / folder, tmp_path / folder)
     return tmp_path
@@ -109,7 +109,7 @@ def test_the_command_fails_with_its_findings(tree):
     assert status == 1 and named in said
 
 
-# ---- api check: what headers must say, and what may cross ----
+# ---- api check: required facts of headers, and types that may cross ----
 
 UNSAID = {
     "a missing comment": ("checkpoint.h", "/* The tensors of the checkpoint, sorted by name. Names and dims live until it is closed. */\n", "\n",

@@ -1,4 +1,4 @@
-"""The replay gate fires: on archives with one thing wrong it has to fail and name it."""
+"""The replay gate fires: on an archive with one fault it must fail and name the fault."""
 import json
 import os
 import pathlib
@@ -15,7 +15,7 @@ PLUGIN = pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libt
 
 
 def replay(folder, epoch, change, plugin=PLUGIN):
-    """Replays an archive of one plugin of today, said to be of that epoch, with its description changed."""
+    """Replays an archive of one plugin that is built today but archived under `epoch`, with a changed description."""
     place = folder / f"epoch{epoch}"
     place.mkdir(parents=True)
     shutil.copy(plugin, place / "libtwice.so")
@@ -28,7 +28,7 @@ def replay(folder, epoch, change, plugin=PLUGIN):
 
 
 def built_against_a_moved_frame(folder):
-    """Twice as it would be had a field of tw_frame moved within an epoch."""
+    """Builds the plugin `twice` as if a field of tw_frame had moved within an epoch."""
     shutil.copytree(SOURCE / "c_api/include", folder / "include")
     kernel = folder / "include/thalweg/plugin/kernel.h"
     text, moved = re.subn(r"(  void\* state; .*\n)(  const tw_view\* const\* in; .*\n)", r"\2\1", kernel.read_text())

@@ -1,4 +1,5 @@
-"""The archived plugins: this host runs all of its own epoch, and refuses those of earlier ones with the documented words."""
+"""Replays the archived plugins: this host runs all plugins of its own epoch and rejects those of earlier epochs with the documented
+message."""
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ MACROS = dict(re.findall(r"^#define (TW_EPOCH|TW_MINOR) (\d+)", (SOURCE / "c_api
 
 
 def documented(library, epoch, entry):
-    """The refusal that archive/README.md promises."""
+    """Returns the error message that archive/README.md promises."""
     text = re.search(r"^ +(plugin 'ID' .*)$", (SOURCE / "tests/abi/archive/README.md").read_text(), re.M)[1]
     words = {"ID": entry["id"], "PATH": str(library), "OLD": str(epoch), "WHAT": entry["floor_adds"], "NEW": MACROS["TW_EPOCH"],
              "MINOR": MACROS["TW_MINOR"]}
@@ -54,7 +55,7 @@ def run(library, entry):
 
 
 def steps(graph, one, container):
-    """The op, run once, and once more for each entry of `then`."""
+    """Runs the op once, and once more for each entry of `then`."""
     feeds = {}
     y = built(graph, one, feeds)
     wanted = {"expect": y}
@@ -71,7 +72,7 @@ def steps(graph, one, container):
 
 
 def built(graph, given, feeds):
-    """An op over what its inputs say, or a value to be fed."""
+    """Builds an op over its inputs, or a placeholder for a value that is fed."""
     if "op" in given:
         inputs = [built(graph, i, feeds) for i in given.get("inputs", [])]
         with tw.device(given.get("device", "")):
@@ -82,7 +83,7 @@ def built(graph, given, feeds):
 
 
 def files(graph, one, container):
-    """A checkpoint, saved and restored through the plugin's file system."""
+    """Saves and restores a checkpoint through the plugin's file system."""
     names = [graph.constant(one["save"]), graph.constant(["w"]), graph.constant([""])]
     save = graph.op("SaveV2", *names, [graph.constant(np.array(one["values"], "float32"))])
     session = tw.Session(graph, threads=1, container=container)
@@ -98,7 +99,7 @@ def equal(found, expected, what):
 
 
 def replay(library):
-    """In a process of its own, which the plugin may take down."""
+    """Runs the plugin in a process of its own, because the plugin may crash it."""
     child = os.fork()
     if child == 0:
         status = 1

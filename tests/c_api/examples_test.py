@@ -1,5 +1,5 @@
-"""The examples do what they promise: hello prints its line; digits learns, is deterministic, and leaves what `thalweg run` can use; char_lm
-learns, and goes on after a stop as if there had been none."""
+"""The examples keep their promises: hello prints its line; digits learns, is deterministic, and writes files that `thalweg run` can use;
+char_lm learns, and after a stop it continues as if it had not stopped."""
 import os
 import pathlib
 import re
@@ -21,7 +21,7 @@ def check(condition, what):
 
 
 def run(*command, status=0):
-    # A program that gives up leaves its memory to the system.
+    # A program that exits with an error does not free its memory.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"} if status else None
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
     if done.returncode != status:
@@ -54,7 +54,7 @@ kjv = data.with_name("kjv.txt")
 
 
 def write(folder, name, steps, *options):
-    """What a small char_lm leaves after so many steps."""
+    """Trains a small char_lm for that many steps. Returns the files that it wrote."""
     done = run(programs / "char_lm", "--data", folder / "part.txt", "--out", folder / name, "--steps", steps, "--cells", 16, "--length", 60,
                "--quiet", *options)
     return done.stdout, [(folder / name / file).read_bytes() for file in ("curve.csv", "text.txt", "perplexity.svg")]

@@ -1,7 +1,7 @@
-"""The guide, c_api/README.md: its programs compile without a warning, run in their order, and print what the page says.
+"""Tests of the guide, c_api/README.md: its programs compile without a warning, run in their order, and print the output on the page.
 
-A fenced block that begins with the name of a file begins that file; the others go on with the last one. Blocks of `text` are what the
-program prints, all together."""
+A fenced block that begins with the name of a file starts that file; the other blocks continue the last file. Together, the `text` blocks
+are the program's output."""
 import os
 import pathlib
 import re
@@ -24,7 +24,7 @@ def check(condition, what):
 
 
 def programs():
-    """{file: (text, what it prints)} in the order of the page."""
+    """Returns {file: (text, output)} in the order of the page."""
     found, file = {}, None
     for kind, text in re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.M | re.S):
         first = re.match(r"/\* ([\w.]+) \*/\n", text)

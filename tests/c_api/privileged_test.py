@@ -1,5 +1,5 @@
-"""A program with more rights than who starts it does not listen to the environment; and folders that lead to the library itself are not
-examined for other writers, those below it are."""
+"""A program with more privileges than its caller ignores the environment. Folders above the library itself are not examined for other
+writers; folders below it are."""
 import os
 import pathlib
 import shutil

@@ -1,4 +1,4 @@
-# Runs thalweg-conformance and reads its report; what the tests of this folder share.
+# Runs thalweg-conformance and reads its report, for the tests of this folder.
 import json
 import os
 import subprocess
@@ -20,7 +20,7 @@ class Report:
 
 
 def run(file, *options, env=None):
-    # Nothing of ours may be found by way of the environment: the kit stands alone.
+    # The kit stands alone, so the environment must not lead it to our libraries or plugins.
     env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "THALWEG_PLUGIN_PATH")} | (env or {})
     done = subprocess.run([KIT, file, "--json", *options], capture_output=True, text=True, env=env)
     return Report(done.returncode, done.stdout, done.stderr)

@@ -1,5 +1,5 @@
-# Each broken plugin of mutants/ is caught by the rules named here, by no others, and the kit's exit status says so. Every rule has one that
-# breaks it, or a reason.
+# The rules named here, and no others, catch each broken plugin of mutants/, and the kit's exit status reports it. For every rule a plugin
+# breaks it, or there is a reason why none does.
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ PERHAPS = {"blocks_overlap": [107]}
 # Rules that no plugin can break yet.
 UNBROKEN = {13: "there is one minor so far, so the oldest host is this one"}
 
-# Rules that the kit cannot check on all that they speak of, so that the level is not kept, and why.
+# Rules that the kit cannot check on every subject of a plugin, so that the plugin does not reach the level, and the reasons.
 SKIPPED = {
     "healthy_later": [12],  # written for a later host than this one, which the kit cannot play
     "refuses_all_shapes": [202, 203, 204, 205, 206, 207, 208, 210, 215, 216, 217, 309, 310, 319],  # no case can be made up for its op
@@ -158,7 +158,7 @@ def check(name):
     file = os.path.join(BINARY_DIR, "tests", "mutants", f"lib{name}.so")
     report = run(file, "--level", str(level), "--limit", "15", *options)
     got = [rule for rule in report.rules("fail") if rule not in PERHAPS.get(name, [])]
-    skipped = [] if rules else report.rules("skip")  # what is broken may keep other rules from being checked
+    skipped = [] if rules else report.rules("skip")  # a broken rule may prevent the check of others
     wanted = SKIPPED.get(name, [])
     if got == rules and skipped == wanted and report.status == (1 if rules or wanted else 0):
         return None
@@ -166,7 +166,7 @@ def check(name):
         report.told() + report.told("skip") + [report.errors])
 
 
-# Some break their rule only as threads happen to meet: those get a second chance to be caught. Healthy ones have one.
+# Some mutants break their rule only with a certain timing of threads, so they are checked a second time. Healthy plugins are checked once.
 def check_again(name):
     wrong = check(name)
     if wrong and MUTANTS[name][1]:
@@ -189,7 +189,7 @@ def main():
     made = {f[3:-3] for f in os.listdir(os.path.join(BINARY_DIR, "tests", "mutants")) if f.endswith(".so")}
     wrong = [f"{name}: it is built, and nothing is expected of it" for name in sorted(made - set(MUTANTS))]
     wrong += unbroken()
-    with ThreadPoolExecutor(4) as pool:  # most of the time a check waits
+    with ThreadPoolExecutor(4) as pool:  # a check waits most of the time
         wrong += [w for w in pool.map(check_again, names) if w]
     print("\n".join(wrong) or f"{len(names)} plugins, each as expected")
     return 1 if wrong else 0

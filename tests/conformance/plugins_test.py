@@ -1,4 +1,4 @@
-# Our plugins keep the rules of their levels; a level that a plugin has no part of passes without a check.
+# Our plugins keep the rules of their levels. A level that does not apply to a plugin passes without a check.
 import contextlib
 import http.client
 import json
@@ -15,7 +15,7 @@ from kit import BINARY_DIR, run
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 from free_port import free_port  # noqa: E402
 
-# Plugins of whose kernels some are skipped, and why.
+# Plugins some of whose kernels are skipped, and the reasons.
 SKIPS = {
     "libcpu.so": "it has more kernels than are tried without --full, and ops that no case can be made up for",
     "libopencl.so": "it has more kernels than are tried without --full, and ops that no case can be made up for",
@@ -34,7 +34,7 @@ PLUGINS = [
     ("lib/thalweg/plugins/libgrpc.so", 5, "shared_memory=0"),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
-    ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU: what it says of itself
+    ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU only its description is checked
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing
 ]
@@ -48,7 +48,7 @@ def plugins():
 
 @contextlib.contextmanager
 def etcd(folder):
-    """The address of a store of our own; None where no etcd is installed."""
+    """Starts an etcd of our own and yields its address; None if etcd is not installed."""
     if not shutil.which("etcd"):
         yield None
         return
@@ -57,7 +57,7 @@ def etcd(folder):
                                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
                                 "--log-level", "panic", "--unsafe-no-fsync"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(600):  # until it has chosen itself
+        for _ in range(600):  # until it has elected itself leader
             with contextlib.suppress(OSError, http.client.HTTPException):
                 asked = http.client.HTTPConnection(client.removeprefix("http://"), timeout=1)
                 asked.request("GET", "/health")
@@ -70,7 +70,7 @@ def etcd(folder):
         process.wait()
 
 
-# What is wrong; None: nothing.
+# Returns an error message, or None.
 def check(path, level, settings, options):
     file = os.path.join(BINARY_DIR, path)
     if not os.path.exists(file):

@@ -1,4 +1,4 @@
-# Whatever is given to the kit, it answers in good time, with the right exit status, in whole JSON, and leaves nothing behind.
+# For any file, the kit answers within its time limit, with the right exit status and complete JSON, and leaves nothing behind.
 import glob
 import os
 import shutil
@@ -15,7 +15,7 @@ def stranger(act):
     return os.path.join(BINARY_DIR, "tests", "strangers", f"lib{act}.so")
 
 
-# Processes that have the file mapped.
+# Returns the processes that have the file mapped.
 def users(file):
     def maps(path):
         try:

@@ -1,4 +1,4 @@
-"""Addresses for the tasks of tests, over the transport of a plugin: the socket example, or gRPC."""
+"""Makes addresses for the tasks of tests, for the transport of a plugin: the socket example, or gRPC."""
 import itertools
 import os
 import sys
@@ -14,7 +14,7 @@ def scheme_of(transport):
 
 
 def new_address(transport, name="t"):
-    """One that no other test uses."""
+    """Returns an address that no other test uses."""
     if scheme_of(transport) == "grpc":
         return f"grpc:127.0.0.1:{free_port()}"
     return f"unix:{name}-{os.getpid()}-{next(_count)}"

@@ -1,4 +1,4 @@
-"""thalweg cluster over processes: cluster_command_test.py THALWEG TRANSPORT"""
+"""Tests `thalweg cluster` with several processes: cluster_command_test.py THALWEG TRANSPORT"""
 import json
 import os
 import pathlib
@@ -68,7 +68,7 @@ def check_reset(file, name):
         for s in (session, kept):
             s.run(graph.initializer())
         text = cluster("reset", "--container", "localhost", file=file)
-        assert "container 'localhost' is empty on all tasks; it held 3" in text, text  # with the queue of before
+        assert "container 'localhost' is empty on all tasks; it held 3" in text, text  # including the queue that was made before
         for v in (first, second):
             try:
                 session.run(v)
@@ -86,7 +86,7 @@ def check(file, name, processes):
     with tw.Session(graph, target=f"unix:{name}-w0") as session:
         for _ in range(5):
             session.run(moved)
-        # Sizes, incarnations and what went from where to where.
+        # The status shows sizes, incarnations and the traffic between tasks.
         text = cluster("status", file=file)
         assert "worker:0" in text and f"unix:{name}-ps" in text and "TO" in text, text
         tasks = json.loads(cluster("status", "--json", file=file))["tasks"]
@@ -96,7 +96,7 @@ def check(file, name, processes):
         received = {r["from"]: r for r in worker["received"]}
         assert received[f"task /job:ps/task:0 at unix:{name}-ps"]["bytes"] == 5 * 4000, received
         assert tw.cluster_status(f"unix:{name}-ps")[0]["version"] == tw.version()
-        # Who waits for whom.
+        # The status shows which task waits for which.
         thread = threading.Thread(target=lambda: session.run(waits))
         thread.start()
         for _ in range(100):

@@ -1,4 +1,4 @@
-"""An etcd of a test's own."""
+"""Runs an etcd for one test."""
 import contextlib
 import os
 import subprocess
@@ -10,7 +10,7 @@ INSTALLED = os.path.exists(ETCD)
 
 
 class Etcd:
-    """Its data is in the folder. client, peer: host:port, where it is reached."""
+    """An etcd process whose data is in the folder. client, peer: its addresses, host:port."""
 
     def __init__(self, folder, client, peer):
         self.folder, self.client, self.peer = str(folder), client, f"http://{peer}"

@@ -1,8 +1,8 @@
 """Processes that die at a point of a call, at every edge of every kind of call: failpoint_test.py THALWEG TRANSPORT FAILING [TEST...]
 
-What dies is a task that serves the call, a task that makes it, or the program that makes it; see failing_transport.cc for the edges. Kinds of
-calls are those of distributed/messages.h: one that the steps below do not make fails the test. THALWEG_FAILPOINTS=all takes every task as the
-one that dies, and its second and third call, too."""
+A task that serves the call dies, or a task or the program that makes it; see failing_transport.cc for the edges. distributed/messages.h
+defines the kinds of calls; the test fails if the steps below do not make one of them. With THALWEG_FAILPOINTS=all every task dies in
+turn, also at its second and third call."""
 import os
 import pathlib
 import re
@@ -22,15 +22,15 @@ THALWEG, TRANSPORT, FAILING = sys.argv[1:4]
 os.environ["THALWEG_FAILING_TRANSPORT"] = TRANSPORT
 ALL = os.environ.get("THALWEG_FAILPOINTS") == "all"
 SERVES, CALLS = ("receive", "serve", "served", "answer", "sent"), ("call", "called", "answered", "over")
-OF_TASKS = {"Receive", "Push"}  # what one task asks another for, or tells it; the rest is asked for by clients
+OF_TASKS = {"Receive", "Push"}  # calls from one task to another; clients make the other kinds
 TASKS = {"ps": "/job:ps/task:0", "worker": "/job:worker/task:1", "target": "/job:worker/task:0"}
 LOST = (tw.UnavailableError, tw.AbortedError)
-BOUND = 10  # seconds in which a death is told
+BOUND = 10  # seconds within which a death must be reported
 tw.load_plugin(FAILING)
 
 
 def kinds():
-    """Names and numbers of all kinds of calls."""
+    """Returns the names and numbers of all kinds of calls."""
     text = (pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "distributed/messages.h").read_text()
     body = text.split("enum class Method", 1)[1].split("};", 1)[0]
     found = {name: int(number) for name, number in re.findall(r"^\s*k(\w+) = (\d+)", body, re.MULTILINE)}
@@ -39,13 +39,13 @@ def kinds():
 
 
 class Work:
-    """Steps that make every kind of call to the task `on`, which has state, and let it make those that tasks make."""
+    """Steps that make every kind of call to the task `on`, which has state, and let it make every kind that tasks make."""
 
     def __init__(self, on, beside):
         self.graph = tw.Graph()
         with self.graph:
             x = tw.placeholder(np.float32, [], name="x")
-            wide = tw.placeholder(np.float32, [None], name="wide")  # of any size, so it is asked for and not brought
+            wide = tw.placeholder(np.float32, [None], name="wide")  # its size is unknown, so the receiver requests it; it is not pushed
             with tw.device(on):
                 v = tw.Variable(np.float32(2), name="v")
                 queue = tw.ops.fifo_queue_v2(component_types=[np.float32])
@@ -69,14 +69,14 @@ class Work:
         assert session.run(self.back, {self.x: np.float32(3)}, **how) == 7
 
     def wait(self, session):
-        """The client asks meanwhile how far the task is, and tells it in the end that the step is over."""
+        """Waits in a step. Meanwhile the client asks for the task's progress; at the end it tells the task that the step is over."""
         try:
             session.run(self.waits, timeout=0.5)
         except tw.DeadlineExceededError:
             pass
 
     def parts(self):
-        """In this order; each is to be given the session."""
+        """Returns the parts of the work in their order; each takes the session."""
         yield lambda session: session.run(self.begin)
         yield self.value
         yield lambda session: self.value(session, stats=tw.StepStats())
@@ -96,7 +96,7 @@ def failpoint(kind, edge, nth):
 
 
 def dead(process, nth):
-    """Whether it died of a failpoint. There is a first call of every kind, and not always another."""
+    """Returns whether the process died at a failpoint. Every kind has a first call, but not always a second."""
     try:
         return process.wait(10 if nth == 1 else 2) == -signal.SIGKILL
     except subprocess.TimeoutExpired:
@@ -104,7 +104,7 @@ def dead(process, nth):
 
 
 def one_failure(f, who, where):
-    """f may fail once, in time, and if so for one reason, which names the task and its address; then it succeeds."""
+    """Calls f, which may fail once, within BOUND and with an error that names the task and its address; then it must succeed."""
     began = time.monotonic()
     try:
         return f()
@@ -115,7 +115,7 @@ def one_failure(f, who, where):
 
 
 def kill_task(c, job, task, who, kind, edge, nth):
-    """False: the point was not reached."""
+    """Lets a task die at that point of a call. Returns False if the point was not reached."""
     c.kill(job, task)
     c.start(job, task, **failpoint(kind, edge, nth))
     process, where = c.processes[job, task], c.address[job][task]
@@ -138,7 +138,7 @@ def kill_task(c, job, task, who, kind, edge, nth):
             told(e, began)
             break
     else:
-        session.close()  # which a watch is answered with
+        session.close()  # answers the watch
         session = None
     if not dead(process, nth):
         return False
@@ -169,7 +169,7 @@ def check_tasks(c, job, task, who, table):
                 raise AssertionError(f"{who}, {kind}, {edge}, call {nth}: {e}") from e
             if not reached and nth == 1:
                 missed.append((kind, edge))
-    # A client asks how far a task is now and then, and a machine that has other work may let the step end before.
+    # A client asks for progress now and then; on a busy machine the step may end before.
     missed = [point for point in missed if not any(kill_task(c, job, task, who, *point, 1) for _ in range(3))]
     assert not missed, f"no step made these calls to {who}, or by it: {missed}"
     print(f"  {who}: {len(table)} points")
@@ -194,10 +194,10 @@ def test_a_task_that_dies_where_it_calls_another_is_named_and_the_next_step_is_g
             check_tasks(c, *victim, [(kind, edge) for kind in kinds() if kind in OF_TASKS for edge in CALLS])
 
 
-# ---- The program that is the master of its session ----
+# ---- The program, which is the master of its session ----
 
 def client(target):
-    """What a client does that is to die; the last word is said when it has not."""
+    """Runs the client that is to die. It prints its last word only if it did not die."""
     work = Work(TASKS["ps"], TASKS["target"])
     session = work.open(target)
     for part in work.parts():
@@ -213,13 +213,13 @@ def open_sessions(c):
 
 
 def kill_client(c, session, work, kind, edge, nth):
-    """False: the point was not reached."""
+    """Lets a client die at that point of a call. Returns False if the point was not reached."""
     before = open_sessions(c)
     process = subprocess.Popen([sys.executable, "-B", __file__, THALWEG, TRANSPORT, FAILING, "client", c.address["worker"][0]],
                                env={**os.environ, **failpoint(kind, edge, nth)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with process:
         if process.stdout.readline() == "done\n":
-            c.kill("ps", 0, signal.SIGTERM)  # this is what answers a watch
+            c.kill("ps", 0, signal.SIGTERM)  # the end of the task answers the watch
             reached = dead(process, nth)
             process.kill()
             c.start("ps", 0)
@@ -228,7 +228,7 @@ def kill_client(c, session, work, kind, edge, nth):
         else:
             reached = dead(process, nth)
     work.value(session)
-    # A session whose watch had not gone out is there for half a minute: the one before the next task is greeted, too.
+    # A session that had not sent its watch stays for half a minute; the one before the next task's Hello does, too.
     watched = kind not in ("Open", "Watch", "Register") and (kind, nth) != ("Hello", 3)
     until = time.monotonic() + BOUND
     while watched and reached and any(now > then for now, then in zip(open_sessions(c), before)):
@@ -253,7 +253,7 @@ def test_a_program_that_dies_where_it_calls_leaves_nothing_and_others_go_on():
                             raise AssertionError(f"{kind}, {edge}, call {nth}: {e}") from e
                         if not reached and nth == 1:
                             missed.append((kind, edge))
-            # A watch is answered by a task that ends, which may cut the answer short: where the machine has other work, every other time.
+            # A task that ends answers a watch and may cut the answer short; on a busy machine it does so every other time.
             missed = [point for point in missed if not any(kill_client(c, session, work, *point, 1) for _ in range(12))]
     assert not missed, f"the client makes no such calls: {missed}"
     print(f"  {n} points")

@@ -1,4 +1,4 @@
-"""Clusters of processes on this machine for tests: started, killed and started again one by one."""
+"""Clusters of processes on this machine for tests, which can start, kill and restart each process."""
 import contextlib
 import json
 import os
@@ -12,8 +12,9 @@ from addresses import new_address
 
 
 class LocalCluster:
-    """ps parameter servers and workers, each a process that may read and write files beneath `folder`. limits: by (job, task) what is done
-    in the process before it begins. addresses: makes one for a task; none: of the transport. membership: as a cluster's JSON has it."""
+    """Parameter servers and workers, each a process that may read and write files below `folder`. limits: {(job, task): function that the
+    process calls before it begins}. addresses: function that makes the address of a task; None: addresses of the transport. membership:
+    the entry of the cluster's JSON."""
     count = 0
 
     def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None, membership=None):
@@ -29,7 +30,7 @@ class LocalCluster:
                 self.start(job, task)
 
     def start(self, job, task, **environment):
-        """environment: what is in it beside our own."""
+        """Starts a task. environment: variables in addition to our own."""
         process = subprocess.Popen([self.program, "worker", "--plugin", self.transport, "--cluster", str(self.file), "--job", job, "--task",
                                     str(task), "--threads", "1", "--server-option", f"allow_files={self.folder}"],
                                    stdout=subprocess.PIPE, text=True, env={**os.environ, **environment},

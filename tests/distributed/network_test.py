@@ -1,8 +1,9 @@
-"""A cluster whose tasks are in network namespaces of their own, over gRPC with certificates: network_test.py THALWEG TRANSPORT [TEST...]
+"""Tests a cluster whose tasks are in network namespaces of their own, over gRPC with certificates.
+usage: network_test.py THALWEG TRANSPORT [TEST...]
 
-The client is on a bridge, each task at the end of a pair of virtual cables; nothing leaves the machine, and nothing is left when the test ends.
-Cables are pulled out of the bridge, neighbours are told wrong addresses so that packets are lost one way, cables are narrow, or take small
-packets only. Needs the right to make namespaces (as root, or where users may have their own) and iproute2; without them it is skipped.
+The client is on a bridge, each task at the end of a veth pair. No packet leaves the machine, and nothing is left when the test ends. The
+test detaches cables from the bridge, gives neighbours wrong addresses so that packets are lost one way, and limits the bandwidth or the
+packet size of cables. It needs iproute2 and the right to make namespaces (root, or user namespaces); without them it is skipped.
 THALWEG_BLACKHOLES=N: every link, N times."""
 import contextlib
 import json
@@ -24,7 +25,7 @@ def skip(why):
 
 
 def enter():
-    """Starts this program again in a network of its own."""
+    """Restarts this program in a network namespace of its own."""
     for tool in ("ip", "unshare", "nsenter"):
         if not shutil.which(tool):
             skip(f"there is no program `{tool}`")
@@ -63,7 +64,7 @@ class Place:
 
     def __init__(self, number):
         self.cable, self.ip, self.process = f"v{number}", f"10.77.0.{10 + number}", None
-        # It ends with its input, so with this test, however that ends.
+        # cat ends when its input closes, so it ends with this test, even if the test is killed.
         self.holder = subprocess.Popen(["unshare", "-n", "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
     def connect(self):
@@ -91,7 +92,7 @@ class Place:
         run("ip", "link", "set", self.cable, *(("master", "br0") if on else ("nomaster",)))
 
     def lose_to(self, ip, on):
-        """What it sends there goes nowhere."""
+        """Makes this place lose all packets that it sends to `ip`."""
         self.do("ip", "neigh", *(("replace", ip, "lladdr", NOWHERE, "nud", "permanent") if on else ("del", ip)), "dev", "eth0")
 
     def close(self):
@@ -99,7 +100,7 @@ class Place:
             self.process.kill()
             self.process.wait()
             self.process.stdout.close()
-        # The system takes a namespace away some time after its last process: a cable that were left to that would keep its name from the next cluster.
+        # The kernel removes a namespace some time after its last process. Deletes the cable now, because the next cluster needs its name.
         subprocess.run(["ip", "link", "del", self.cable], capture_output=True)
         self.holder.stdin.close()
         self.holder.wait()
@@ -156,7 +157,7 @@ def cluster(with_store=False):
 
 
 class Work:
-    """y goes from ps to both workers and back; what waits does so at a queue of ps."""
+    """y goes from ps to both workers and back; a waiting step waits at a queue of ps."""
 
     def __init__(self):
         self.graph = tw.Graph()
@@ -192,7 +193,7 @@ def test_narrow_cables_and_small_packets_change_no_value():
         same_values(c, work, session, 6, expected)
         for place in c.places.values():
             run("tc", "qdisc", "del", "dev", place.cable, "root")
-        # In the middle of a session, and for one that begins.
+        # Tests this in the middle of a session and at the start of one.
         for mtu in ("1280", "576"):
             for place in c.places.values():
                 place.do("ip", "link", "set", "eth0", "mtu", mtu)
@@ -203,7 +204,7 @@ def test_narrow_cables_and_small_packets_change_no_value():
 
 
 def patiently(f):
-    """What f answers, as soon as nobody is lost any more."""
+    """Calls f until no task is lost any more. Returns its result."""
     for attempt in range(40):
         try:
             return f()
@@ -214,7 +215,8 @@ def patiently(f):
 
 
 def lost(c, work, session, who, harm):
-    """harm(True) while a step waits, harm(False) afterwards: the step ends in time, naming the task, and the next ones are good."""
+    """Calls harm(True) while a step waits and harm(False) afterwards: the step ends in time with an error that names the task, and the next
+    steps succeed."""
     patiently(lambda: work.step(session, 0, 10))
     waiting = session.run_async(work.waits)
     time.sleep(0.3)
@@ -234,7 +236,7 @@ def lost(c, work, session, who, harm):
 
 
 def links(c, of_workers=CYCLES > 0):
-    """What is harmed, and who may be named for it."""
+    """Yields the links to harm, and the tasks that the error may name."""
     ps, w0 = c.places["ps", 0], c.places["worker", 0]
 
     def lose_forth(on):

@@ -1,4 +1,4 @@
-"""What processes hold, by /proc, and whether that stays the same over time."""
+"""The resources that processes hold, from /proc, and whether they grow over time."""
 import os
 import pathlib
 import statistics
@@ -9,14 +9,14 @@ PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class State(NamedTuple):
-    """Of one process at one moment. rss: bytes."""
+    """The resources of one process at one moment. rss: bytes."""
     rss: int
     descriptors: int
     threads: int
 
 
 def state_of(pid):
-    """None for a process that is not there any more."""
+    """Returns the state of a process, or None if it does not exist any more."""
     here = pathlib.Path(f"/proc/{pid}")
     try:
         threads = next(line for line in (here / "status").read_text().splitlines() if line.startswith("Threads:"))
@@ -26,7 +26,7 @@ def state_of(pid):
 
 
 def at_rest(pids, readings=5, pause=0.2):
-    """For each process the least of each over some readings, so that what a call holds for a moment does not count."""
+    """Returns, for each process, the minimum of each resource over some readings. Resources that a call holds briefly do not count."""
     found = {pid: [] for pid in pids}
     for i in range(readings):
         if i:
@@ -38,21 +38,21 @@ def at_rest(pids, readings=5, pause=0.2):
 
 
 def slope(points):
-    """By which the second numbers grow with the first: the median of the slopes between all pairs (Theil and Sen), which up to 29 % of points that
-    lie anywhere do not move far."""
+    """Returns the slope of a line through the points: the median of the slopes between all pairs (Theil and Sen), which up to 29 % of
+    outliers do not change much."""
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for i, a in enumerate(points) for b in points[i + 1:] if b[0] > a[0]]
     return statistics.median(slopes) if slopes else 0.0
 
 
 class Series:
-    """The states at rest of one process, from its start to its end; one that is started again has another series."""
+    """The states at rest of one process, from its start to its end. A restarted process has another series."""
 
     def __init__(self, name, pid):
         self.name, self.pid, self.points = name, pid, []  # (seconds, State)
         self.peak = State(0, 0, 0)
 
     def see(self, state):
-        """Counts for the peak alone."""
+        """Adds a state that counts only for the peak."""
         self.peak = State(*map(max, self.peak, state))
 
     def rest(self, now, state):
@@ -60,7 +60,8 @@ class Series:
         self.points.append((now, state))
 
     def grown(self, warm):
-        """By how much each grew in a straight line through what was seen after `warm` seconds of its own; None: seen too few times."""
+        """Returns the growth of each resource along a straight line through the states after the process's first `warm` seconds, or None
+        if there are too few states."""
         settled = [(t, s) for t, s in self.points if t - self.points[0][0] >= warm] if self.points else []
         if len(settled) < 3:
             return None

@@ -1,4 +1,4 @@
-"""Clusters of real processes, some of which die: process_test.py THALWEG TRANSPORT TWICE"""
+"""Tests clusters of real processes, some of which die: process_test.py THALWEG TRANSPORT TWICE"""
 import contextlib
 import json
 import os
@@ -71,7 +71,7 @@ def cluster(*options):
 
 
 def failure(f, kind):
-    """What f raises, and after how many seconds."""
+    """Returns the text of the error that f raises, and the seconds that it took."""
     began = time.monotonic()
     try:
         f()
@@ -87,7 +87,7 @@ def later(seconds, f):
 
 
 def model(ps, worker):
-    """A step of training, its loss, and what begins it; the weights are on ps, the rest is on worker."""
+    """Builds a training step, its loss and the initializer. The weights are on ps, the rest is on worker."""
     graph = tw.Graph()
     with graph:
         x, y = tw.placeholder(np.float32, [None, 4], name="x"), tw.placeholder(np.float32, [None, 1], name="y")
@@ -123,7 +123,7 @@ def test_training_over_processes_is_the_same_as_in_one():
 
 
 def waiting_graph(on):
-    """A value that comes when something is put into a queue on that task, and a node behind it on another one."""
+    """Builds a dequeue on that task, which waits until a value is enqueued, and a node on another task that uses the value."""
     graph = tw.Graph()
     with graph:
         with tw.device(on):
@@ -141,7 +141,7 @@ def test_a_process_that_is_killed_is_named_within_two_seconds():
         for job, task, on in [("ps", 0, PS), ("worker", 1, W1)]:
             graph, out, plain = waiting_graph(on)
             with c.session(graph) as session:
-                for attempt in range(3):  # a machine that has other work may keep any of the processes waiting
+                for attempt in range(3):  # a busy machine may delay any of the processes
                     assert session.run(plain) == -1
                     timer = later(0.3, lambda: c.kill(job, task))
                     text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
@@ -157,7 +157,7 @@ def test_a_process_that_is_killed_is_named_within_two_seconds():
 
 
 def nobody_is_there(c, graph, plain, told):
-    """A run says so when its time is over, and not later; where the machine has other work, the session's own target takes longer at times."""
+    """A run fails when its deadline passes, and not later. On a busy machine the session's own target sometimes takes longer."""
     for patience in (300, 2000, 10000):
         text, seconds = failure(lambda ms=patience: c.session(graph, target_timeout_ms=ms).run(plain),
                                 (tw.UnavailableError, tw.DeadlineExceededError))
@@ -175,7 +175,7 @@ def test_a_parameter_server_that_is_killed_and_started_again_takes_part_again():
                 c.kill("ps", 0)
                 c.processes["ps", 0].wait()
                 c.start("ps", 0)
-                # Its variables are gone, and whoever uses them is told so; the other tasks run on as they were.
+                # The task's variables are lost, and a step that uses them fails with that error; the other tasks are unchanged.
                 text, seconds = failure(lambda: session.run(parts[3]), (tw.UnavailableError, tw.AbortedError, tw.FailedPreconditionError))
                 assert PS in text and seconds < 3, (text, seconds)
                 again = train(session, parts)
@@ -259,8 +259,8 @@ def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
 
 
 def memory_of(c, *tasks):
-    """Bytes, by job and number."""
-    for _ in range(30):  # on a machine that has other work not all may answer in time
+    """Returns bytes by job and task number."""
+    for _ in range(30):  # on a busy machine some tasks may not answer in time
         found = {(t["job"], t["task"]): t.get("memory_bytes") for t in tw.cluster_status(c.address["worker"][0], timeout=1)}
         if all(found[t] for t in tasks):
             return [found[t] for t in tasks]
@@ -295,7 +295,7 @@ def test_memory_does_not_grow_with_steps():
                     failure(lambda: session.run(fails, {x: value}), tw.InvalidArgumentError)
 
         turns(500)
-        for _ in range(4):  # what a thread gets that is made in the middle is got once; what every step leaves grows each time
+        for _ in range(4):  # a new thread allocates memory once; memory that each step leaks grows every time
             before = [*memory_of(c, *tasks), own_memory()]
             turns(steps)
             grown = [b - a for a, b in zip(before, [*memory_of(c, *tasks), own_memory()])]
@@ -324,7 +324,7 @@ def test_a_task_that_stands_still_makes_others_keep_no_more_than_the_limit():
         ends = [type(step.exception(10)) for step in steps]
         c.kill("worker", 1, signal.SIGCONT)
         assert set(ends) <= {tw.DeadlineExceededError, tw.ResourceExhaustedError} and tw.ResourceExhaustedError in ends, ends
-        assert "LD_PRELOAD" in os.environ or held - before < 2 * limit, (before, held)  # 40 MiB wanted; a sanitizer has memory of its own
+        assert "LD_PRELOAD" in os.environ or held - before < 2 * limit, (before, held)  # 40 MiB were requested; a sanitizer uses more
         for i in range(3):
             assert session.run(total, {x: i}) == i * size
 
@@ -389,7 +389,7 @@ def test_files_of_clients_stay_beneath_the_folder_that_the_server_allows():
         for path in [f"{outside}/new", "../new", "way/new", f"{inside}/../new", f"{inside}/way/new", "/tmp/thalweg-new"]:
             failure(lambda path=path: session.run(write, {name: path.encode(), text: b"x"}), tw.PermissionDeniedError)
             failure(lambda path=path: session.run(found, {name: (path + "*").encode()}), tw.PermissionDeniedError)
-        # Writing over a link makes a file in its place.
+        # A write to a link replaces the link by a file.
         session.run(write, {name: b"leaf", text: b"x"})
         assert (pathlib.Path(outside) / "secret").read_text() == "secret" and os.listdir(outside) == ["secret"]
     with cluster() as c, c.session(graph) as session:
@@ -404,7 +404,7 @@ def thalweg(*words):
 
 @contextlib.contextmanager
 def cluster_with_certificates(*clients):
-    """One parameter server and two workers, whose folders and those of the clients lie in `keys`."""
+    """Starts one parameter server and two workers; the folders of tasks and clients are in `keys`."""
     with tempfile.TemporaryDirectory() as folder:
         address = {"ps": [new_address(TRANSPORT)], "worker": [new_address(TRANSPORT), new_address(TRANSPORT)]}
         file = pathlib.Path(folder) / "cluster.json"
@@ -470,7 +470,7 @@ def test_whose_certificate_the_command_revokes_is_ended_and_others_go_on():
                     assert np.array_equal(ann.run(z, {x: value}), -value * value)
                     bob.run(z, {x: value})
             failure(until_bob_is_ended, (tw.UnavailableError, tw.PermissionDeniedError, tw.AbortedError))
-            # He does not come back, neither by what he has open nor anew; she goes on by what she has open.
+            # Bob is rejected, with his open session and with a new one; Ann's open session goes on.
             for again in (lambda: bob.run(z, {x: value}), lambda: session_of("bob")):
                 text, _ = failure(again, tw.PermissionDeniedError)
                 assert "the certificate of client/bob is revoked" in text, text
@@ -478,7 +478,7 @@ def test_whose_certificate_the_command_revokes_is_ended_and_others_go_on():
         with session_of("carl") as carl:
             assert np.array_equal(carl.run(z, {x: value}), -value * value)
         assert "was revoked before" in thalweg("cluster", "revoke", "client/bob", "--out", str(keys))
-        # By its number, as openssl prints it.
+        # The certificate is revoked by its serial number, as openssl prints it.
         serial = (keys / "authority" / "revoked").read_text().split()[0]
         assert "was revoked before" in thalweg("cluster", "revoke", "--serial", serial.upper(), "--out", str(keys))
 

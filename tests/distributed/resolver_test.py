@@ -1,8 +1,9 @@
-"""Names that nobody resolves, for sessions over gRPC: resolver_test.py THALWEG TRANSPORT
+"""Tests sessions over gRPC to host names that no server resolves: resolver_test.py THALWEG TRANSPORT
 
-Each of gRPC's resolvers waits for name servers for up to two minutes. Whoever makes a session waits for target_timeout_ms, and then for a second
-in which a connection that is just being made may come about (plugins/grpc/line.cc); the end of runtimes and programs waits for no resolver. In a mount namespace with a resolv.conf of its own: the server that it names hears everything and
-says nothing. Without the right to make one it is skipped."""
+Each of gRPC's resolvers waits for name servers for up to two minutes. The creation of a session waits for target_timeout_ms, and then for
+one second in which a pending connection may succeed (plugins/grpc/line.cc). The end of a runtime or of a program waits for no resolver.
+The test runs in a mount namespace with its own resolv.conf, whose name server receives all queries and answers none. Without the right to
+make a namespace it is skipped."""
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import tempfile
 import time
 
 THALWEG, TRANSPORT = sys.argv[1:3]
-SERVER, PROMISED, PATIENCE = "127.0.0.78", 2, 5  # seconds; beyond what is promised, on a machine that has other work
+SERVER, PROMISED, PATIENCE = "127.0.0.78", 2, 5  # address; promised seconds; extra seconds for a busy machine
 
 CLIENT = """
 import sys, time
@@ -36,7 +37,7 @@ print(f"refused after {{time.monotonic() - began:.2f}} s: {{said}}", flush=True)
 
 
 def inside():
-    """In the namespace."""
+    """Runs the test inside the namespace."""
     folder = pathlib.Path(sys.argv[3])
     resolv = folder / "resolv.conf"
     resolv.write_text(f"nameserver {SERVER}\noptions timeout:20 attempts:2\n")
@@ -52,13 +53,13 @@ def inside():
             whole = time.monotonic() - began
             asked = b""
             while b"nobody" not in asked:
-                asked = server.recv(4096)  # BlockingIOError: no resolver was at work, and nothing was tested
+                asked = server.recv(4096)  # BlockingIOError: no resolver asked, so nothing was tested
             print(f"{resolver}: {client.stdout}{client.stderr}the program took {whole:.2f} s", flush=True)
             assert client.returncode == 0
             refused = float(client.stdout.split("refused after ")[1].split()[0])
             assert refused < PROMISED + PATIENCE, "who makes a session waited for the resolver"
             assert whole - refused < PATIENCE, "the end of the program waited for the resolver"
-            while asked:  # what it asked again
+            while asked:  # reads the repeated queries
                 try:
                     asked = server.recv(4096)
                 except BlockingIOError:

@@ -12,22 +12,24 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def end_children():
-    """Ends the processes that a test has left which failed, and theirs: they would hold our output, and whoever reads that waits for its end."""
+    """Ends the processes that a failed test has left, and their children: they would keep our output open, and its reader waits for its
+    end."""
     for _ in range(1000):
         left = []
         for task in pathlib.Path("/proc/self/task").iterdir():
-            with contextlib.suppress(OSError):  # a thread that has ended meanwhile
+            with contextlib.suppress(OSError):  # the thread may have ended meanwhile
                 left += map(int, (task / "children").read_text().split())
         if not left:
             return
         for pid in left:
-            with contextlib.suppress(OSError):  # somebody else has waited for it
+            with contextlib.suppress(OSError):  # another thread may have waited for it
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)  # theirs are ours then
+                os.waitpid(pid, 0)  # its children become ours then
 
 
 def run_tests(tests, only):
-    """tests: names and functions, as of globals(); only: names; empty: all. Ends the process, with 1 if any fails."""
+    """Runs tests and ends the process, with status 1 if any fails. tests: {name: function}, such as globals(). only: names to run; empty:
+    all."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     failed = 0
     for name, f in list(tests.items()):

@@ -1,8 +1,7 @@
-"""The ways out of a sandbox on machines that allow less: sandbox_kinds_test.py SANDBOX_TEST
+"""Tests ways out of a sandbox on machines that allow less: sandbox_kinds_test.py SANDBOX_TEST
 
-Runs sandbox_test once as a user without rights, and once where there are no user namespaces either, so that Landlock and the filter of calls
-are all there is. Needs root and util-linux (setpriv, unshare); without them it
-is skipped."""
+Runs sandbox_test once as an unprivileged user, and once without user namespaces, so that only Landlock and the system call filter are
+left. Needs root and util-linux (setpriv, unshare); without them it is skipped."""
 import os
 import shutil
 import subprocess
@@ -31,7 +30,7 @@ def run(command, tests):
     return done
 
 
-# In a namespace of its own in which no other may be made; there is root then, without any right.
+# A user namespace in which no other can be made. The user is root there, without any capability.
 NO_NAMESPACES = [*NOBODY[:4], "unshare", "-Ur", "sh", "-c",
                  'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"', "sh"]
 
@@ -41,6 +40,6 @@ if subprocess.run([*NO_NAMESPACES, "true"], capture_output=True).returncode:
     print("not tried: without user namespaces, for they are not permitted here")
 else:
     without = run(NO_NAMESPACES, TEN)
-    # Nothing there limits threads, which the test tells by being skipped.
+    # Nothing limits the number of threads there, so the test of that limit is skipped.
     assert without.returncode == 0 and "PASSED" in without.stdout, "without user namespaces"
     assert without.stdout.count("[  SKIPPED ]") <= 3 and "own view" not in without.stdout, "more was skipped, or there are namespaces after all"

@@ -1,7 +1,7 @@
-"""A client that somebody else stops or kills: soak_client.py TRANSPORT TARGET CREDENTIALS vanish|slow
+"""A client that another process stops or kills: soak_client.py TRANSPORT TARGET CREDENTIALS vanish|slow
 
-Says `ready` when its steps are under way. vanish: sessions whose steps wait for ever; it never ends by itself. slow: large fetches, whose values it
-looks at when a line comes in; then it says `good` and ends. CREDENTIALS: "" for none."""
+Prints `ready` when its steps run. vanish: the steps of its sessions wait for ever, and it never ends by itself. slow: it makes large
+fetches and checks their values when it reads a line; then it prints `good` and ends. CREDENTIALS: "" for none."""
 import sys
 
 import numpy as np
@@ -15,7 +15,7 @@ SIZE = 1 << 20  # floats
 
 
 def waiting():
-    """A step that has begun on both parameter servers and waits for an element that never comes."""
+    """Starts a step that runs on both parameter servers and waits for an element that is never enqueued."""
     graph = tw.Graph()
     with graph:
         with tw.device("/job:ps/task:0"):

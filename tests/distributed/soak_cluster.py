@@ -1,4 +1,4 @@
-"""The cluster of soak_test.py: two parameter servers and two workers, each a process with a clock and a disk that the test can spoil."""
+"""The cluster of soak_test.py: two parameter servers and two workers, each a process whose clock and disk the test can disturb."""
 import json
 import os
 import pathlib
@@ -22,7 +22,7 @@ def name_of(key):
 
 
 class Faults:
-    """The numbers that failing_files.c reads in its processes."""
+    """The numbers that failing_files.c reads in the processes of the cluster."""
 
     def __init__(self, path):
         self.path = path
@@ -37,7 +37,7 @@ class Faults:
 
 
 class Cluster:
-    """clocks: whether tasks can be told another time.   failing_files: the library of failing_files.c; "": none."""
+    """clocks: whether the test can set the clocks of tasks. failing_files: the library of failing_files.c; "": none."""
 
     def __init__(self, program, transport, folder, clocks, failing_files):
         self.program, self.transport, self.folder = program, transport, folder
@@ -65,7 +65,7 @@ class Cluster:
         return self.folder / f"clock-{key[0]}-{key[1]}"
 
     def set_clock(self, key, text):
-        """As libfaketime reads it, which looks once a second."""
+        """Sets the clock of a task. text: in libfaketime's format; libfaketime reads it once a second."""
         fresh = self.folder / "clock"
         fresh.write_text(text + "\n")
         fresh.rename(self.clock(key))
@@ -74,13 +74,13 @@ class Cluster:
         preloaded = [str(FAKETIME)] * self.clocks + [self.failing_files] * bool(self.failing_files)
         if not preloaded:
             return dict(os.environ)
-        # The clock that waits and deadlines go by is that of the machine: a step of the other one must not reach them.
+        # Waits and deadlines use the machine's monotonic clock, so a step of the other clock must not affect them.
         return {**os.environ, "LD_PRELOAD": " ".join(preloaded), "FAKETIME_TIMESTAMP_FILE": str(self.clock(key)), "FAKETIME_CACHE_DURATION": "1",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1", "THALWEG_FAILING_FOLDER": str(self.failing),
                 "THALWEG_FAILING_FILES": str(self.faults.path)}
 
     def check_clock(self):
-        """A program that begins as tasks do sees its own clock stepped, and the one that runs on as it is."""
+        """Checks that a program started like a task sees the step of its wall clock, and an unchanged monotonic clock."""
         key, program = TASKS[0], "import time; print(time.time(), time.monotonic())"
         self.set_clock(key, "+86400")
         said = subprocess.run([sys.executable, "-c", program], env=self.environment(key), capture_output=True, text=True, check=True).stdout.split()
@@ -137,10 +137,10 @@ class Cluster:
         return tw.Session(graph, target=self.address["worker"][0], **self.options(), **options)
 
     def open_sessions(self):
-        """How many each task has."""
+        """Returns the number of open sessions of each task."""
         while True:
             found = [t.get("sessions") for t in tw.cluster_status(self.address["worker"][0], timeout=30, **self.options())]
-            if all(n is not None for n in found):  # none of a task that did not answer in time
+            if all(n is not None for n in found):  # None: the task did not answer in time
                 return found
 
     def tail(self):

@@ -1,12 +1,12 @@
-"""A cluster that runs on under whatever a drawn schedule does to it: soak_test.py THALWEG TRANSPORT FAILING_FILES
+"""A cluster keeps running under a random schedule of faults: soak_test.py THALWEG TRANSPORT FAILING_FILES
 
-Training goes on all the time, and its numbers have to be right at every step (soak_trainer.py). Meanwhile tasks are killed and stopped, clients
-vanish or read slowly, connections and garbage flood in, disks are full or fail, clocks step. ps:0 and worker:0 are never killed, so that what they
-hold can be seen over the whole time. Every few seconds all of that ends; once a round of training has gone well, what each process holds is
-written down ("at rest"). At the end it has to be flat, by the bounds below.
+Training runs all the time, and its numbers must be right at every step (soak_trainer.py). Meanwhile tasks are killed and stopped, clients
+vanish or read slowly, tasks receive floods of connections and garbage, disks are full or fail, clocks step. ps:0 and worker:0 are never
+killed, so that their resources can be observed over the whole time. Every few seconds all faults end. After a good round of training the
+resources of each process are recorded ("at rest"). At the end they must be flat, by the bounds below.
 
-THALWEG_SOAK_SECONDS: how long (6).   THALWEG_SOAK_SEED: of the schedule; it is printed, too. What needs root, packages or a plain build is left out,
-and said."""
+THALWEG_SOAK_SECONDS: the duration (6).   THALWEG_SOAK_SEED: the seed of the schedule, which is also printed. Faults that need root,
+packages or a plain build are left out, and the test prints so."""
 import contextlib
 import ctypes
 import errno
@@ -40,27 +40,27 @@ SEED = int(os.environ.get("THALWEG_SOAK_SEED", "0")) or int.from_bytes(os.urando
 LONG = SECONDS > 120
 CALM_EVERY = 20.0 if LONG else 2.0  # seconds
 AT_ONCE = 4 if LONG else 2
-CONNECTIONS = (200 if LONG else 40) if scheme_of(TRANSPORT) == "grpc" else 40  # of one flood; the socket example takes 500 in all
-# What is flat: the line through the states at rest of a process that was there for the whole time, by the median of all slopes, without the first
-# quarter, in which threads, pools and the allocator come to their size, rises by no more than this from its beginning to its end. A run that is
-# too short for a line has bounds of the whole growth.
-FLAT = {"RSS": (8 << 20, 0.05), "descriptors": (3, 0.0), "threads": (3, 0.0)}  # so many, or that part of the median
+CONNECTIONS = (200 if LONG else 40) if scheme_of(TRANSPORT) == "grpc" else 40  # per flood; the socket example accepts 500 in all
+# A resource is flat if the line through the states at rest rises by no more than this from start to end. The line is that of a process that
+# lived the whole time, by the median of all slopes. It leaves out the first quarter, in which threads, pools and the allocator reach their
+# size. In a run that is too short for a line, the bounds limit the whole growth.
+FLAT = {"RSS": (8 << 20, 0.05), "descriptors": (3, 0.0), "threads": (3, 0.0)}  # an absolute number, or a share of the median
 SHORT = {"RSS": 96 << 20, "descriptors": 60, "threads": 40}
 NAMES = {key: f"{key[0]}:{key[1]}" for key in TASKS}
-OWN_SESSIONS = 3  # that stay open: of the trainer and of the two that save
+OWN_SESSIONS = 3  # sessions that stay open: one of the trainer, two of the savers
 MORTAL = [("ps", 1), ("worker", 1)]
 tw.load_plugin(TRANSPORT)
 
 
 def private_mounts():
-    """Whether this process may mount; what it mounts then goes with it."""
+    """Returns whether this process may mount; its mounts then end with it."""
     clone_newns, ms_rec, ms_private = 0x20000, 0x4000, 1 << 18
     libc = ctypes.CDLL(None, use_errno=True)
     return os.getuid() == 0 and libc.unshare(clone_newns) == 0 and libc.mount(None, b"/", None, ms_rec | ms_private, None) == 0
 
 
 class Disk:
-    """A folder whose disk can be full: a file system of its own where that may be mounted, else a limit on the size of the tasks' files."""
+    """A folder whose disk can be full: a file system of its own if the test may mount one, else a limit on the size of the tasks' files."""
 
     def __init__(self, folder, mounts):
         self.folder, self.mounted = folder, mounts
@@ -112,13 +112,13 @@ class Saved:
         return [sorted(set(v.tolist())) for v in self.session.run(self.variables, timeout=PATIENCE)]
 
     def restored(self, checkpoints):
-        """The number of the checkpoint that is there; that of a mix fails."""
+        """Returns the number in the current checkpoint; fails if the two variables have different numbers."""
         n = checkpoints.restore()
         assert self.values() == [[n], [n]], f"checkpoint {n} holds {self.values()}"
         return n
 
     def save(self, checkpoints):
-        """The error of a save of a new number, None where it went well."""
+        """Saves a new number. Returns the error, or None."""
         self.n += 1
         self.set(self.n)
         try:
@@ -131,20 +131,20 @@ class Saved:
 
 
 def rises(series):
-    """By how much each of FLAT rose, and may; nothing of a process that was at rest once only."""
+    """Yields the growth of each resource of FLAT and its bound; nothing for a process that was at rest only once."""
     if len(series.points) < 2:
         return
     (t0, first), (t1, last) = series.points[0], series.points[-1]
     grown = series.grown((t1 - t0) / 4) if len(series.points) >= 12 else None
     if LONG and not grown:
-        return  # one that was killed early: no line, and more time than the bounds of a short run are for
+        return  # it was killed early: it has no line, and its time exceeds that of a short run's bounds
     for k, (what, (least, part)) in enumerate(FLAT.items()):
         middle = sorted(s[k] for _, s in series.points)[len(series.points) // 2]
         yield (what, grown[k], max(least, part * middle), "line") if grown else (what, last[k] - first[k], SHORT[what], "ends")
 
 
 def check_the_bounds():
-    """That they hold what swings, and fail what leaks a little each time."""
+    """Checks that the bounds accept resources that oscillate and reject those that leak a little each time."""
     for name, leak in [("rests", 0), ("leaks", 1)]:
         series = Series(name, 0)
         for i in range(60):
@@ -183,7 +183,7 @@ class Soak:
     def tell(self, what):
         self.events.append(f"{time.monotonic() - self.cluster.began:8.2f} s  {what}")
 
-    # ---- What is done. Each is a generator: it yields the seconds that pass before it goes on. ----
+    # ---- Actions. Each is a generator that yields the seconds to wait before it continues. ----
 
     def kill(self):
         key = self.random.choice(MORTAL)
@@ -213,7 +213,7 @@ class Soak:
         self.busy.discard(key)
 
     def client(self, mode):
-        """A process whose steps are under way."""
+        """Starts a client process, which prints `ready` when its steps run."""
         client = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(__file__).with_name("soak_client.py")), TRANSPORT,
                                    self.cluster.address["worker"][0], self.cluster.options().get("credentials", ""), mode],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.cluster.log, text=True)
@@ -221,7 +221,8 @@ class Soak:
         return client
 
     def heard(self, client):
-        """A line that it says, "" at its end; meanwhile the schedule goes on, as the client may wait for a task that stands still."""
+        """Returns a line of the client's output, "" at its end. Meanwhile the schedule goes on, because the client may wait for a stopped
+        task."""
         until = time.monotonic() + PATIENCE
         while not select.select([client.stdout], [], [], 0)[0]:
             assert time.monotonic() < until, f"client {client.pid} says nothing for {PATIENCE} s"
@@ -262,7 +263,7 @@ class Soak:
         self.gone(client)
 
     def connection(self, key):
-        """A bare connection to that task, from another address than that of the honest clients; None: refused."""
+        """Opens a bare connection to that task, from another address than that of the honest clients. Returns None if it is refused."""
         address = self.cluster.address[key[0]][key[1]].split(":", 1)[1]
         if scheme_of(TRANSPORT) == "grpc":
             host, port = address.rsplit(":", 1)
@@ -315,7 +316,7 @@ class Soak:
         return graph, x, z
 
     def visit(self):
-        """An honest client that is new. It has a thread of its own: it may have to wait for a task that stands still."""
+        """Runs a new honest client in a thread of its own, because it may have to wait for a stopped task."""
         sizes, error = [self.random.randrange(300_000) for _ in range(self.random.randrange(1, 5))], []
 
         def work():
@@ -368,7 +369,7 @@ class Soak:
                     e = saved.save(checkpoints)
                     self.cluster.faults.set(0)
                     self.tell(f"one of {every} calls fails: {e}")
-                    # A call that fails after the files are in place leaves the new checkpoint, too: it is whole.
+                    # A call that fails after the files are renamed also leaves the new checkpoint, which is complete.
                     possible = {saved.n} if e is None else possible | {saved.n}
                     assert e is None or "/job:ps/" in str(e), e
                 assert self.cluster.faults.failed() > failed, "no call failed"
@@ -393,13 +394,13 @@ class Soak:
     # ---- The schedule ----
 
     def draw(self):
-        """Every action in turn, each time in another order."""
+        """Yields every action once per round, each round in another order."""
         if not self.deck:
             self.deck = self.random.sample(self.actions, len(self.actions))
         return self.deck.pop()
 
     def run_for(self, seconds):
-        """Begins actions for that long, and goes on with those that have begun until all have ended."""
+        """Starts actions for that long, and runs the started ones to their end."""
         until, running, begin_at = time.monotonic() + seconds, [], 0.0
         while running or time.monotonic() < until:
             now = time.monotonic()
@@ -419,9 +420,9 @@ class Soak:
             time.sleep(max(0.005, min([0.1, *(e[0] - time.monotonic() for e in running)])))
 
     def calm(self):
-        """Nothing is done, training goes well for a round that began meanwhile, and the sessions of clients that are gone have ended: then what the
-        processes hold is written down. A client that vanished before its watch went out has sessions for half a minute; a short run has no time for
-        that."""
+        """Waits without faults until a new round of training succeeds and the sessions of ended clients are closed, then records the
+        resources of the processes. The sessions of a client that vanished before it sent its watch stay for half a minute, for which a
+        short run has no time."""
         wanted, until = self.trainer.rounds + 2, time.monotonic() + PATIENCE
         while self.trainer.rounds < wanted:
             self.trainer.check()

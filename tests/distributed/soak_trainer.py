@@ -1,4 +1,4 @@
-"""The honest client of soak_test.py: it trains without an end, and every loss and weight has the bits that training in one process gives."""
+"""The honest client of soak_test.py: it trains without end, and every loss and weight has the same bits as training in one process."""
 import threading
 import time
 
@@ -7,13 +7,13 @@ import numpy as np
 import thalweg as tw
 
 STEPS, SAVED_AT = 16, 8
-GRACE = 15.0  # seconds after a task was killed or stopped in which others may still find it gone
+GRACE = 15.0  # seconds after a kill or stop of a task in which others may still report it as lost
 LOST = (tw.UnavailableError, tw.AbortedError, tw.FailedPreconditionError)
-PATIENCE = 60.0  # seconds that no step takes, whatever goes on
+PATIENCE = 60.0  # seconds that every step must stay below
 
 
 class Trouble:
-    """Whether a failure is accounted for by a task that is, or lately was, away. Threads: any number."""
+    """Decides whether a task that is, or recently was, away explains a failure. Thread-safe."""
 
     def __init__(self):
         self._mutex, self._now, self._last = threading.Lock(), 0, -GRACE
@@ -54,7 +54,7 @@ class Model:
 
 
 def expected():
-    """The loss of each step, and the weights before each and after the last."""
+    """Returns the loss of each step, and the weights before each step and after the last."""
     model = Model(placed=False)
     session, losses = tw.Session(model.graph), []
     session.run(model.start)
@@ -66,8 +66,8 @@ def expected():
 
 
 class Trainer:
-    """Rounds of STEPS steps. After a failure that `trouble` accounts for it goes on from the checkpoint of the round, or begins the round anew; any
-    other failure, and any bit that differs, is kept in `error` and ends it."""
+    """Trains in rounds of STEPS steps. After a failure that `trouble` explains, it continues from the checkpoint of the round or restarts
+    the round. Any other failure, and any bit that differs, is stored in `error` and ends the training."""
 
     def __init__(self, cluster, trouble):
         self.trouble, self.steps, self.rounds, self.recoveries, self.error = trouble, 0, 0, 0, None
@@ -75,7 +75,7 @@ class Trainer:
         self._over, self._model, (self._losses, self._weights) = threading.Event(), Model(placed=True), expected()
         self._session, self._folder = cluster.session(self._model.graph), cluster.folder / "in" / "train"
         self._saver = tw.Saver(by_task=True)
-        self._thread = threading.Thread(target=self._run, daemon=True)  # a failed test ends without it
+        self._thread = threading.Thread(target=self._run, daemon=True)  # daemon: a failed test does not wait for it
         self._thread.start()
 
     def _run(self):
@@ -83,7 +83,7 @@ class Trainer:
             with tw.Checkpointer(self._session, self._folder, self._saver, keep_last=2) as checkpoints:
                 while not self._over.is_set():
                     self._round(checkpoints)
-        except BaseException as e:  # given to whoever looks after us
+        except BaseException as e:  # the test reads it
             self.error = e
 
     def _round(self, checkpoints):
@@ -114,7 +114,7 @@ class Trainer:
                     return
                 self.recoveries += 1
                 began = time.monotonic()
-                self._over.wait(0.05)  # a task that is away is not asked without a pause
+                self._over.wait(0.05)  # pauses between requests to a task that is away
 
     def _same(self, k):
         for found, wanted in zip(self._session.run(self._model.weights, timeout=PATIENCE), self._weights[k], strict=True):

@@ -1,4 +1,4 @@
-"""Clusters of processes whose leases in etcd tell who is alive, in place of signs of life: store_test.py THALWEG TRANSPORT [TEST...]"""
+"""Tests clusters of processes that use leases in etcd instead of heartbeats: store_test.py THALWEG TRANSPORT [TEST...]"""
 import contextlib
 import pathlib
 import signal
@@ -26,7 +26,7 @@ with contextlib.suppress(tw.AlreadyExistsError):
 
 @contextlib.contextmanager
 def cluster():
-    """The cluster and its store."""
+    """Starts a cluster and its etcd; yields both."""
     with tempfile.TemporaryDirectory() as folder:
         store = Etcd(pathlib.Path(folder) / "etcd", f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
         try:
@@ -37,7 +37,7 @@ def cluster():
 
 
 class Work:
-    """What waits does so at a queue of a task, for another task that is asked for its value by a third."""
+    """A step that waits at a queue of the task `on`; a node on another task needs the value."""
 
     def __init__(self, on):
         self.graph = tw.Graph()
@@ -58,7 +58,7 @@ def later(seconds, f):
 
 
 def failure(f):
-    """What f raises, and after how many seconds."""
+    """Returns the error that f raises, and the seconds that it took."""
     began = time.monotonic()
     try:
         f()
@@ -90,7 +90,7 @@ def test_who_is_killed_is_named_within_two_seconds_and_who_stands_still_within_f
                 assert f"task {on} at {c.address[job][task]}" in text and seconds < 15, (text, seconds)
                 process.send_signal(signal.SIGCONT)
                 assert patiently(lambda: session.run(work.plain)) == -1
-                for _ in range(3):  # a machine that has other work may keep any of the processes waiting
+                for _ in range(3):  # a busy machine may delay any of the processes
                     timer = later(0.3, lambda: c.kill(job, task))
                     text, seconds = failure(lambda: session.run(work.waits))
                     timer.join()

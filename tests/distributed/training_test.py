@@ -1,4 +1,4 @@
-"""Training over processes, which die; checkpoints of clusters; the examples: training_test.py THALWEG TRANSPORT [TEST...]"""
+"""Tests training over processes that die, checkpoints of clusters, and the examples: training_test.py THALWEG TRANSPORT [TEST...]"""
 import json
 import os
 import pathlib
@@ -35,7 +35,7 @@ def device(k):
 # ---- Checkpoints of clusters ----
 
 class Model:
-    """Variables and a table in shards over that many servers."""
+    """Variables and a sharded table on that many servers."""
 
     def __init__(self, servers, large=0):
         self.graph = tw.Graph()
@@ -109,7 +109,7 @@ def test_one_task_is_restored_and_the_others_stay_as_they_are():
 
 
 def limit_files():
-    """No file beyond 64 KiB, and an error instead of a signal: a disk that is full."""
+    """Imitates a full disk: limits files to 64 KiB and makes a larger write fail with an error instead of a signal."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
 
@@ -145,7 +145,7 @@ def test_a_full_disk_of_one_task_leaves_the_last_checkpoint_of_all():
 
 
 def patiently(f):
-    """What f answers, once nobody is dead any more."""
+    """Calls f until no task is dead any more. Returns its result."""
     for attempt in range(10):
         try:
             return f()
@@ -186,7 +186,7 @@ def test_a_server_that_dies_during_a_save_leaves_a_whole_checkpoint():
 # ---- The examples ----
 
 def launch(*words, example, ps, workers, folder, options=(), stop=None):
-    """Runs an example; `stop(process)` is called meanwhile. Answers its output."""
+    """Runs an example and calls `stop(process)` meanwhile. Returns its output."""
     command = [THALWEG, "launch", "-n", str(workers), "--ps", str(ps), "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--threads", "1",
                "--server-option", f"allow_files={folder}", *options, "--", sys.executable, "-B", str(EXAMPLES / example), "--plugin",
                TRANSPORT, "--folder", str(folder), *words]
@@ -217,7 +217,7 @@ def accuracies(out):
 
 
 def losses(folder, mode, worker):
-    """By step, as they were written: every bit."""
+    """Returns {step: loss}, each loss as it was written, with every bit."""
     lines = (pathlib.Path(folder) / f"{mode}-{worker}.csv").read_text().splitlines()[1:]
     return {int(step): loss for step, _, loss in (line.split(",") for line in lines)}
 
@@ -236,7 +236,7 @@ def test_digits_are_learned_in_three_ways_as_well_as_in_one_process():
 
 
 def children(process):
-    """By name, such as ps/0: the processes of a cluster that thalweg launch has started, as far as they live."""
+    """Returns {name, such as ps/0: process} of the living processes of a cluster that thalweg launch started."""
     found = {}
     for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         try:
@@ -250,7 +250,7 @@ def children(process):
 
 
 def kills(n, seed, checkpoints):
-    """What kills n of them, every role in turn, once training is under way; and the names of those that it has killed."""
+    """Returns a function that kills n processes, every role in turn, once training runs; and the list of the killed names."""
     drawn, killed, to_come = random.Random(seed), [], []
 
     def stop(process):
@@ -260,7 +260,7 @@ def kills(n, seed, checkpoints):
             time.sleep(drawn.uniform(0.2, 0.8))
             there = children(process)
             if len(there) < 6:
-                continue  # somebody is dead still
+                continue  # a process is still dead
             if not to_come:
                 to_come.extend(drawn.sample(sorted(there), len(there)))
             name = to_come.pop()

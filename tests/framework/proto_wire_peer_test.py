@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2
 
 PACKAGE = 'thalweg.proto'
 
-# Where TensorFlow keeps the counterparts. Imported without running the package's own __init__, which takes seconds.
+# The modules of TensorFlow's counterparts. They are imported without the package's own __init__, which takes seconds.
 MODULES = [
     'core.example.example_pb2', 'core.framework.attr_value_pb2', 'core.framework.full_type_pb2', 'core.framework.function_pb2',
     'core.framework.graph_debug_info_pb2', 'core.framework.graph_pb2', 'core.framework.node_def_pb2',
@@ -81,13 +81,13 @@ def peer_files():
 
 
 def theirs_of(ours):
-  """The full name of the counterpart of one of ours."""
+  """Returns the full name of the counterpart of one of our messages or enums."""
   local = ours.removeprefix(PACKAGE + '.')
   return RENAMED.get(local, 'tensorflow.' + local)
 
 
 def packed(field):
-  """Whether a repeated field is written packed; proto3 packs numbers unless told otherwise."""
+  """Returns whether a repeated field is written packed; proto3 packs numbers by default."""
   f = descriptor_pb2.FieldDescriptorProto
   if field.label != f.LABEL_REPEATED or field.type in (f.TYPE_STRING, f.TYPE_BYTES, f.TYPE_MESSAGE, f.TYPE_GROUP):
     return False
@@ -110,7 +110,7 @@ def facts(message, field, rename):
 
 
 def compare(name, ours, theirs):
-  """Yields what differs between two messages or two enums."""
+  """Yields the differences between two messages or two enums."""
   if isinstance(ours, descriptor_pb2.EnumDescriptorProto):
     a, b = ({value.name: value.number for value in enum.value} for enum in (ours, theirs))
   else:

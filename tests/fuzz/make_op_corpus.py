@@ -1,6 +1,6 @@
-"""Makes the seeds of op_fuzz: for each op, in a file of its name, uses that are right, and the same with one thing wrong; op/use.h tells
-how they are written. They come from the declarations of tests/ops; where there is none, from the op's schema.
-usage: PYTHONPATH=build/release/python make_op_corpus.py [OP...]     (default: all that have no file in corpus/op)"""
+"""Makes the seeds of op_fuzz: for each op, a file of its name with valid uses, and the same uses with one fault; op/use.h describes the
+format. The uses come from the declarations of tests/ops or, for an op without one, from its schema.
+usage: PYTHONPATH=build/release/python make_op_corpus.py [OP...]     (default: all ops without a file in corpus/op)"""
 import pathlib
 import struct
 import sys
@@ -20,9 +20,9 @@ from simple import simple_use  # noqa: E402
 
 FOLDER = here / "corpus" / "op"
 RICH, SMALL, WRONG, MOST_BYTES, MOST_ELEMENTS = 3, 1, 5, 300, 80
-ALONE = 0x7f  # what is known of an input: its shape, and that nobody else reads it
-STATES = ["sound", "uninitialised", "other type", "same as before", "destroyed", "of another runtime", "not fed"]  # of a handle
-DRAWN = 40  # uses, from which the smallest are taken
+ALONE = 0x7f  # known facts of an input: its shape, and that it has no other reader
+STATES = ["sound", "uninitialised", "other type", "same as before", "destroyed", "of another runtime", "not fed"]  # states of a handle
+DRAWN = 40  # number of drawn uses, of which the smallest are taken
 TYPES = [thalweg._low.tw_dtype_name(n).decode() for n in range(1, 33)]
 REALS = [np.inf, -np.inf, np.nan]  # kRealEdges begins with them
 rng = np.random.default_rng(5)
@@ -78,7 +78,7 @@ def index_of(attr, kind):
 
 
 def attribute(attr, use, about, given):
-    """One attribute as bytes. given: the arrays of each input."""
+    """Returns one attribute as bytes. given: the arrays of each input."""
     name, kind, value = attr["name"], attr["kind"], use.attrs.get(attr["name"])
     if kind == "type" and attr["list"]:
         types = value or [x.dtype for x, arg in zip(given, about["inputs"]) if arg.get("list_attr") == name for x in x]
@@ -104,7 +104,7 @@ def plain(attr, kind, value):
     return first + (bytes([len(value)]) + b"".join(map(write, value)) if attr["list"] else write(value))
 
 
-SHAPED = {"FIFOQueueV2", "TensorArrayV3"}  # whose ops need the shape of what is in there
+SHAPED = {"FIFOQueueV2", "TensorArrayV3"}  # resources whose ops need the shape of the elements
 
 
 def state_of_kept(x):
@@ -113,13 +113,13 @@ def state_of_kept(x):
 
 
 def filling(x):
-    """What op/kept.cc puts in there."""
+    """Returns the contents that op/kept.cc gives to the resource."""
     floats = [v for v in (x.before[0][1] if x.before else []) if v.dtype == np.float32 and v.ndim]
     return floats[0] if floats and x.maker != "TensorArrayV3" else np.ones(2, np.float32)
 
 
 def encoded(use, spoilt=None, known=None):
-    """spoilt: the state of all handles, where that is not their own. known: of all inputs."""
+    """Returns a use as bytes. spoilt: the state of all handles, instead of their own. known: the known facts of all inputs."""
     about = tw.ops()[use.op]
     groups = [group if isinstance(group, list) else [group] for group in use.inputs]
     given = [[x if isinstance(x, (tw.List, kept.Kept)) else np.asarray(x) for x in group] for group in groups]
@@ -142,7 +142,7 @@ def encoded(use, spoilt=None, known=None):
 
 
 def attempt(use, **more):
-    """None where an input or attribute is what the bytes cannot tell, or large."""
+    """Returns the bytes of a use, or None if the format cannot express an input or attribute, or if it is large."""
     try:
         found = encoded(use, **more)
         return found if len(found) < MOST_BYTES else None
@@ -150,7 +150,7 @@ def attempt(use, **more):
         return None
 
 
-# ---- All of it ----
+# ---- All ops ----
 
 
 def is_right(use):
@@ -162,7 +162,7 @@ def is_right(use):
 
 
 def some_right(drawn, count):
-    """The first so many that are right, of types that differ."""
+    """Returns the first `count` valid uses that have different types."""
     chosen, met = [], set()
     for use in drawn:
         if len(chosen) < count and tuple(use.types.values()) not in met and is_right(use):

@@ -1,5 +1,5 @@
-"""What the bench trains, in Thalweg, PyTorch and JAX: `make(network, batch, side, precision)` answers a function that runs one step and
-returns its loss, or raises Missing. Plain gradient descent; images, labels and weights stay on the GPU."""
+"""The training steps of the bench, in Thalweg, PyTorch and JAX. `make(network, batch, side, precision)` returns a function that runs one
+step and returns its loss, or raises Missing. Steps use plain gradient descent; images, labels and weights stay on the GPU."""
 import gc
 import itertools
 import os
@@ -8,12 +8,12 @@ import sys
 import numpy as np
 
 RATE = 1e-3
-DEVICE = os.environ.get("THALWEG_GPU_DEVICE", "CUDA:0")  # of ours
-CONTAINERS = (f"bench {k}" for k in itertools.count())  # of variables, which outlive their graphs
+DEVICE = os.environ.get("THALWEG_GPU_DEVICE", "CUDA:0")  # Thalweg's device
+CONTAINERS = (f"bench {k}" for k in itertools.count())  # containers of variables, which outlive their graphs
 
 
 def give_memory_back():
-    """What no step needs any more, so that the next one's own is not short of it."""
+    """Frees the memory that no step needs any more, so that the next step has enough."""
     gc.collect()
     if "thalweg" in sys.modules:
         sys.modules["thalweg"].Runtime.default().give_memory_back()
@@ -22,7 +22,7 @@ def give_memory_back():
 
 
 class Missing(Exception):
-    """This machine has it not."""
+    """This machine lacks the framework."""
 
 
 def start(shape, seed):
@@ -81,7 +81,7 @@ class Thalweg:
 
 
 def thalweg_step(loss_of, feeds, **options):
-    """loss_of(backend, values); options: of the session."""
+    """Returns a function that runs a step. loss_of(backend, values): builds the loss. options: options of the session."""
     import thalweg as tw
     with tw.Graph() as g, tw.device(DEVICE):
         b = Thalweg(tw)

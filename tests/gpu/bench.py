@@ -1,7 +1,7 @@
-"""The bench on a GPU: `bench.py OUT.json [small]`. Training steps of networks, a perceptron's, an LSTM's and of attention, a hundred tiny
-kernels, a gigabyte copied each way: by Thalweg, by PyTorch and JAX where this Python has them, and by a plain CUDA program (../bin/raw).
-Samples are taken in turns; a line is the median of ours, of theirs, and of the ratios. What is measured is written at once; a row that fails
-is noted, and the next one begins. Exit status: 0 measured, 1 Thalweg failed somewhere."""
+"""The bench on a GPU: `bench.py OUT.json [small]`. It times training steps of networks, a perceptron, an LSTM and attention, a hundred
+tiny kernels, and copies of a gigabyte each way: by Thalweg, by PyTorch and JAX if this Python has them, and by a CUDA program (../bin/raw).
+Samples are taken in turns; a line has the medians of ours, of theirs and of the ratios. Each result is written at once; a row that fails is
+noted, and the next row begins. Exit status: 0 measured, 1 Thalweg failed somewhere."""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ PAIRS = 2 if SMALL else 7
 
 
 def median_time(step, seconds=0.0 if SMALL else 0.5):
-    """Of calls for about so long."""
+    """Returns the median time of calls that take about `seconds` together."""
     times = []
     began = time.perf_counter()
     while len(times) < (1 if SMALL else 5) or (time.perf_counter() - began < seconds and len(times) < 1000):
@@ -34,7 +34,7 @@ def median_time(step, seconds=0.0 if SMALL else 0.5):
 
 
 def raw(*arguments):
-    """Seconds that the plain CUDA program measures."""
+    """Returns the seconds that the plain CUDA program measures."""
     done = subprocess.run([RAW, *map(str, arguments)], capture_output=True, text=True)
     if done.returncode:
         raise backends.Missing(f"raw CUDA: {done.stdout}{done.stderr}".strip())
@@ -42,7 +42,7 @@ def raw(*arguments):
 
 
 def compare(ours, others):
-    """ours and others: functions that answer a sample's seconds; others by name."""
+    """Takes samples in turns. ours: function that returns the seconds of a sample. others: such functions by name."""
     line = {"Thalweg": [], **{name: [] for name in others}}
     for _ in range(PAIRS):
         line["Thalweg"].append(ours())
@@ -55,14 +55,14 @@ def compare(ours, others):
 
 
 def made(results, name, makers):
-    """The steps that this machine can make, after three calls each; what is missing is noted."""
+    """Returns the steps that this machine can make, after three calls of each. Notes those that are missing."""
     steps = {}
     for who, make in makers.items():
         try:
             steps[who] = make()
             for _ in range(1 if SMALL else 3):
                 steps[who]()
-        except Exception as why:  # also what PyTorch or JAX cannot do on this machine
+        except Exception as why:  # PyTorch or JAX may not support the step on this machine
             if who == "Thalweg":
                 raise
             steps.pop(who, None)
@@ -116,7 +116,7 @@ def mlp(results, precision):
 
 
 def lstm(results, precision):
-    """A cell for so many steps, unrolled in ours; PyTorch's is cuDNN's."""
+    """Times an LSTM cell over several steps. Ours is unrolled; PyTorch uses cuDNN's."""
     steps, batch, cells = (3, 2, 8) if SMALL else (64, 64, 512)
     rng = np.random.default_rng(0)
     feeds = (rng.standard_normal((steps, batch, cells), np.float32),)
@@ -154,7 +154,7 @@ def lstm(results, precision):
 
 
 def attention(results):
-    """Of numbers in half precision, with a causal mask, and its gradient."""
+    """Times attention in half precision with a causal mask, and its gradient."""
     batch, heads, length, depth = (1, 2, 128, 8) if SMALL else (4, 16, 2048, 64)
     shape = batch, heads, length, depth
 
@@ -175,7 +175,7 @@ def attention(results):
 
 
 def tiny(results):
-    """A hundred kernels of four elements, one after the other."""
+    """Times a hundred kernels of four elements, one after the other."""
     import thalweg as tw
 
     def ours(**options):

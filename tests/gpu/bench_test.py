@@ -1,4 +1,4 @@
-"""The bench of `run` does one step of each network, here on the stub driver and small, and says what it is to say. `bench_test.py OUT`"""
+"""Runs the bench of `run` with one small step of each network on the stub driver, and checks its output. `bench_test.py OUT`"""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from networks import NETWORKS, PAPER, flop_of_step  # noqa: E402
 
-# GFLOP of a step: what the convnet benchmarks measured in TFLOP/s and seconds, multiplied.
+# GFLOP of a step: the product of the TFLOP/s and the milliseconds that the convnet benchmarks measured.
 MEASURED = {"AlexNet": 6.55 * 81, "Overfeat": 7.61 * 279, "VGG-A": 5.39 * 540, "GoogLeNet": 2.66 * 445}
 
 
@@ -29,7 +29,7 @@ def main():
             wrong.append(f"{precision}: status {done.returncode}\n{done.stdout}{done.stderr}")
             continue
         rows = json.loads(out.read_text())
-        peak = 2 * 128 * 132 * 1.98e9  # what the stub says of itself
+        peak = 2 * 128 * 132 * 1.98e9  # the figures that the stub reports
         if abs(rows["peak"]["flop_per_second"] / peak - 1) > 1e-9:
             wrong.append(f"the peak is {rows['peak']}, not {peak}")
         for name in NETWORKS:

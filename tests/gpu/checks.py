@@ -1,5 +1,5 @@
-"""What a GPU has to get right beside the op suite, through the Python binding: `checks.py NAME [small]`. `small`: sizes for the stub driver.
-Exit status: 0 it holds, 1 it does not, with what was found."""
+"""Checks of a GPU beside the op suite, through the Python binding: `checks.py NAME [small]`. `small`: sizes for the stub driver.
+Exit status: 0 the check holds, 1 it fails and prints what it found."""
 import sys
 import threading
 import time
@@ -35,7 +35,7 @@ class Net:
             self.init = self.graph.initializer()
 
     def train(self, steps, **options):
-        """Losses and weights."""
+        """Trains; returns losses and weights."""
         with tw.Session(self.graph, **{**ON_GPU, **options}) as s:
             s.run(self.init)
             losses = [s.run([self.loss, self.step], {self.x: self.feeds[0], self.target: self.feeds[1]})[0] for _ in range(steps)]
@@ -56,14 +56,15 @@ def capture():
 
 
 def like_the_cpu():
-    """A net learns on the GPU what it learns on the CPU."""
+    """A net learns the same on the GPU as on the CPU."""
     there, here = Net().train(20), Net().train(20, device="CPU:0")
     worst = max(abs(a - b) / abs(b) for a, b in zip(there[0], here[0]))
     expect(worst < 1e-3, f"losses differ by {worst:.1e} of theirs at most")
 
 
 def memory_cap():
-    """A limit of the device holds: what is beyond it is an error that says so, what fits runs. Run with memory_limit.CUDA:0=64M."""
+    """The device's memory limit holds: a step beyond it fails with an error that names it, a step that fits runs. Needs the option
+    memory_limit.CUDA:0=64M."""
     with tw.Graph() as g:
         x = tw.placeholder("float32", [None])
         y = tw.ops.neg(x)
@@ -77,7 +78,7 @@ def memory_cap():
 
 
 def out_of_memory():
-    """More than the device has is an error; whatever comes after it runs, with all memory there again."""
+    """A request for more memory than the device has fails; later steps run, and all memory is free again."""
     have = next(d for d in tw.devices() if d.name.endswith(GPU)).memory
     with tw.Graph() as g:
         n = tw.placeholder("int32", [])
@@ -132,7 +133,7 @@ def overlap():
 
 
 def failures():
-    """What is wrong in a step is told, and the device goes on: indices that are refused, deadlines, cancelled steps, closed sessions."""
+    """Failures of a step are reported, and the device goes on: rejected indices, deadlines, cancelled steps, closed sessions."""
     net = Net(16, 32)
     with tw.Graph() as g:
         x, i = tw.placeholder("float32", [10]), tw.placeholder("int32", [None])
@@ -162,7 +163,7 @@ def failures():
 
 
 def two_sessions():
-    """Two sessions in two threads on one device do what they do alone."""
+    """Two sessions in two threads on one device have the same results as alone."""
     steps = 10 if SMALL else 100
     alone = Net(16, 32).train(steps)
     nets, found = [Net(16, 32), Net(16, 32)], [None, None]
@@ -179,7 +180,7 @@ def two_sessions():
 
 
 def trace():
-    """A step that is watched tells when its kernels ran on the device."""
+    """The trace of a step has the times at which its kernels ran on the device."""
     net = Net(16, 32)
     with tw.Session(net.graph, **ON_GPU) as s:
         s.run(net.init)
@@ -189,7 +190,7 @@ def trace():
 
 
 def loss_scale():
-    """Products in half whose loss is scaled: steps that overflow change nothing but the scale, on the GPU as on the CPU."""
+    """Matrix products in half precision with a scaled loss: a step that overflows changes only the scale, on the GPU as on the CPU."""
     steps = 12 if SMALL else 100
 
     def trained(**options):
@@ -215,7 +216,7 @@ def loss_scale():
 
 
 def dlpack():
-    """Memory is read where it lies, by us and by PyTorch where this Python has it, in the order of both."""
+    """We and PyTorch, if this Python has it, read each other's memory in place, in the order of both streams."""
     with tw.Graph() as g:
         x = tw.placeholder("float32", [None])
         with tw.device(GPU):

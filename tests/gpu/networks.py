@@ -12,7 +12,7 @@ def alexnet(b, x):
 
 
 def overfeat(b, x):
-    """The fast model."""
+    """The fast model of Overfeat."""
     x = b.pool(b.relu(b.conv(x, 96, 11, 4, 0)), 2, 2, 0)
     x = b.pool(b.relu(b.conv(x, 256, 5, 1, 0)), 2, 2, 0)
     for out in (512, 1024, 1024):
@@ -42,7 +42,7 @@ def inception(b, x, one, three_in, three, five_in, five, pooled):
 
 
 def googlenet(b, x):
-    """Without the classifiers on the way."""
+    """GoogLeNet without its auxiliary classifiers."""
     x = b.pool(b.relu(b.conv(x, 64, 7, 2, 3)), 3, 2, 1)
     x = b.relu(b.conv(b.relu(b.conv(x, 64, 1, 1, 0)), 192, 3, 1, 1))
     x = b.pool(x, 3, 2, 1)
@@ -70,13 +70,13 @@ def resnet50(b, x):
     return b.dense(b.mean(x), 1000)
 
 
-# Network, batch and side of the images: those of the first four are of the convnet benchmarks that the paper of 2016 quotes.
+# Network, batch and side of the images. The first four are from the convnet benchmarks that the paper of 2016 quotes.
 NETWORKS = {"AlexNet": (alexnet, 128, 224), "Overfeat": (overfeat, 128, 231), "VGG-A": (vgg_a, 64, 224), "GoogLeNet": (googlenet, 128, 224),
             "ResNet-50": (resnet50, 64, 224)}
-# For dry runs, with a batch of one and layers of a sixteenth.
+# Sides for dry runs, which use a batch of one and layers with a sixteenth of the channels.
 SMALL_SIDES = {"AlexNet": 67, "Overfeat": 75, "VGG-A": 32, "GoogLeNet": 32, "ResNet-50": 32}
 
-# Table 1 of that paper: effective FLOP/s over the card's peak of 6.6 TFLOP/s (Titan X of 2015, float), of its time a step.
+# Effective FLOP/s over the card's peak of 6.6 TFLOP/s (Titan X of 2015, float), from the times per step in Table 1 of that paper.
 PAPER = {"AlexNet": {"TensorFlow": 0.99, "Neon": 0.92, "Torch": 0.99, "Caffe": 0.25},
          "Overfeat": {"TensorFlow": 1.15, "Neon": 1.52, "Torch": 1.20, "Caffe": 0.39},
          "VGG-A": {"TensorFlow": 0.82, "Neon": 1.38, "Torch": 0.83, "Caffe": 0.41},
@@ -84,7 +84,7 @@ PAPER = {"AlexNet": {"TensorFlow": 0.99, "Neon": 0.92, "Torch": 0.99, "Caffe": 0
 
 
 class Thin:
-    """A backend whose layers are narrower, but for the classes."""
+    """A backend with narrower layers, except the last, which has all classes."""
 
     def __init__(self, backend, by=16):
         self.backend, self.by = backend, by
@@ -100,10 +100,10 @@ class Thin:
 
 
 class Counting:
-    """A backend whose values are shapes: multiplications and additions of a step forward."""
+    """A backend whose values are shapes. It counts the multiplications and additions of a forward pass."""
 
     def __init__(self):
-        self.flop = self.first = 0  # of the first convolution
+        self.flop = self.first = 0  # `first`: of the first convolution
 
     def conv(self, x, out, size, stride, padding):
         n, h, w, c = x
@@ -142,8 +142,8 @@ class Counting:
 
 
 def flop_of_step(network, batch, side):
-    """Of a training step: the gradients of images and of weights cost what the step forward does, each; nobody computes that of the first
-    images."""
+    """Returns the FLOP of a training step. The gradients of images and of weights each cost as much as the forward pass; the gradient of
+    the input images is not computed."""
     counting = Counting()
     assert network(counting, (batch, side, side, 3)) == (batch, 1000)
     return 3 * counting.flop - counting.first

@@ -1,20 +1,20 @@
-"""What a GPU can do at most in float, by what its driver says of it."""
+"""The peak float performance of a GPU, from the properties that its driver reports."""
 import ctypes
 import os
 
-# Multiplications with addition that a multiprocessor starts in a cycle, by compute capability; newer ones have as many as the last.
+# Fused multiply-adds that a multiprocessor starts per cycle, by compute capability; newer ones have as many as the last entry.
 PER_CYCLE = {(7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128}
-MULTIPROCESSORS, CLOCK_KHZ, MAJOR, MINOR = 16, 13, 75, 76  # of CUdevice_attribute
+MULTIPROCESSORS, CLOCK_KHZ, MAJOR, MINOR = 16, 13, 75, 76  # values of CUdevice_attribute
 
 
 def driver_file():
-    """The driver that the plugin opens."""
+    """Returns the driver library that the plugin opens."""
     options = dict(o.split("=", 1) for o in os.environ.get("THALWEG_OPTIONS", "").split(";") if "=" in o)
     return options.get("plugin.org.thalweg.cuda.library", "libcuda.so.1")
 
 
 def float_peak():
-    """{"flop_per_second", "multiprocessors", "clock_hz"} of the first GPU; None: its driver does not tell."""
+    """Returns {"flop_per_second", "multiprocessors", "clock_hz"} of the first GPU, or None if its driver does not report them."""
     try:
         driver = ctypes.CDLL(driver_file())
     except OSError:

@@ -1,5 +1,5 @@
-"""tools/gpu-tree packs a tree that works where it is unpacked: on the stub driver, and saying what is missing where there is no driver.
-`tree_test.py BUILD STUB`"""
+"""tools/gpu-tree packs a tree that works wherever it is unpacked: it runs on the stub driver, and without a driver it prints what is
+missing. `tree_test.py BUILD STUB`"""
 import ctypes
 import json
 import os
@@ -38,7 +38,7 @@ def main():
             if sorted(found) != sorted(parts) or any(p["status"] != 0 for p in found.values()):
                 wrong.append(f"results: {found}")
             again = [sys.executable, script, "--library", STUB, "--small", "--resume", "--minutes", "0", "--json", results, "--only", *parts]
-            for more, status, reached in (([], 0, 0), (["bench"], 1, 2)):  # what has passed is left; for the rest there is no time
+            for more, status, reached in (([], 0, 0), (["bench"], 1, 2)):  # passed parts are skipped; the others have no time
                 done = subprocess.run([*again, *more], cwd=place, capture_output=True, text=True)
                 with open(results) as f:
                     late = [name for name, part in json.load(f)["parts"].items() if part["status"] == "not reached"]

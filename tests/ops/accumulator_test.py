@@ -1,4 +1,4 @@
-"""Conditional accumulators: means and sums, what is too old, who waits, and what is refused."""
+"""Tests of conditional accumulators: means and sums, stale gradients, waiting takes, and rejected uses."""
 import numpy as np
 
 import cases
@@ -43,7 +43,7 @@ for dtype in FLOATS:
     cases.equal(f"{dtype}: count", a.count(), 3)
     cases.equal(f"{dtype}: mean of all", a.take(2), np.float64([3, 4.5]))
     cases.equal(f"{dtype}: taken", a.count(), 0)
-    a.apply([9.0, 9.0])  # of step 0, and the accumulator's is 1
+    a.apply([9.0, 9.0])  # a gradient of step 0, while the accumulator is at step 1
     cases.equal(f"{dtype}: too old", a.count(), 0)
     a.apply([8.0, 6.0], step=1)
     cases.equal(f"{dtype}: in time", a.take(1), np.float64([8, 6]))
@@ -52,7 +52,7 @@ for dtype in FLOATS:
         a.apply(gradient)
     cases.equal(f"{dtype}: sum", a.take(1), np.float64([4, 6]))
 
-# A gradient that is given again, as by a client that tries again, changes no bit of the mean; rounded sums of three would.
+# A gradient that a client applies again after a retry changes no bit of the mean; a rounded sum of three would.
 for dtype, numpy in ((thalweg.float16, np.float16), (thalweg.float32, np.float32), (thalweg.float64, np.float64)):
     given, other = (np.random.default_rng(k).standard_normal(64).astype(numpy) for k in (1, 2))
     assert any((given + given + given) / numpy(3) != given)
@@ -104,7 +104,7 @@ cases.equal("who is left", behind.result(), np.float64([7, 7]))
 a = Accumulator()
 a.set_step(10)
 a.apply([1.0, 1.0], step=9)
-a.apply([1.0, 1.0, 1.0], step=9)  # which nobody looks at any more
+a.apply([1.0, 1.0, 1.0], step=9)  # the value is not read any more
 a.apply([2.0, 2.0], step=10)
 cases.equal("from step 10 on", a.take(1), np.float64([2, 2]))
 

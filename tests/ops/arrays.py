@@ -1,4 +1,4 @@
-"""Arrays that cases are written with."""
+"""Short functions that make arrays for cases."""
 import numpy as np
 
 

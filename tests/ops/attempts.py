@@ -1,5 +1,5 @@
-"""Ops that may fail, and what is left when they have: cases of one op each, in a process of their own, so that a crash is a failure with a
-name, a case that never ends is one, and memory beyond a limit is not to be had."""
+"""Cases of ops that may fail, and of the state after the failure. Cases of one op each run in a process of their own, so that a crash, and
+a case that never ends, is a failure with a name, and memory is limited."""
 import dataclasses
 import os
 import resource
@@ -16,14 +16,14 @@ import kept
 import tw
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-SECONDS, PATIENCE = (60, 120) if SANITIZED else (10, 60)  # of processors and of the clock for one case; an op that takes longer never ends
-WAITS = {op for op in tw.ops() if op in kept.OPS or op in called.OPS}  # ops that may wait for others, or loop
-SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is taken to wait, and to be sure of it
-MEMORY = 512 << 20  # of addresses beyond what the process has at its start: what hostile sizes ask for must be refused, not found
+SECONDS, PATIENCE = (60, 120) if SANITIZED else (10, 60)  # CPU and wall-clock seconds for one case; an op that takes longer is taken to never end
+WAITS = {op for op in tw.ops() if op in kept.OPS or op in called.OPS}  # ops that may wait for other ops, or loop
+SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is taken to wait: at first, and for certainty
+MEMORY = 512 << 20  # bytes of address space beyond those at the start of the process, so that allocations of hostile sizes fail
 LARGE = 1 << 20  # bytes
 LOW, HIGH = -2**63, 2**63 - 1
-# What sessions are told: an op that is fed runs as it stands. The sanitizer ends a process whose `operator new` fails, so an account must
-# refuse first.
+# The options of sessions: an op that is fed runs unoptimized. The sanitizer ends a process whose `operator new` fails, so a memory account
+# must reject the allocation first.
 OPTIONS = {"fed": dict(optimize="false")}
 LIMITED = dict(memory_limit=str(MEMORY)) if SANITIZED else {}
 
@@ -47,7 +47,7 @@ def accepts(op, inputs, wanted, **attrs):
 
 @dataclasses.dataclass
 class Spoilt(tw.Variable):
-    """A variable that is "destroyed" when the op runs, or a handle that is "not fed"."""
+    """A variable that is "destroyed" when the op runs, or whose handle is "not fed"."""
     state: str = "destroyed"
 
 
@@ -56,14 +56,14 @@ def state_of(x):
 
 
 class Attempt:
-    """One op that should fail, and beside it one that should not. how: one of tw.WAYS. timeout: in seconds, of an op that may
-    wait; None: SOON."""
+    """One op that should fail, and beside it one that should not. how: one of tw.WAYS. timeout: seconds for an op that may wait; None:
+    SOON."""
 
     def __init__(self, op, inputs, how, attrs, timeout=None):
         self.graph, self.session, self.feeds, self.how, self.op = tw.Graph(), None, {}, how, op
         self.timeout, self.attrs = (timeout or SOON) if op in WAITS else None, kept.named(op, attrs) if op in kept.OPS else attrs
-        self.variables, self.start, self.spoil = {}, [], []  # the last two run before, one after the other
-        self.before = kept.laid_down(self.graph, op, self.attrs)  # in the step of the op
+        self.variables, self.start, self.spoil = {}, [], []  # `start`, then `spoil`, run before the op
+        self.before = kept.laid_down(self.graph, op, self.attrs)  # operations that run in the step of the op
         self.end = []
         if op in called.OPS:
             called.add_functions(self.graph)
@@ -81,7 +81,7 @@ class Attempt:
             return self.graph.enter(np.asarray(x), self.how, self.feeds)
         if state_of(x) == "not fed":
             return self.graph.placeholder(tw.thalweg.as_dtype("resource"))
-        if id(x) not in self.variables:  # one variable may be several inputs
+        if id(x) not in self.variables:  # several inputs may be one variable
             self.variables[id(x)], start, handle = self.graph.variable(x, self.how, reference)
             self.start += start
             self.end.append(self.graph.add("DestroyResourceOp", handle, ignore_lookup_error=True))
@@ -107,7 +107,7 @@ class Attempt:
         return self.session.step(outputs, self.feeds, [] if outputs else [operation], read, self.timeout)(self.feeds.values())
 
     def copied(self, y):
-        """What is fetched gets memory of its own: then nothing is computed in place."""
+        """Copies y, so that the fetch has memory of its own and no op computes in place."""
         if y.dtype.name in ("resource", "variant") or self.op in ("Variable", "VariableV2", "RefSelect"):
             return y
         yes = self.graph.placeholder(np.bool_)
@@ -118,12 +118,12 @@ class Attempt:
         return self(content)
 
     def close(self):
-        """Its variables, and what else is kept, would outlive it."""
+        """Destroys the variables and other resources, which would outlive the attempt."""
         try:
             if self.end:
                 (self.session or self.graph.session()).run([], targets=self.end)
         except tw.Error:
-            if self.op not in kept.MADE:  # what could not be made need not be destroyed
+            if self.op not in kept.MADE:  # a resource that could not be made need not be destroyed
                 raise
 
     def goes_on(self):
@@ -132,11 +132,11 @@ class Attempt:
 
 
 def content(tensor):
-    """Of an output; one without elements may have axes too long for NumPy, and nobody can look into a handle."""
+    """Returns the content of an output. An output without elements may have axes too long for NumPy, and a handle has no content."""
     if tensor.nbytes == 0 or tensor.dtype.name in ("resource", "variant"):
         return tensor.dtype.name, tensor.shape, b""
     array = tw.to_array(tensor)
-    if array.nbytes > LARGE:  # what is compared must not take the memory that is left
+    if array.nbytes > LARGE:  # a comparison must not use up the remaining memory
         return tensor.dtype.name, tensor.shape, zlib.crc32(array)
     return tensor.dtype.name, tensor.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()
 
@@ -145,9 +145,9 @@ def content(tensor):
 
 
 def limit():
-    """What the cases must do with, from here on."""
+    """Limits the memory and time of the cases from here on."""
     if not SANITIZED:
-        tw.run("Neg", [np.zeros(1 << 16, np.float32)])  # the runtime's threads have their stacks
+        tw.run("Neg", [np.zeros(1 << 16, np.float32)])  # makes the runtime's threads allocate their stacks
         pages = int(open("/proc/self/statm").read().split()[0])
         most = pages * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -155,9 +155,9 @@ def limit():
 
 
 def alone(script, *arguments):
-    """Runs `script worker ARGUMENTS`, shows what failed, or what was tried last if that process died, and ends."""
+    """Runs `script worker ARGUMENTS`, prints the failures, or the last attempt if that process died, and exits."""
     environment = dict(os.environ)
-    if SANITIZED:  # which reserves far more addresses than it uses
+    if SANITIZED:  # the sanitizer reserves far more addresses than it uses
         environment["ASAN_OPTIONS"] += f":allocator_may_return_null=1:max_allocation_size_mb={MEMORY >> 20}"
     child = subprocess.Popen([sys.executable, "-B", script, "worker", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, env=environment)

@@ -1,4 +1,5 @@
-"""Barriers: components come one by one and elements leave whole, in the order of the batches that they began in. Codes as TensorFlow 2.21."""
+"""Tests of barriers: components are inserted one by one and elements are taken complete, in the order of the batches in which they began.
+Error codes are those of TensorFlow 2.21."""
 import numpy as np
 
 import cases
@@ -11,7 +12,7 @@ FIRST = np.iinfo(np.int64).min  # the number of the first batch
 
 BY_REFERENCE = "Barrier BarrierInsertMany BarrierTakeMany BarrierClose BarrierReadySize BarrierIncompleteSize".split()
 BY_HANDLE = ("ResourceBarrier ResourceBarrierInsertMany ResourceBarrierTakeMany ResourceBarrierClose ResourceBarrierReadySize "
-             "ResourceBarrierIncompleteSize").split()  # what runs in their place
+             "ResourceBarrierIncompleteSize").split()  # the ops that run in their place
 
 
 class Barrier(Place):

@@ -1,4 +1,4 @@
-"""What tests of ops that wait have in common: a graph and a session of its own, steps that are started, and how they end."""
+"""Shared by tests of ops that wait: a graph and a session of its own, steps that are started, and checks of their end."""
 import itertools
 import pathlib
 import threading
@@ -9,11 +9,11 @@ import thalweg
 from thalweg import ops
 
 names = map("blocking{}".format, itertools.count())
-SOON = 1  # seconds to a deadline of a step that is to wait for it, also on a machine that has other work
+SOON = 1  # seconds to the deadline of a step that must reach it, also on a busy machine
 
 
 class Place:
-    """A graph and a session of two threads, so that any number of steps wait without one."""
+    """A graph and a session of two threads, so that many waiting steps cannot each hold a thread."""
 
     def __init__(self, **options):
         self.name, self.graph = next(names), thalweg.Graph()
@@ -35,11 +35,11 @@ class Place:
 
 
 def others_rest():
-    """Whether every other thread of this process sleeps."""
+    """Returns whether every other thread of this process sleeps."""
     for task in pathlib.Path("/proc/self/task").iterdir():
         try:
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the thread has ended meanwhile
             continue
         if int(task.name) != threading.get_native_id() and state != "S":
             return False
@@ -47,7 +47,7 @@ def others_rest():
 
 
 def waits(where, future):
-    """Once it stands in line: what is cancelled before is told without its op, and who is started next may come first."""
+    """Waits until the op is enqueued. A step that is cancelled earlier fails without naming its op, and a later step could overtake it."""
     time.sleep(0.05)
     until = time.monotonic() + 60
     for _ in range(3):

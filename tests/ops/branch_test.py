@@ -1,4 +1,5 @@
-"""What stands for true, in every type; calls of functions begun in one place that end in another; sums of lists of every type."""
+"""Tests of the values of every type that count as true, of function calls that start in one place and end in another, and of sums of
+lists of every type."""
 import numpy as np
 
 import called
@@ -21,7 +22,7 @@ for kind in "bool string half bfloat16 float double int8 int16 int32 int64 uint8
         graph, op = graph_of("If", [value, x], Tcond=dtype, **given)
         cases.equal(f"If of {kind} {yes}", graph.session(optimize="false").run(op.outputs)[0], -x if yes else x + 1)
 
-# Steps that are begun and waited for: kernels hold no thread while a function runs.
+# Starts the steps and waits for them: kernels hold no thread while a function runs.
 for op, inputs, attrs, wanted in (
         ("If", [np.bool_(True), x], dict(Tcond=np.bool_, **given), -x), ("PartitionedCall", [x], called.given | dict(f=tw.Func("grown")), x + 1),
         ("While", [x], dict(T=[np.float32], cond=tw.Func("small"), body=tw.Func("grown")), np.float32([2, 3])),

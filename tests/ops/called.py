@@ -8,7 +8,7 @@ from thalweg import flow, ops
 f, two = np.float32, np.ones(2, np.float32)
 FLOAT, INT = (tw.thalweg.as_dtype(kind) for kind in (f, np.int32))
 ONE, FIRST = [(FLOAT, None)], [(INT, ()), (FLOAT, None)]
-# By name: the arguments, and what it gives.
+# {name: (arguments, results)}
 FUNCTIONS = {
     "turned": (ONE, ops.neg), "grown": (ONE, lambda x: ops.add_v2(x, ops.ones_like(x))),
     "small": (ONE, lambda x: ops.less(ops.max(x, np.int32(0)), f(3))), "counted": (FIRST, lambda i, x: ops.add_v2(x, ops.cast(i, DstT=f))),
@@ -27,7 +27,7 @@ USES = {
 }
 USES |= {"Stateless" + op: USES[op] for op in ("If", "Case", "While")} | {"StatefulPartitionedCall": USES["PartitionedCall"]}
 OPS = set(USES)
-OTHERS = ["nobody", *FUNCTIONS]  # that an attribute may name
+OTHERS = ["nobody", *FUNCTIONS]  # function names that an attribute may have
 
 
 def add_functions(graph):

@@ -1,4 +1,4 @@
-"""Counting cases: each says in one line where it failed, and finish() ends the process with what the test runner wants."""
+"""Counts cases: each failed case prints one line, and finish() ends the process with the exit status for the test runner."""
 import collections
 import os
 import sys
@@ -14,7 +14,7 @@ TOLERANCES = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12, "complex64": 2
 
 
 def sampled(key):
-    """Whether this case is to run: of those with one key the first, and then every THALWEG_TEST_SAMPLEth."""
+    """Returns whether this case runs: the first one of each key, and then every THALWEG_TEST_SAMPLEth."""
     asked[key] += 1
     return asked[key] % SAMPLE == 1 % SAMPLE
 
@@ -33,12 +33,12 @@ def holds(where, condition, problem="does not hold"):
 
 
 def difference(got, wanted, tolerance=None):
-    """What is wrong with `got`, or None. Floats may differ by `tolerance`, relative to the wanted value or to 1, whichever is larger; where
-    none is given, by a few ulps of their type. A bfloat16 result is compared as the float that it stands for."""
+    """Returns the first difference between `got` and `wanted`, or None. Floats may differ by `tolerance`, relative to the wanted value or to
+    1, whichever is larger, or by default by a few ulps of their type. A bfloat16 result is compared after conversion to float."""
     wanted = np.asarray(wanted)
     if got.shape != wanted.shape:
         return f"shape {got.shape}, not {wanted.shape}"
-    if got.size == 0:  # may have axes too long for NumPy's arithmetic
+    if got.size == 0:  # its axes may be too long for NumPy's arithmetic
         return None
     if got.dtype == tw.bfloat16:
         got, tolerance = tw.from_bfloat16(got), tolerance or 8e-3
@@ -50,7 +50,7 @@ def difference(got, wanted, tolerance=None):
 
 
 def close(a, b, eps):
-    """As np.allclose, which takes longer and is asked about what is not finite."""
+    """Returns whether all elements are close. np.allclose takes longer, and is used only for values that are not finite."""
     with np.errstate(all="ignore"):
         return bool((abs(a - b) <= eps + eps * abs(b)).all()) and np.isfinite(b).all() or np.allclose(a, b, eps, eps, equal_nan=True)
 
@@ -64,7 +64,7 @@ def equal(where, got, wanted, tolerance=None):
 
 
 def expect(op, inputs, wanted, tolerance=None, **attrs):
-    """All outputs of the op equal `wanted`, a list, in whatever way the inputs come in."""
+    """Checks that all outputs of the op equal `wanted`, a list, for each way in which inputs are given."""
     use = f"{op} {[np.asarray(x).dtype.name + str(np.asarray(x).shape) for x in inputs]} {attrs}"
     for how in tw.WAYS:
         where = f"{use} {how}"
@@ -78,7 +78,7 @@ def expect(op, inputs, wanted, tolerance=None, **attrs):
 
 
 def refuses(where, action, *parts):
-    """action() fails with an error that holds every one of the parts, and that blames whoever asked, not the runtime."""
+    """Checks that action() fails with an error that contains every part, and whose code blames the caller, not the runtime."""
     global cases
     cases += 1
     try:

@@ -1,5 +1,5 @@
-"""SaveV2, RestoreV2 and MergeV2Checkpoints against NumPy: whole tensors and slices of them, in one graph and through files of another; what
-is not there, is of another type, or is no slice."""
+"""Compares SaveV2, RestoreV2 and MergeV2Checkpoints with NumPy: whole tensors and slices of them, in one graph and through the files of
+another; and missing tensors, tensors of another type, and invalid slices."""
 import os
 import pathlib
 import tempfile
@@ -22,7 +22,7 @@ def path_of(graph, path):
 
 
 def save(path, tensors):
-    """tensors: (name, slice text, array)s."""
+    """Saves tensors, each (name, slice text, array)."""
     graph = tw.Graph()
     names, slices, arrays = zip(*tensors)
     made = graph.add("SaveV2", path_of(graph, path), texts(graph, names), texts(graph, slices), *map(graph.constant, arrays), name="op",
@@ -31,7 +31,7 @@ def save(path, tensors):
 
 
 def restore(path, wanted):
-    """The tensors of (name, slice text, type)s."""
+    """Restores the tensors that `wanted` lists, each (name, slice text, type)."""
     graph = tw.Graph()
     names, slices, types = zip(*wanted)
     made = graph.add("RestoreV2", path_of(graph, path), texts(graph, names), texts(graph, slices), name="op",
@@ -50,7 +50,7 @@ def some(dtype, shape):
         return np.array([b"%d" % v * v for v in range(int(np.prod(shape)))], object).reshape(shape)
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
-    return rng.integers(0, 60, (*shape, np.dtype(dtype).itemsize), np.uint8).view(dtype).reshape(shape)  # no NaN among them
+    return rng.integers(0, 60, (*shape, np.dtype(dtype).itemsize), np.uint8).view(dtype).reshape(shape)  # bytes below 60 contain no NaN
 
 
 def same(what, got, wanted):
@@ -66,7 +66,7 @@ def every_type(folder):
 
 
 def slices(folder):
-    """Saved in pieces; read whole and in other pieces."""
+    """Saves tensors in slices and reads them whole and in other slices."""
     x, line = np.arange(60, dtype=np.int32).reshape(6, 10), np.arange(7.0)
     save(folder / "one", [("x", "6 10 0,4:-", x[:4]), ("line", "7 -", line)])
     save(folder / "two", [("x", "6 10 4,2:0,10", x[4:])])

@@ -1,5 +1,5 @@
-"""Every op has an oracle: a declaration (declare.py), or tests written by hand that undeclared.py names; every file of ops has a test. Prints
-the counts, and fails where there are fewer cases than LEAST for each op."""
+"""Checks that every op has an oracle: a declaration (declare.py), or hand-written tests that undeclared.py names; and that every file of ops
+has a test. Prints the counts, and fails if an op has fewer than LEAST cases."""
 import pathlib
 import re
 

@@ -1,5 +1,6 @@
-"""Graphs of branches, loops and arrays that TensorFlow wrote, and their gradients, against what it answers (goldens/control_flow.json.gz,
-which control_flow_peer.py writes): with one thread and several, with and without optimisation, and once more after a round trip."""
+"""Compares graphs of branches, loops and arrays that TensorFlow wrote, and their gradients, with TensorFlow's results
+(goldens/control_flow.json.gz, which control_flow_peer.py writes): with one thread and several, with and without optimisation, and once more
+after a round trip."""
 import base64
 import gzip
 import json
@@ -32,7 +33,7 @@ def check(number, use):
                                          ("alone", session.run(outputs, fed), answers[:len(outputs)])):
                     for x, w in zip(got, wanted):
                         w = np.array(w, np.float32)
-                        size = max(1, np.abs(w).max(initial=0))  # what a sum in another order may be off by
+                        size = max(1, np.abs(w).max(initial=0))  # the error of a sum in another order is relative to this
                         cases.equal(f"program {number} of {options}, {way}, fed {feeds}", x / size, w / size)
 
 

@@ -1,5 +1,5 @@
 """Gradients of branches and loops made of Switch, Merge, Enter, Exit and NextIteration: first and second derivatives against differences,
-effects and random draws that happen once, and what cannot be differentiated. Random programs are control_flow_golden_test.py's."""
+effects and random draws that happen once, and graphs without gradients. control_flow_golden_test.py has random programs."""
 import itertools
 
 import numpy as np
@@ -118,7 +118,7 @@ def draws():
 
 
 def what_cannot_be():
-    """Graphs that are no conditions and loops run, but have no gradients, and say at which node."""
+    """Graphs that are neither conditionals nor loops run, but have no gradients; the error names the node."""
     def refused(name, build, says):
         with thalweg.Graph() as graph:
             x = thalweg.placeholder("float64", [2])

@@ -1,7 +1,8 @@
-"""Random programs of branches, loops and arrays, nested, as TensorFlow's v1 functions write them down (Switch, Merge, Enter, Exit,
-NextIteration, TensorArray), what TensorFlow answers, and the gradients of the sum of that. Without arguments it writes
-goldens/control_flow.json.gz, by hand, after changes here: `tools/cmake/peer-python tests/ops/control_flow_peer.py`;
-control_flow_golden_test.py reads it. `control_flow_peer.py COUNT SEED` makes other programs and runs them in both (label `peer`)."""
+"""Random nested programs of branches, loops and arrays, in the form that TensorFlow's v1 functions give them (Switch, Merge, Enter, Exit,
+NextIteration, TensorArray), with TensorFlow's results and the gradients of their sum. Without arguments it writes
+goldens/control_flow.json.gz, which control_flow_golden_test.py reads. Run it by hand after changes here:
+`tools/cmake/peer-python tests/ops/control_flow_peer.py`. `control_flow_peer.py COUNT SEED` makes other programs and runs them in both
+(label `peer`)."""
 import base64
 import gzip
 import json
@@ -18,7 +19,7 @@ tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 tf1.disable_control_flow_v2()
 
-# What was written down runs, without rewriting, which takes some of these programs apart.
+# The graph runs as it is written. TensorFlow's rewriting breaks some of these programs.
 PLAIN = tf1.ConfigProto()
 PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
 PLAIN.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
@@ -70,13 +71,13 @@ class Program:
 
         def body(i, *v):
             v = self.block(v, depth - 1)
-            v[kept] = v[kept] * 0.5 + outside  # which all rounds share
+            v[kept] = v[kept] * 0.5 + outside  # all iterations share `outside`
             return [i + 1, *v]
 
         _, *values[:] = tf1.while_loop(goes_on, body, [tf.constant(0), *values], parallel_iterations=self.random.choice([1, 2, 10]))
 
     def array(self, values, depth):
-        """An array, written by a loop or at once, and read by a loop or at once."""
+        """Makes an array that is written by a loop or at once, and read by a loop or at once."""
         n, written, to = self.random.randint(1, 4), self.random.randrange(len(values)), self.random.randrange(len(values))
         rows = tf.TensorArray(tf.float32, n, clear_after_read=False)
         if self.random.random() < 0.5:
@@ -94,7 +95,7 @@ class Program:
 
 
 def use(seed):
-    """A program, three things to feed it, and what comes out."""
+    """Returns a program, three feeds and its results."""
     rng = np.random.default_rng(seed)
     with tf.Graph().as_default() as graph:
         inputs = [tf1.placeholder(tf.float32, [3] if seed % 2 else [None]) for _ in range(3)]

@@ -1,5 +1,5 @@
-"""Loops and branches of primitives around what has effects: variables, queues that let kernels wait, steps that stop; what a trace tells of
-iterations. What programs without effects compute is control_flow_golden_test.py's."""
+"""Tests of loops and branches made of primitives around ops with effects: variables, queues that make kernels wait, steps that stop; and of
+iterations in a trace. control_flow_golden_test.py has the programs without effects."""
 import threading
 import time
 
@@ -13,11 +13,11 @@ from tw import SESSION, runtime
 
 
 FLOAT = thalweg.float32
-FRAMES = {"disable_pass": "sequence"}  # loops that need no frames run in them all the same
+FRAMES = {"disable_pass": "sequence"}  # loops that do not need frames use them, too
 
 
 def fails(where, kind, session, *fetch, says="", **how):
-    """says: a text of the message, or several."""
+    """Checks that the run fails. says: a text of the message, or several."""
     try:
         session.run(*fetch, **how)
     except kind as error:
@@ -49,7 +49,7 @@ def queues():
             handle = ops.fifo_queue_v2(component_types=[thalweg.float32], shapes=[[]], shared_name=f"loop{threads}")
             x = thalweg.placeholder("float32", [])
             put = ops.queue_enqueue_v2(handle, [x])
-            # Takes numbers until one is negative, and answers the last sum.
+            # The loop dequeues numbers until one is negative, and returns the last sum.
             total = loop(thalweg.constant(0.0), lambda s, q: s < thalweg.constant(10.0),
                          lambda s, q: s + ops.queue_dequeue_v2(q, component_types=[thalweg.float32])[0], [handle])
         with thalweg.Session(graph, **SESSION) as session:
@@ -64,7 +64,7 @@ def queues():
 
 
 def bounds():
-    """So many iterations are under way as the loop allows, and what one of them holds goes with it."""
+    """As many iterations run at once as the loop allows, and the end of an iteration frees its values."""
     for at_once in (1, 2, 10):
         with thalweg.Graph(runtime(threads=4)) as graph:
             begun, go = (ops.fifo_queue_v2(component_types=[FLOAT], shapes=[[]], shared_name=f"{name}{at_once}")
@@ -113,7 +113,7 @@ def stuck():
 
 
 def fails_while_another_waits():
-    """A step that cannot choose a branch ends although something of it waits at a queue that nobody fills."""
+    """A step that cannot choose a branch ends although one of its ops waits at a queue that is never filled."""
     with thalweg.Graph(runtime(threads=4)) as graph:
         soon, never = (ops.fifo_queue_v2(component_types=[kind], shared_name=f"{name} filled")
                        for name, kind in (("soon", thalweg.as_dtype("bool")), ("never", FLOAT)))
@@ -146,7 +146,7 @@ def written_twice(i, h, flow):
 
 
 def wrong_in_arrays():
-    """How a loop goes wrong with an array of six whose elements 0 and 1 are written, in which iteration, and what it says."""
+    """Yields faults of a loop with an array of six elements, of which 0 and 1 are written: the fault, its iteration and the message."""
     for body, at, says in ((unset, 2, "never written"), (cleared, 1, "clear_after_read"), (written_twice, 1, "before")):
         with thalweg.Graph() as graph:
             h, flow = ops.tensor_array_v3(6, dtype=FLOAT)
@@ -181,7 +181,7 @@ def wrong_elsewhere():
 
 
 def wrong():
-    """What goes wrong in a loop is told with its node, iteration and frame, and the session goes on."""
+    """An error in a loop names its node, iteration and frame, and the session goes on."""
     for graph, end, at, kind, says in (*wrong_in_arrays(), *wrong_elsewhere()):
         with graph:
             other = loop(thalweg.constant(0), lambda i: i < thalweg.constant(5), lambda i: i + thalweg.constant(1))
@@ -193,8 +193,8 @@ def wrong():
 
 
 def references():
-    """RefSwitch, RefMerge, RefSelect (which runs as _SelectHandle), RefEnter, RefExit and RefNextIteration: which variable is changed, and
-    that nothing is read before."""
+    """RefSwitch, RefMerge, RefSelect (which runs as _SelectHandle), RefEnter, RefExit and RefNextIteration change the right variable, and
+    nothing is read earlier."""
     with thalweg.Graph() as graph:
         x = thalweg.placeholder("bool", [])
         names = ("taken", "other", "round")
@@ -240,7 +240,7 @@ def reports():
             adds = [x for x in stats.nodes if x.op == "AddV2"]
             cases.holds("a trace has a record for each iteration", len(adds) == 7, len(adds))
             plan = session.callable(n).plan()
-            in_frames = bool(options or SESSION)  # where there are other devices than the host's, too
+            in_frames = bool(options or SESSION)  # also if there are devices other than the host's
             cases.holds("a plan says which engine runs it", (plan["engine"] == "frames") == in_frames, plan["engine"])
             cases.holds("and which loops need no frames", [x["frame"][:5] for x in plan["sequences"]] == [[], ["frame"]][not in_frames],
                         plan["sequences"])

@@ -1,5 +1,5 @@
-"""What a declaration of an op says, and where declarations lie: FAMILY/GROUP.py beside this file, named as the op's own file in ops/ is.
-README.md tells how to write one."""
+"""Declarations of ops. They are in FAMILY/GROUP.py beside this file, with the name of the op's own file in ops/. README.md describes how to
+write one."""
 import dataclasses
 import functools
 import importlib.util
@@ -20,14 +20,15 @@ FAMILIES = sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(
 @dataclasses.dataclass
 class Declaration:
     """oracle(*inputs, **attributes that it names): the outputs, from inputs in extended precision; one array, or a list of them.
-    draw(d): the inputs of one use; see draws.Draw.   also: more such, for what only certain sizes or values reach.
-    domain: of all inputs, or by name.   attrs: what attributes are drawn from, by name.
-    ulps: how far results may be off, in units in the last place of the result's type; 16-bit ones: half_ulps.
+    draw(d): the inputs of one use; see draws.Draw.   also: more such functions, for code that only certain sizes or values reach.
+    domain: of all inputs, or by name.   attrs: the values from which attributes are drawn, by name.
+    ulps: the largest error of results, in units in the last place of the result's type; of 16-bit types: half_ulps.
     zero_signs: whether zeros must have the oracle's sign.   denormals: whether results below the smallest normal number must be right; else
-    they may be anything as small.   types: what a type attribute is drawn from, where that is less than the schema.
+    they may be anything as small.   types: the types from which a type attribute is drawn, if fewer than in the schema.
     smooth, smooth_types: domains and types while gradients are checked.   wrt: names of the inputs to differentiate for, where not all.   second: whether the
     second derivative is checked; False needs `why`.   given: attributes without a default, for a graph without shapes.
-    no_oracle, no_gradient: why there is none.   asks: the attributes that the oracle gets, if it does not name them itself.   no_kernel: {why: types}, what the schema allows and nothing computes."""
+    no_oracle, no_gradient: the reason why there is none.   asks: the attributes that the oracle gets, if it does not name them itself.
+    no_kernel: {reason: types that the schema allows and no kernel computes}."""
     op: str
     oracle: typing.Callable | None
     draw: typing.Callable
@@ -66,7 +67,7 @@ class Declaration:
 
 @dataclasses.dataclass
 class Book:
-    """What was declared: ops by name; then cases with inputs of their own, as (op, inputs, ..., attributes)."""
+    """All declarations: ops by name, and cases with inputs of their own, each (op, inputs, ..., attributes)."""
     ops: dict = dataclasses.field(default_factory=dict)
     expected: list = dataclasses.field(default_factory=list)
     refused: list = dataclasses.field(default_factory=list)
@@ -83,7 +84,7 @@ book = Book()
 
 
 def op(names, oracle, draw=same, **more):
-    """Declares ops, one or several separated by blanks. more: as Declaration; NAME=domain is not among them, domain=dict(NAME=...) is."""
+    """Declares one op, or several separated by blanks. more: fields of Declaration; the domain of one input is domain=dict(NAME=...)."""
     for name in names.split():
         if name in book.ops:
             raise ValueError(f"{name} is declared twice")
@@ -91,36 +92,37 @@ def op(names, oracle, draw=same, **more):
 
 
 def expect(op, inputs, wanted, tolerance=None, **attrs):
-    """A use of an op whose outputs are these, as cases.expect."""
+    """Declares a use of an op with these outputs, like cases.expect."""
     book.expected.append((op, inputs, wanted, tolerance, attrs))
 
 
 def refuses(op, inputs, *parts, **attrs):
-    """A use of an op that fails, while the graph is built or while it runs, with an error that says all the parts besides the op's and the
-    node's name."""
+    """Declares a use of an op that fails, while the graph is built or while it runs, with an error that contains all the parts and the names
+    of the op and the node."""
     book.refused.append((op, inputs, parts, attrs))
 
 
 def accepts(op, inputs, wanted, **attrs):
-    """A use that looks wrong and is not. wanted: its first output."""
+    """Declares a use that looks wrong but is valid. wanted: its first output."""
     expect(op, inputs, [wanted], **attrs)
 
 
 def slope(op, *inputs, **more):
-    """A use whose gradient is checked against central differences, as gradient.check."""
+    """Declares a use whose gradient is checked against central differences, like gradient.check."""
     book.sloped.append((op, inputs, more))
 
 
 @functools.cache
 def declared(family=None):
-    """All of it, or one family's. What is declared and is no op is in `unknown`, files that cannot be read in `broken`."""
+    """Returns all declarations, or those of one family. `unknown` has the declared names that are no ops, `broken` the files that cannot be
+    read."""
     for name in [family] if family else FAMILIES:
         for path in sorted((HERE / name).glob("*.py")):
             book.family = name
             spec = importlib.util.spec_from_file_location(f"{name}.{path.stem}", path)
             try:
                 spec.loader.exec_module(importlib.util.module_from_spec(spec))
-            except Exception as error:  # a failed case of that family's test, and of no other
+            except Exception as error:  # becomes a failed case of that family's test only
                 book.broken[f"{name}/{path.name}"] = error
     for name in [name for name in book.ops if name not in tw.ops()]:
         book.unknown[name] = book.ops.pop(name)
@@ -129,26 +131,26 @@ def declared(family=None):
     return book
 
 
-LEAST, SMOOTH, LARGE = 30, 6, 2  # uses of each op: against its oracle, for its gradient, of many elements
+LEAST, SMOOTH, LARGE = 30, 6, 2  # numbers of uses of each op: for its oracle, for its gradient, with many elements
 
 
 def allowed(declaration):
-    """{type attribute: names of types} that uses are drawn from."""
+    """Returns {type attribute: names of the types from which uses are drawn}."""
     return {a["name"]: draws.allowed(declaration, a) for a in tw.ops()[declaration.op]["attrs"] if a["kind"] == "type" and not a["list"]}
 
 
 def count(declaration, least=LEAST):
-    """How many uses are compared with the oracle: so many, or three for each type if that is more."""
+    """Returns how many uses are compared with the oracle: `least`, or three for each type if that is more."""
     return max(least, 3 * max(map(len, allowed(declaration).values()), default=0))
 
 
 def others(declaration, seed=0):
-    """One use for each type of each draw that the declaration has besides."""
+    """Returns one use for each type of each draw in `also`."""
     types = max(map(len, allowed(declaration).values()), default=1)
     for k, draw in enumerate(declaration.also):
         yield from uses(dataclasses.replace(declaration, draw=draw), types, seed, f"also {k}")
 
 
 def uses(declaration, count, seed=0, kind=""):
-    """`count` drawn uses of the op, as draws.uses."""
+    """Returns `count` drawn uses of the op, like draws.uses."""
     return draws.uses(declaration, tw.ops()[declaration.op], count, seed, kind)

@@ -1,5 +1,5 @@
-"""Inputs, outputs and attributes of the ops that TensorFlow has, too, beside what it says of them (goldens/definitions.json.gz, which
-definitions_peer.py writes): graphs that it writes name them all, and a name that is missing here refuses the graph."""
+"""Compares inputs, outputs and attributes of the ops that TensorFlow also has with TensorFlow's definitions (goldens/definitions.json.gz,
+which definitions_peer.py writes). TensorFlow's graphs name them all, and a name that is missing here would make us reject the graph."""
 import gzip
 import json
 import pathlib
@@ -9,7 +9,7 @@ import numpy as np
 import cases
 import tw
 
-# (why, ops, attribute, what is said of it): where ours differ.
+# (reason, ops, attribute, its definition): the differences of our ops.
 DIFFERENT = [
     ("no kernel of TensorFlow's accumulates others", [op for op in tw.ops() if "Accumulator" in op], "dtype", "allowed"),
     ("16 bits serve as well as in UnsortedSegmentSum", ["UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"], "Tindices", "allowed"),
@@ -19,7 +19,7 @@ met = set()
 
 
 def plain(about):
-    """A list has no least length but one above 0; choices have no order; a number is as it is stored."""
+    """Normalizes a definition: a minimum length of 0 is dropped, choices are unordered, numbers are rounded as they are stored."""
     about = {k: v for k, v in about.items() if (k, v) != ("minimum", 0) or not about.get("list")}
     if "allowed" in about:
         about["allowed"] = set(about["allowed"])
@@ -30,7 +30,7 @@ def plain(about):
 
 def compare(op, theirs, ours):
     for side in ("inputs", "outputs"):
-        mine = [{k: v for k, v in x.items() if k != "resource"} for x in ours[side]]  # TensorFlow does not say to what handles lead
+        mine = [{k: v for k, v in x.items() if k != "resource"} for x in ours[side]]  # TensorFlow does not declare the type of a handle's resource
         cases.holds(f"{op} {side}", mine == theirs[side], f"{mine}, theirs {theirs[side]}")
     mine, wanted = ({a["name"]: plain(a) for a in side["attrs"]} for side in (ours, theirs))
     cases.holds(f"{op} attributes", mine.keys() == wanted.keys(), f"{sorted(mine)}, theirs {sorted(wanted)}")

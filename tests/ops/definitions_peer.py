@@ -1,6 +1,6 @@
-"""Writes goldens/definitions.json.gz, what TensorFlow says of the ops that both have: names and types of inputs and outputs, attributes with
-their kinds, defaults, bounds and choices. By hand, after ops were added: `tools/cmake/peer-python tests/ops/definitions_peer.py` with the
-binding on PYTHONPATH; definitions_golden_test.py reads it."""
+"""Writes goldens/definitions.json.gz, TensorFlow's definitions of the ops that both have: names and types of inputs and outputs, attributes
+with their kinds, defaults, bounds and choices. definitions_golden_test.py reads it. Run it by hand after ops were added:
+`tools/cmake/peer-python tests/ops/definitions_peer.py` with the binding on PYTHONPATH."""
 import gzip
 import json
 import os
@@ -21,7 +21,7 @@ def type_name(number):
 
 
 def value(v):
-    """As JSON can say it; a shape is a list, or null where its rank is not known."""
+    """Returns a value in a form for JSON; a shape is a list, or null if its rank is unknown."""
     kind = v.WhichOneof("value")
     if kind == "list":
         return [x.decode() if isinstance(x, bytes) else x for field in ("s", "i", "f", "b") for x in getattr(v.list, field)] + \
@@ -32,7 +32,7 @@ def value(v):
 
 
 def argument(x):
-    """What is not said of it is left out."""
+    """Returns the definition of an input or output, without its unset fields."""
     about = {"name": x.name, "type": type_name(x.type) if x.type else "", "type_attr": x.type_attr, "number_attr": x.number_attr,
              "list_attr": x.type_list_attr, "ref": x.is_ref}
     return {k: v for k, v in about.items() if v}

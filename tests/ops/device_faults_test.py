@@ -1,6 +1,6 @@
-"""Programs on the accelerator in software of which one call fails: an allocation, a copy, a kernel that is not taken, one that fails late,
-the device itself. For each call in turn: the run ends with that failure, told with where it was, and with no other; the next run of the session
-is right (but for a lost device); closing it does not wait for ever; other devices go on. Needs the plugin in THALWEG_OPTIONS."""
+"""Runs programs on the software accelerator while one call fails: an allocation, a copy, the launch of a kernel, a kernel that fails late,
+the device itself. For each call in turn, the run ends with exactly that error, which names its place; the next run of the session is right
+(unless the device is lost); closing the session does not block for ever; other devices go on. Needs the plugin in THALWEG_OPTIONS."""
 import sys
 
 import numpy as np
@@ -50,7 +50,7 @@ def of_looped(x):
 
 
 def called(x):
-    """A loop of functions and its gradient: the values of each iteration wait in lists on the device."""
+    """Builds a loop of functions and its gradient: the values of each iteration are stored in lists on the device."""
     y = thalweg.while_loop(lambda k, y: k < 3, lambda k, y: [k + 1, y + y * y * np.float32(0.0625)], [0, x])[1]
     return thalweg.gradients(y, [x])[0]
 
@@ -68,7 +68,7 @@ def branched(x):
 
 
 def trained(x):
-    """A variable after a step towards x: the run changes it, so it starts from what it is."""
+    """Builds a variable that takes a step towards x. A run changes the variable, so each run starts from its current value."""
     v = thalweg.Variable(np.zeros((2, 2), np.float32), name="v")
     with thalweg.control_dependencies([ops.assign_variable_op(v.handle, x * np.float32(0))]):
         step = ops.resource_apply_gradient_descent(v.handle, np.float32(0.5), ops.mat_mul(x, x) - x)
@@ -82,7 +82,7 @@ PROGRAMS = {"elementwise": (elementwise, of_elementwise), "products": (products,
 
 
 def attempt_with(session, y, feeds):
-    """The value, or the error."""
+    """Returns the value of y, or the error."""
     try:
         return session.run(y, feeds)
     except thalweg.Error as error:
@@ -94,11 +94,11 @@ def attempt(session, y, x):
 
 
 def check(name, fault, n, engine):
-    """Whether the nth call that may fail so was reached."""
+    """Lets the nth call of that kind fail. Returns whether the run reached it."""
     program, reference = PROGRAMS[name]
     where = f"{name}, {fault}={n}, {engine}"
     settings = {f"plugin.org.thalweg.fake.{fault}": n, "plugin.org.thalweg.fake.delay_us": 20}
-    if fault == "fail_allocate":  # a second try follows the first, when pools have given back what they keep
+    if fault == "fail_allocate":  # a failed allocation is retried after pools have freed their memory
         settings["plugin.org.thalweg.fake.fail_times"] = 2
     code, text = FAULTS[fault]
     with thalweg.Graph(runtime(threads=2, **settings)) as graph:
@@ -125,7 +125,7 @@ def check(name, fault, n, engine):
 
 
 def several_devices():
-    """Loops and branches whose nodes are on two devices and the CPU, however these can reach each other."""
+    """Loops and branches whose nodes are on two devices and the CPU, for each way of copying between them."""
     for settings in ({}, {"peers": 0}, {"without": "wait"}, {"without": "streams"}, {"without": "peer,pinned"}, {"queue_threads": 1}):
         fake = {f"plugin.org.thalweg.fake.{key}": value for key, value in {"delay_us": 50, **settings}.items()}
         with thalweg.Graph(runtime(threads=2, **fake)) as graph:
@@ -157,7 +157,7 @@ def several_devices():
 
 
 def small_memory():
-    """A loop whose values together are many times what the device has; and one whose value alone is too large."""
+    """A loop whose values together are many times the device's memory; and one with a single value that is too large."""
     with thalweg.Graph(runtime(threads=2, **{"plugin.org.thalweg.fake.memory": "4M", "plugin.org.thalweg.fake.delay_us": 20})) as graph:
         x = thalweg.placeholder("float32", [None], name="x")
         with thalweg.device("FAKE:0"):
@@ -187,7 +187,7 @@ if __name__ == "__main__":
             while n <= most and goes_on:
                 failed = check(name, fault, n, ("fixed", "counted")[n % 2])
                 failures += failed
-                goes_on = failed or n < 8  # an allocation may succeed when queues have given something back
+                goes_on = failed or n < 8  # an allocation may succeed after queues have freed memory
                 n += 1 + n // 8
             cases.holds(f"{name}, {fault}: some calls failed", failures > 0)
     cases.finish()

@@ -1,4 +1,4 @@
-"""Where we differ from TensorFlow on purpose. TensorFlow 2.21 on x86-64; it takes denormal numbers for 0, which golden.py knows."""
+"""Our intended differences from TensorFlow 2.21 on x86-64. TensorFlow also takes denormal numbers for 0, which golden.py handles."""
 import numpy as np
 
 import tw
@@ -8,7 +8,7 @@ def by_op(reasons):
     return {op: why for ops, why in reasons.items() for op in ops.split()}
 
 
-# ---- Other results: which of them, as True or a mask over output k, from what the op was given ----
+# ---- Other results: functions of the op's inputs that return True, or a mask of the elements of output k that differ ----
 
 
 def beyond(inputs, attrs, k):
@@ -33,7 +33,7 @@ def nothing_arrives(inputs, attrs, k):
 
 
 def extreme(inputs, attrs, k):
-    """An attribute near the end of what float holds, or beyond."""
+    """An attribute is near the limit of float, or beyond."""
     return any(isinstance(v, float) and not abs(v) < 1e30 for v in attrs.values())
 
 
@@ -54,14 +54,14 @@ def not_finite(inputs, attrs, k):
 
 
 def pole(x):
-    """Of a complex quotient or logarithm, with the inputs that are not finite."""
+    """The poles of a complex quotient or logarithm, and inputs that are not finite."""
     def there(inputs, attrs, k):
         return inputs[0].dtype.kind == "c" and any(not np.isfinite(v).all() for v in inputs) or inputs[0].dtype.kind == "c" and (inputs[-1] == x)
     return there
 
 
 def squared(inputs, attrs, k):
-    """Not finite, or 0, which wins in TensorFlow, or in half with a square that half cannot hold."""
+    """Values that are not finite; 0, which wins in TensorFlow; and in half, values whose square half cannot hold."""
     if inputs[0].shape != inputs[1].shape:
         return True
     square = abs(inputs[0]) ** 2 if attrs["T"] == tw.thalweg.as_dtype("half") else 1
@@ -128,13 +128,13 @@ RESULTS = by_op({
     "Round": (whole_numbers, "whole numbers stay; TensorFlow answers 0"),
     "EuclideanNorm": (whole_numbers, "squares in more bits; TensorFlow's wrap"),
 })
-# Results of TensorFlow's that are further off than golden.py allows, in ulps.
+# Errors of TensorFlow's results that are larger than golden.py allows, in ulps.
 LOOSER = by_op({
     "SoftplusGrad": (dict(half=128), "exponentials in half"),
     "SparseSoftmaxCrossEntropyWithLogits": (dict(bfloat16=32, half=32), "sums in the type itself"),
     "LRN": (dict(float=128), "powers through logarithms in float"),
 })
-# Errors for what TensorFlow takes, though something is wrong with it.
+# Invalid uses that TensorFlow accepts and we reject.
 STRICTER = by_op({
     "SqrtGrad RsqrtGrad ReciprocalGrad InvGrad TanhGrad SigmoidGrad": "shapes that differ",
     "LSTMBlockCell LSTMBlockCellGrad BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2": "peepholes and states of other sizes",

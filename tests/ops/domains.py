@@ -1,6 +1,6 @@
-"""Where the numbers of a drawn input lie. A Domain draws an array of a shape and type; besides, inputs are given the special numbers of
-their type (EDGES and the limits), of which a domain keeps those that it `takes`. While gradients are checked the numbers are `smooth`:
-neither special nor very large or small."""
+"""The domains of drawn inputs. A Domain draws an array of a shape and type. Inputs also get the special numbers of their type (EDGES and the
+limits), of which a domain keeps those that it `takes`. While gradients are checked, the numbers are `smooth`: neither special nor very
+large or small."""
 import dataclasses
 import typing
 
@@ -13,14 +13,14 @@ OWN = {np.dtype(np.float64): np.float64, np.dtype(np.float32): np.float32, np.dt
 
 
 def rounded(values, dtype):
-    """Floating-point or complex values in the type."""
+    """Returns floating-point or complex values, rounded to the type."""
     with np.errstate(all="ignore"):
         return tw.to_bfloat16(values) if dtype == tw.bfloat16 else np.asarray(values, dtype)
 
 
 def edges(dtype):
-    """What is special in the type: zeros, infinities, NaN, the largest, the smallest, denormals; limits of whole numbers, and beyond 2^53
-    those that a double cannot tell apart."""
+    """Returns the special numbers of the type: zeros, infinities, NaN, the largest, the smallest, denormals; limits of integers, and beyond
+    2^53 integers that a double cannot distinguish."""
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
         return np.array([False, True])
@@ -41,25 +41,25 @@ def edges(dtype):
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """draw(rng, shape, smooth): as float64, for any type of real numbers. takes(x): which of the special numbers belong to it, as a mask
-    over x in float64, of complex numbers the real part; None: none of them. complex(rng, shape): for complex types."""
+    """draw(rng, shape, smooth): numbers in float64, for any type of real numbers. takes(x): a mask of the special numbers that belong to the
+    domain; x is in float64, for complex numbers the real part. None: no special numbers. complex(rng, shape): for complex types."""
     draw: typing.Callable
     takes: typing.Callable | None = lambda x: np.ones(x.shape, bool)
     complex: typing.Callable = lambda rng, shape: rng.uniform(0.5, 2, shape) * np.exp(1j * rng.uniform(-np.pi, np.pi, shape))
 
     @property
     def plain(self):
-        """The same without special numbers."""
+        """The same domain without special numbers."""
         return dataclasses.replace(self, takes=None)
 
     @property
     def calm(self):
-        """The same, of the special numbers without the largest and the smallest: whether their sums and products fit depends on the order."""
+        """The same domain without the largest and the smallest special numbers: whether their sums and products fit depends on the order."""
         takes = self.takes
         return dataclasses.replace(self, takes=lambda x: takes(x) & (~np.isfinite(x) | (x == 0) | (abs(x) > 0.01) & (abs(x) < 1000)))
 
     def special(self, dtype):
-        """The special numbers of the type that belong to it; None where there are none."""
+        """Returns the special numbers of the type that belong to the domain, or None."""
         found = edges(dtype) if self.takes else None
         if found is None:
             return None
@@ -91,10 +91,10 @@ class Domain:
         values = np.where(values < info.min, -values, values)
         return np.clip(values, info.min, min(info.max, 2**53))
 
-    rounds: bool = True  # what is drawn between whole numbers becomes one, away from 0
+    rounds: bool = True  # numbers between integers are rounded away from 0
 
     def sprinkled(self, rng, x):
-        """A third of the arrays have special numbers among the others."""
+        """Puts special numbers into a third of the arrays."""
         special = self.special(x.dtype) if rng.integers(3) == 0 else None
         if special is not None:
             x = np.array(x)
@@ -111,13 +111,13 @@ def sign(rng, shape):
     return rng.choice([-1.0, 1.0], shape)
 
 
-# Any number; of every magnitude from 2^-10 to 2^10.
+# Any number, with magnitudes from 2^-10 to 2^10.
 normal = Domain(lambda rng, shape, smooth: rng.normal(0, 1, shape) if smooth else log_uniform(rng, shape, False) * sign(rng, shape))
-# Above 0; complex numbers away from the negative axis.
+# Numbers above 0; complex numbers away from the negative axis.
 positive = Domain(log_uniform, lambda x: x > 0, lambda rng, shape: rng.uniform(0.5, 2, shape) * np.exp(1j * rng.uniform(-1, 1, shape)))
-# Not 0.
+# Numbers other than 0.
 nonzero = Domain(lambda rng, shape, smooth: log_uniform(rng, shape, smooth) * sign(rng, shape), lambda x: x != 0)
-# Away from whole numbers and halves.
+# Numbers away from integers and halves.
 fractions = Domain(lambda rng, shape, smooth: rng.integers(-3, 3, shape) + rng.uniform(0.1, 0.4, shape))
 
 
@@ -131,7 +131,8 @@ distinct = Domain(spread)
 
 
 def between(low, high):
-    """Inside (low, high), with the special numbers inside [low, high]. Smooth: away from both ends, and inside (-2, 2) if that is possible."""
+    """Returns the domain (low, high), with the special numbers inside [low, high]. Smooth numbers are away from both ends, and inside
+    (-2, 2) if possible."""
     near = max(low, -2), min(high, 2)
     a, b = near if near[0] < near[1] else (low, high)
 
@@ -142,7 +143,7 @@ def between(low, high):
 
 
 def whole(low, high):
-    """Whole numbers from low to high, both included, in any type; no others."""
+    """Returns the domain of integers from low to high, both included, in any type."""
     def draw(rng, shape, smooth=False):
         return np.asarray(rng.integers(low, high, shape, endpoint=True))
 
@@ -150,10 +151,10 @@ def whole(low, high):
 
 
 def everything(domain):
-    """The same, with all special numbers, also those outside: the oracle knows what becomes of them."""
+    """Returns the same domain with all special numbers, also those outside it; the oracle defines their results."""
     return dataclasses.replace(domain, takes=lambda x: np.ones(x.shape, bool))
 
 
 def where(domain, takes):
-    """The same, with the special numbers for which takes(x) holds."""
+    """Returns the same domain with the special numbers for which takes(x) holds."""
     return dataclasses.replace(domain, takes=takes)

@@ -1,5 +1,5 @@
-"""Uses of an op, drawn from its schema and declaration: types in turn, attributes, shapes, numbers. What a declaration's own `draw` works
-with is a Draw; what comes out is a Use."""
+"""Draws uses of an op from its schema and declaration: types in turn, attributes, shapes, numbers. A declaration's own `draw` gets a Draw;
+the result is a Use."""
 import dataclasses
 import itertools
 
@@ -10,16 +10,16 @@ import missing
 import tw
 from schema import ALL, type_of
 
-# Scalar, empty, odd, of many axes; the rest is made up.
+# Special shapes: scalar, empty, odd, with many axes. Other shapes are random.
 SHAPES = [(), (1,), (0,), (7,), (33,), (0, 3), (3, 0, 2), (2, 3, 4), (17, 31), (1, 2, 1, 3, 1, 2, 1, 1, 2)]
 SMOOTH = [(), (3,), (2, 3), (0, 3), (2, 1, 2)]
-LARGE = [(70001,), (311, 257), (41, 43, 37), (3, 151, 13, 11)]  # of so many elements that threads share them
+LARGE = [(70001,), (311, 257), (41, 43, 37), (3, 151, 13, 11)]  # large enough that threads share them
 
 
 @dataclasses.dataclass
 class Use:
-    """inputs: an array each, a list of them where there may be any number; attrs: those without a default and those that were drawn;
-    types: {attribute: name}, of the schema's type attributes that are not lists."""
+    """One use of an op. inputs: an array each, or a list of arrays for an input of variable length. attrs: those without a default and those
+    that were drawn. types: {attribute: name} for the schema's type attributes that are not lists."""
     op: str
     inputs: list
     attrs: dict
@@ -37,8 +37,8 @@ class Use:
 
 
 class Draw:
-    """One use in the making. rng; types: names by attribute; attrs: the attributes, to which `set` adds. It may be of a special kind: edgy,
-    in which elementwise ops meet all special numbers; smooth: gradients are to be checked; large: of many elements."""
+    """A use that is being drawn. types: names by attribute. attrs: the attributes, to which `set` adds. It may have a special kind: edgy
+    (element-wise ops get all special numbers), smooth (for gradients) or large (many elements)."""
 
     def __init__(self, declaration, about, types, rng, kind):
         self.declaration, self.about, self.types, self.rng = declaration, about, types, rng
@@ -56,8 +56,8 @@ class Draw:
         return choices(self) if callable(choices) else self.pick(*choices)
 
     def __call__(self, name, shape=None, of=None):
-        """An array for the input of that name: of that shape and the input's domain, or of the given values; in the input's type. Where the
-        input is a variable, that holds the array."""
+        """Returns an array for the input of that name, in the input's type: of that shape and the input's domain, or with the given values.
+        If the input is a variable, the variable holds the array."""
         array = self.array(name, shape, of)
         return tw.Variable(array) if self.variable(name) else array
 
@@ -75,7 +75,7 @@ class Draw:
         return self.declaration.domain_of(name, self.smooth)
 
     def dtype(self, name):
-        """NumPy's type of the input or type attribute. Of a list of types: any."""
+        """Returns NumPy's type of the input or type attribute; for a list of types, any of them."""
         about = self.inputs.get(name, {})
         kind = about.get("type") or self.types.get(about.get("type_attr", name))
         if kind == "resource":
@@ -83,7 +83,7 @@ class Draw:
         return tw.numpy_of(type_of(kind or self.pick("float", "int32", "string", "bool")))
 
     def shape(self, least=0, most=8, sizes=(0, 1, 1, 2, 3, 4, 5)):
-        """Of at least so many axes and at most so many: the special ones, or made of these sizes."""
+        """Returns a shape of `least` to `most` axes: a special one, or one made of these sizes."""
         fits = [s for s in (SMOOTH if self.smooth else LARGE if self.large else SHAPES) if least <= len(s) <= most]
         if fits and (self.large or self.rng.integers(3)):
             return self.pick(*fits)
@@ -94,18 +94,18 @@ class Draw:
         return choices[self.rng.integers(len(choices))]
 
     def integer(self, low, high):
-        """From low to high, both included."""
+        """Returns an integer from low to high, both included."""
         return int(self.rng.integers(low, high, endpoint=True))
 
     def axis(self, rank):
-        """One of so many axes, counted from the front or the back."""
+        """Returns one of `rank` axes, counted from the front or the back."""
         return self.integer(-rank, rank - 1)
 
     def set(self, **attrs):
         self.attrs.update(attrs)
 
 
-# ---- What inputs have to do with each other ----
+# ---- Relations between inputs ----
 
 
 def variadic(d, name):
@@ -113,7 +113,7 @@ def variadic(d, name):
 
 
 def same(d):
-    """All inputs of one shape."""
+    """Draws all inputs with one shape."""
     if d.edgy and (grid := edge_grid(d)):
         return grid
     shape = d.shape()
@@ -121,7 +121,7 @@ def same(d):
 
 
 def broadcast(d):
-    """Shapes that broadcast to one."""
+    """Draws inputs whose shapes broadcast to one."""
     if d.edgy and (grid := edge_grid(d)):
         return grid
     whole = d.shape()
@@ -134,7 +134,7 @@ def broadcast(d):
 
 
 def edge_grid(d):
-    """All combinations of the inputs' special numbers, one axis for each; None where there are too many inputs, or no such numbers."""
+    """Returns all combinations of the inputs' special numbers, one axis per input; None if there are too many inputs or no such numbers."""
     if len(d.inputs) > 2 or any(variadic(d, name) for name in d.inputs):
         return None
     found = [d.domain(name).special(d.dtype(name)) for name in d.inputs]
@@ -144,7 +144,7 @@ def edge_grid(d):
 
 
 def reduced(d):
-    """Data, then axes to reduce it over."""
+    """Draws data, and axes to reduce it over."""
     data, axes = d.inputs
     x = d(data)
     chosen = d.rng.permutation(x.ndim)[:d.integer(0, x.ndim)]
@@ -155,7 +155,7 @@ def reduced(d):
 
 
 def allowed(declaration, attr):
-    """The names of the types that the attribute may be and that something computes."""
+    """Returns the names of the types that the attribute may have and that a kernel computes."""
     name = attr["name"]
     if name in declaration.types:
         return declaration.types[name].split()
@@ -164,7 +164,7 @@ def allowed(declaration, attr):
 
 
 def type_choices(declaration, about, rng, kind):
-    """Without end: types for every type attribute. All types of the first attribute come in turn, the others by chance."""
+    """Yields types for every type attribute, without end. The types of the first attribute come in turn, the others are random."""
     attrs = {a["name"]: allowed(declaration, a) for a in about["attrs"] if a["kind"] == "type" and not a["list"]}
     if kind == "smooth":
         wide = declaration.smooth_types.split()
@@ -175,7 +175,7 @@ def type_choices(declaration, about, rng, kind):
 
 
 def uses(declaration, about, count, seed, kind):
-    """`count` of them. kind: "", with an edgy one for each combination of types at first, or as Draw."""
+    """Returns `count` uses. kind: a kind of Draw, or "", which starts with an edgy use for each combination of types."""
     rng = np.random.default_rng([seed, *kind.encode(), *declaration.op.encode()])
     met = set()
     for types in itertools.islice(type_choices(declaration, about, rng, kind), count):
@@ -187,7 +187,7 @@ def uses(declaration, about, count, seed, kind):
 
 
 def implied(about, inputs, types):
-    """The attributes that the inputs and types make."""
+    """Returns the attributes that the inputs and types imply."""
     attrs = {a: type_of(t) for a, t in types.items()}
     for x, given in zip(about["inputs"], inputs):
         if "number_attr" in x:

@@ -1,5 +1,5 @@
-"""Fusion on the CPU: whatever is fused has the bits of the single nodes, on any number of threads and for every shape; what only members
-read takes no memory; what is left says why; each kind of fusion can be switched off."""
+"""Fusion on the CPU: a fused set gives the same bits as its single nodes, on any number of threads and for every shape. Values that only
+members read take no memory. A node that is not fused has a reason. Each kind of fusion can be switched off."""
 import numpy as np
 import pytest
 
@@ -15,7 +15,7 @@ REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 
 
 def numbers(rng, dtype, shape):
-    """Of every kind, the odd ones among them."""
+    """Returns numbers of every kind, including special values."""
     values = rng.normal(scale=3, size=shape)
     if values.size > 1000:
         values.reshape(-1)[rng.choice(values.size, len(ODD), replace=False)] = ODD
@@ -24,7 +24,7 @@ def numbers(rng, dtype, shape):
 
 
 def same(a, b):
-    """Every bit, but for the payload of a NaN."""
+    """Returns whether a and b have the same bits, except for the payload of NaNs."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
@@ -35,7 +35,7 @@ def same(a, b):
 
 
 class Drawn:
-    """A random graph over a table of rows and columns: values that lie over all of it ("full"), over a row, over a column, or are one."""
+    """A random graph over a matrix: each value has the shape of the whole ("full"), of a row, of a column, or of one element."""
 
     def __init__(self, rng, columns, dtype):
         self.rng = rng
@@ -43,19 +43,19 @@ class Drawn:
         with self.graph:
             self.feeds = {"x": tw.placeholder(dtype, [None, columns]), "y": tw.placeholder(dtype, [None, columns]),
                           "row": tw.placeholder(dtype, [columns]), "column": tw.placeholder(dtype, [None, 1]), "one": tw.placeholder(dtype, [])}
-            inner = tw.ops.reverse_v2(self.feeds["x"], [0])  # in memory that the plan may use again
+            inner = tw.ops.reverse_v2(self.feeds["x"], [0])  # in memory that the plan may reuse
             self.values = [(inner, "full"), (self.feeds["y"], "full"), (self.feeds["row"], "row"),
                            (self.feeds["column"], "column"), (self.feeds["one"], "one")]
             for _ in range(rng.integers(3, 16)):
                 self.add()
             made = self.values[5:]
             chosen = {len(made) - 1, *rng.integers(0, len(made), rng.integers(0, 3))}
-            # What is fetched has memory of its own; the results of a set should be able to lie where its inputs do.
+            # A fetched value has memory of its own, so an op follows each: the results of a set may then reuse the memory of its inputs.
             self.fetches = [tw.ops.reverse_v2(made[i][0], [0]) for i in sorted(chosen)]
 
     def pick(self, *lies):
         fitting = [v for v in self.values if v[1] in lies]
-        return fitting[-1 - min(len(fitting) - 1, self.rng.geometric(0.4) - 1)]  # rather the latest
+        return fitting[-1 - min(len(fitting) - 1, self.rng.geometric(0.4) - 1)]  # prefers the latest
 
     def add(self):
         kind = self.rng.choice(["unary", "binary", "binary", "gradient", "column", "reduce", "bias", "choose", "clip", "softmax", "cast"])
@@ -122,7 +122,7 @@ def test_random_graphs_have_the_bits_of_the_single_nodes(seed):
 
 
 def test_the_random_graphs_are_fused():
-    """So that the test above says something."""
+    """Without this, the test above would prove nothing."""
     fused = 0
     for seed in range(20):
         drawn = Drawn(np.random.default_rng(seed), 100, np.float32)
@@ -262,7 +262,7 @@ def test_one_plan_serves_terms_of_other_shapes():
     lambda x: np.ones((64, 64), "f") + tw.ops.mat_mul(x[:, :32], x[:, :32], transpose_b=True),
     lambda x: tw.ops.relu(tw.ops.bias_add(tw.ops.mat_mul(x, x, transpose_b=True), np.ones(64, "f"))), lambda x: tw.ops.relu(tw.ops.exp(x))])
 def test_what_is_only_waited_for_runs(build):
-    """Nobody reads the set: it has no output to write to."""
+    """No node reads the set, so it has no output to write to."""
     with tw.Graph() as g:
         x = tw.placeholder("float32", [64, 512])
         waited = build(x)
@@ -291,7 +291,7 @@ def test_only_sums_that_gain_by_it_are_taken(build, taken, why):
     assert why in " ".join(n["why"] for n in session.plan([y], {x: [64, 512]})["left"])
 
 
-# ---- What is left ----
+# ---- Nodes that are not fused ----
 
 @pytest.mark.parametrize("build, why", [
     (lambda x: tw.ops.exp(x), "nothing beside it"),
@@ -317,7 +317,7 @@ def test_whole_numbers_divide_alone_and_the_error_names_the_node():
 
 
 def test_a_value_that_is_read_between_two_members_does_not_tie_a_knot():
-    """b goes to a product that a later member reads: the set would wait for itself."""
+    """A product reads b, and a later member reads the product: the set would wait for itself."""
     with tw.Graph() as g:
         x = tw.placeholder("float32", [128, 128])
         a = tw.ops.exp(x)

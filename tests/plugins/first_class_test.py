@@ -1,5 +1,5 @@
-"""What plugins/examples bring is first class: ops of plugins are listed, called from Python's functions and from scopes, differentiated, their
-shapes known; they take variables, have resources of their own that checkpoints carry, and optimizers."""
+"""The ops of plugins/examples are first class: they are listed, can be called from Python's functions and from scopes, have gradients and
+shapes, and take variables. Plugins have resources of their own that checkpoints save, and optimizers."""
 import os
 import pathlib
 import subprocess
@@ -75,7 +75,7 @@ def test_they_are_trained_through_in_a_loop_of_steps(graph):
 # ---- An optimizer of a plugin's own ----
 
 def lamb_reference(x, m, v, t, rate, grad, beta1=0.9, beta2=0.999, epsilon=1e-6, decay=0.01):
-    # Attributes are floats.
+    # The attributes of the op are floats.
     beta1, beta2, epsilon, decay = (float(np.float32(a)) for a in (beta1, beta2, epsilon, decay))
     m = m + (1 - beta1) * (grad - m)
     v = v + (1 - beta2) * (grad * grad - v)
@@ -85,7 +85,7 @@ def lamb_reference(x, m, v, t, rate, grad, beta1=0.9, beta2=0.999, epsilon=1e-6,
 
 
 class Lamb:
-    """How a program uses an optimizer that a plugin brings: variables for its state, and one op for each step."""
+    """Uses the optimizer of a plugin as a program does: variables for its state, and one op for each step."""
 
     def __init__(self, value, grad, rate, **attributes):
         like = np.zeros_like(value)
@@ -171,7 +171,7 @@ with tw.Checkpointer(session, sys.argv[2]) as c:
 
 
 def filtered(container, name="seen"):
-    """A filter beside a variable: (session, what asks for keys, the variable)."""
+    """Makes a filter and a variable. Returns (session, function that asks for keys, the variable)."""
     weight = tw.Variable(0.0, name="weight")
     asked = tw.ops.bloom_contains(tw.ops.bloom_filter(bits=64, shared_name=name), tw.constant([1, 2, 5, 9], "int64"))
     session = tw.Session(weight.graph, container=container)
@@ -249,7 +249,7 @@ def test_random_bytes_never_crash_a_restore(graph):
     taken = 0
     for size in range(200):
         words = RNG.integers(0, 256, size).astype(np.uint8)
-        words[1:8] = 0  # so that the number of hashes is often a small one
+        words[1:8] = 0  # so that the number of hashes is often small
         words[:1] %= 80
         try:
             session.run(restore, {given: np.array([b"org.example.bloom.filter", b"1", words.tobytes()], object)})

@@ -1,8 +1,8 @@
-"""The guides in plugins/: every program in them compiles without a warning, every command runs, in their order and against an installed
-Thalweg, and prints what the page says.
+"""Tests of the guides in plugins/: every program in them compiles without a warning, and every command runs, in their order and against an
+installed Thalweg, and prints the output on the page.
 
-A fenced block that begins with the name of a file is that file, in the folder that the commands have come to; blocks of `sh` are run, one shell
-for a page; a block of `text` is what the block before it prints, where `...` stands for anything on its line."""
+A fenced block that begins with the name of a file is that file, in the current folder of the commands. `sh` blocks run in one shell per
+page. A `text` block is the output of the block before it; `...` in it stands for any text on its line."""
 import re
 import subprocess
 
@@ -22,7 +22,7 @@ class Shell:
                                         text=True, env=environment(prefix=str(PREFIX)))
 
     def run(self, block):
-        """(exit status, what it printed)"""
+        """Runs a block. Returns (exit status, output)."""
         self.process.stdin.write(f"set -eo pipefail; trap 'echo \"{END} $?\"; exit' ERR\n{block}\nset +e; trap - ERR; echo '{END} 0'\n")
         self.process.stdin.flush()
         said = ""
@@ -38,7 +38,7 @@ class Shell:
 
 
 def fits(page, said):
-    """Whether `said` is what the page has, line by line."""
+    """Returns whether `said` matches the page line by line."""
     return re.fullmatch(".*".join(re.escape(part) for part in page.split("...")), said) is not None
 
 

@@ -1,5 +1,5 @@
-"""What the tests of templates and guides share: Thalweg installed into a folder and moved from there, commands run in folders of their
-own, results counted."""
+"""Shared by the tests of templates and guides: installs Thalweg into a folder and moves it, runs commands in folders of their own, counts
+results."""
 import atexit
 import os
 import pathlib
@@ -23,7 +23,7 @@ def check(condition, what, why=""):
 
 
 def install():
-    """Skips the test where plugins would have to be built with a sanitizer."""
+    """Installs Thalweg. Skips the test if plugins would have to be built with a sanitizer."""
     if re.search(r"^THALWEG_(SANITIZE|FUZZ|COVERAGE):[A-Z]+=(.*[a-z].*|ON)$", (BUILD / "CMakeCache.txt").read_text(), re.M):
         print("skipped  an instrumented library can only be used by instrumented programs")
         sys.exit(77)
@@ -35,13 +35,13 @@ def install():
 
 
 def environment(**more):
-    """Nothing of the build is found by way of the environment, and nothing is written outside of WORK."""
+    """Returns an environment that leads to no file of the build, and in which no program writes outside WORK."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("THALWEG_") and k != "LD_LIBRARY_PATH"}
     return {**kept, "PATH": f"{PREFIX / 'bin'}:{kept['PATH']}", "XDG_CACHE_HOME": str(WORK / "cache"), "HOME": str(WORK), **more}
 
 
 def run(command, folder, **more):
-    """A line or a script of the shell; (exit status, output and errors together)."""
+    """Runs a shell command. Returns (exit status, output and errors together)."""
     done = subprocess.run(["bash", "-euc", command], cwd=folder, capture_output=True, text=True, env=environment(**more), timeout=120)
     return done.returncode, done.stdout + done.stderr
 

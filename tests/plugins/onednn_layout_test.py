@@ -1,5 +1,5 @@
-"""Nets that say NCHW run channels last where the pack's kernels compute their convolutions: two transposes for a chain, the same results, and
-everything as it was with the pass `layout` switched off or without the pack."""
+"""NCHW nets run channels-last if the pack's kernels compute their convolutions: a chain has two transposes and the same results. Without
+the pass `layout`, or without the pack, nothing changes."""
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(11)
 
 @pytest.fixture(scope="module")
 def packed():
-    """A runtime in which the library takes everything that it can."""
+    """A runtime in which the library does all work that it supports."""
     return tw.Runtime(threads=4, **{f"plugin.{PACK}.least_work": 1})
 
 
@@ -30,7 +30,7 @@ def numbers(*shape):
 
 
 class Net:
-    """Layers that say NCHW over weights that are kept, so that every runtime gets the same."""
+    """NCHW layers with stored weights, so that every runtime gets the same weights."""
 
     def __init__(self):
         self.kept = []
@@ -77,7 +77,7 @@ def residual(net, x):
 
 
 def run(runtime, net, build, x, gradients=True, **options):
-    """What the net makes of x, and the gradients of its squared sum by x and the weights; and the plan."""
+    """Runs the net on x. Returns its result, the gradients of the squared sum with respect to x and the weights, and the plan."""
     graph = tw.Graph(runtime)
     with graph:
         given = tw.placeholder(tw.float32, [None, *x.shape[1:]])
@@ -140,7 +140,7 @@ def test_the_same_bits_on_any_number_of_threads(packed):
 
 
 def test_convolutions_are_those_of_numpy(packed):
-    """Against sums in float64, written out."""
+    """Compares with sums in float64, written as loops."""
     net, x = Net(), numbers(2, 16, 9, 8)
     found, plan = run(packed, net, lambda net, x: net.conv(net.conv(x, 16, 32), 32, 32, padding="VALID"), x, gradients=False)
     assert plan["layouts"]

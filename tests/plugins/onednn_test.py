@@ -1,5 +1,5 @@
-"""The kernel pack of oneDNN: its kernels are chosen, the library really computes, and what it computes has the same bits on any number of
-threads. The library is opened when it is first needed; without it, or without the pack, everything works as before."""
+"""The kernel pack of oneDNN: its kernels are chosen, the library really computes, and its results have the same bits on any number of
+threads. The library is opened when it is first needed. Without the library or the pack everything works as before."""
 import os
 import pathlib
 import subprocess
@@ -22,7 +22,7 @@ def setting(**values):
 
 @pytest.fixture(scope="module")
 def packed():
-    """A runtime in which the library takes everything that it can."""
+    """A runtime in which the library does all work that it supports."""
     return tw.Runtime(threads=8, **setting(least_work=1))
 
 
@@ -37,7 +37,7 @@ def numbers(*shape):
 
 
 def step(runtime, op, inputs, options, plan=False, **attrs):
-    """What one op makes of fed inputs; lists of int32 are constants. With plan also the kernel's spec."""
+    """Runs one op on fed inputs; lists of int32 are constants. Returns its result, with plan also the kernel's spec."""
     graph = tw.Graph(runtime)
     with graph:
         values, feeds = [], {}
@@ -95,10 +95,10 @@ IMAGES = [  # N, height, width, in, out, window, attributes
     (4, 28, 28, 64, 32, (1, 1), dict(strides=[1, 2, 2, 1])),
     (1, 112, 112, 32, 32, (3, 3), dict(padding="SAME")),
     (40, 14, 14, 48, 64, (3, 3), dict(padding="SAME")),
-    (4, 7, 7, 80, 144, (3, 3), dict(padding="SAME")),  # few points: cut by the channels that are written
+    (4, 7, 7, 80, 144, (3, 3), dict(padding="SAME")),  # few points: the work is split by output channels
     (3, 9, 8, 144, 160, (3, 2), dict(strides=[1, 2, 1, 1])),
     (2, 8, 8, 130, 133, (1, 1), {}),
-    (2, 9, 9, 16, 16, (3, 3), dict(data_format="NCHW")),  # left to the own kernel
+    (2, 9, 9, 16, 16, (3, 3), dict(data_format="NCHW")),  # the pack's own kernel computes it
 ]
 
 
@@ -142,7 +142,7 @@ def small_convolutions(x, w, dy):
     (small_convolutions, [(3, 7, 7, 144), (3, 3, 144, 160), (3, 7, 7, 160)]),
     (small_convolutions, [(2, 20, 20, 17), (2, 3, 17, 40), (2, 20, 20, 40)])])
 def test_bfloat16_sums_in_float(packed, plain, build, shapes):
-    """Whole numbers, so that sums are exact and only the rounding of the result is left."""
+    """Uses integers, so that sums are exact and only the result is rounded."""
     feeds = [RNG.integers(-8, 9, shape).astype(np.float32) for shape in shapes]
     found = run_fused(packed, build, feeds)
     np.testing.assert_array_equal(found, run_fused(plain, build, feeds))
@@ -151,7 +151,7 @@ def test_bfloat16_sums_in_float(packed, plain, build, shapes):
 
 
 def run_fused(runtime, build, feeds, plan=False, **options):
-    """What build(placeholders...) makes, and which sets the pack's compiler took and left."""
+    """Runs build(placeholders...). Returns its result, and the sets that the pack's compiler took and left."""
     graph = tw.Graph(runtime)
     with graph:
         values = [tw.placeholder(tw.float32, x.shape) for x in feeds]
@@ -197,7 +197,7 @@ def test_bias_and_activation_are_computed_with_the_product_bit_for_bit(packed, a
     x[0, 0, 0, 0] = np.nan
     check_fused(packed, convolution(activation), [x, bias, w], 3 if activation else 2)
     check_fused(packed, convolution(activation, w), [x, bias], 3 if activation else 2)
-    x, bias, w = numbers(2, 6, 7, 48), numbers(208), numbers(3, 3, 48, 208)  # cut by channels
+    x, bias, w = numbers(2, 6, 7, 48), numbers(208), numbers(3, 3, 48, 208)  # split by channels
     check_fused(packed, convolution(activation), [x, bias, w], 3 if activation else 2)
     check_fused(packed, convolution(activation, w), [x, bias], 3 if activation else 2)
 

@@ -1,6 +1,6 @@
-"""OpenCL devices and their drivers: memory has a cap; two devices share a graph; queues may keep no order; programs are compiled, and tiles
-measured, once; and a driver that is missing, too old, broken or gone in the middle of a step is told, not suffered. What needs a device is
-skipped where there is none."""
+"""OpenCL devices and their drivers: memory has a limit; two devices share a graph; queues may be out of order; programs are compiled, and
+tiles measured, only once. A driver that is missing, too old, broken or lost in the middle of a step is reported as an error. Tests that
+need a device are skipped without one."""
 import os
 import subprocess
 import sys
@@ -106,7 +106,7 @@ print(np.allclose(got, x_value @ x_value, atol=1e-3))
     assert child(program) == "True\n"
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     (tile,) = (path for path in kept if b"\ntile\n" in path.read_bytes())
-    assert len(kept) >= 3 and tile.read_bytes()[-1] < 4  # a program for each tile that was tried, and which was the best
+    assert len(kept) >= 3 and tile.read_bytes()[-1] < 4  # a program for each tile that was tried, and the choice of the best
     assert child(program) == "True\n" and {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == kept
 
 

@@ -1,5 +1,5 @@
-"""OpenCL devices as ones to compute and to train on: every op that has kernels there runs there and agrees with the CPU; whatever is fused
-has the results of the single nodes; digits and text are learnt as well. Without an OpenCL device it is skipped."""
+"""Computes and trains on OpenCL devices: every op that has kernels there runs there and agrees with the CPU; fused sets have the results of
+their single nodes; digits and text are learnt as on the CPU. Without an OpenCL device the test is skipped."""
 import importlib.util
 import os
 import pathlib
@@ -40,7 +40,7 @@ BINARY = """AddV2 Sub Mul RealDiv DivNoNan FloorMod Pow Maximum Minimum SquaredD
 
 
 def uses():
-    """(op, inputs, attributes)."""
+    """Yields (op, inputs, attributes)."""
     for op in UNARY:
         yield op, [abs(f(3, 40)) if op in ("Sqrt", "Rsqrt", "Log", "Log1p") else f(3, 40)], {}
     for op in BINARY:
@@ -146,7 +146,7 @@ def uses():
 
 
 def attention():
-    """More scores than a device makes at a time, and few rows of many."""
+    """Yields attention with more scores than a device computes at a time, and with few long rows."""
     hidden = f(2, 1, 3000)
     hidden[0, 0, 100:2900] = -np.inf
     for query, key, bias, causal in ((f(2200, 4), f(2300, 4), [], True), (f(2200, 4), f(2300, 4), [f(2200, 1)], False),
@@ -216,8 +216,8 @@ def test_long_sums_are_rounded_once_as_on_the_cpu(terms):
     assert np.array_equal(answers("AddN", halves, dict(N=terms), **ON)[0], sum(h.astype(np.float32) for h in halves).astype(np.float16))
 
 
-# Op, where its arguments lie, and by how many units in the last place (of results no smaller than the last number) the device may be off:
-# of functions that are the driver's own, what OpenCL allows.
+# Op, ranges of its arguments, the allowed error of the device in units in the last place, and the result below which that unit is fixed.
+# For functions of the driver, the error is that which OpenCL allows.
 SPECIAL = [("Digamma", [(0, 10), (1, 2)], 4, 0), ("Digamma", [(-30, 0)], 4, 4), ("Erfinv", [(-1, 1), (-1e-3, 1e-3), (.999, 1)], 4, 0),
            ("Ndtri", [(0, 1), (0, 1e-6), (.499, .501), (.999, 1)], 6, 0), ("Erf", [(-4, 4), (-1e-3, 1e-3)], 16, 0),
            ("Erfc", [(-4, 4)], 16, 0), ("Lgamma", [(.1, 30), (-30, 0)], 16, 1)]
@@ -246,7 +246,7 @@ def test_special_functions_are_some_units_in_the_last_place_off():
 
 
 def network(columns):
-    """A small net with a bit of everything, what trains it and what makes its variables."""
+    """Builds a small net with many kinds of layers, its training step and its initializer."""
     x, label = tw.placeholder("float32", [None, columns]), tw.placeholder("int64", [None])
     w1, b1 = tw.Variable(np.linspace(-.3, .3, columns * 20, dtype="f").reshape(columns, 20)), tw.Variable(np.zeros(20, "f"))
     w2, b2 = tw.Variable(np.linspace(.2, -.2, 20 * 10, dtype="f").reshape(20, 10)), tw.Variable(np.zeros(10, "f"))
@@ -341,7 +341,7 @@ def test_a_fused_cast_cuts_mantissas_where_it_is_to():
     session, single = tw.Session(g, compilers="require", **ON), tw.Session(g, compilers="off", **ON)
     cut, rounded = session.run(fetches, feeds)
     assert all(np.array_equal(a, b) for a, b in zip((cut, rounded), single.run(fetches, feeds)))
-    assert (cut <= rounded).all() and (cut < rounded).sum() > 300  # towards 0, which rounding is half of the time
+    assert (cut <= rounded).all() and (cut < rounded).sum() > 300  # truncation, with which rounding agrees half of the time
     assert "fuse" in [n["op"] for n in session.plan(fetches, {x: [1000]})["nodes"]]
 
 
@@ -356,4 +356,4 @@ def test_chains_are_one_function_with_the_results_of_the_single_nodes():
         feeds[x] = f(size, 300)
         assert all(np.array_equal(a, b) for a, b in zip(session.run(fetches, feeds), single.run(fetches, feeds)))
     plan = session.plan(fetches, {x: [40, 300], y: [300]})
-    assert sorted(n["op"] for n in plan["nodes"] if n["op"] != "copy") == ["Sigmoid", "fuse"]  # of another shape; all the others
+    assert sorted(n["op"] for n in plan["nodes"] if n["op"] != "copy") == ["Sigmoid", "fuse"]  # Sigmoid has another shape

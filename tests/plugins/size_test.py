@@ -1,7 +1,7 @@
-"""How much an author has to write: lines of code in plugins/examples, at most.
+"""Limits the lines of code that the author of a plugin must write, in plugins/examples.
 
-A line of code is one that holds a letter or a digit once comments and texts are set aside: no blank line, no comment, no lone brace. The
-gradient is what stands in functions that have the word in their name."""
+A line of code has a letter or a digit outside comments and string literals, so blank lines, comments and single braces do not count. The
+lines of the gradient are those of functions that have the word in their name."""
 import os
 import pathlib
 import re
@@ -26,13 +26,13 @@ def without_comments(text):
 
 
 def count(text):
-    """(lines, lines of the gradient)"""
+    """Returns (lines without the gradient, lines of the gradient)."""
     lines, gradient, inside = 0, 0, False
     for line in without_comments(text).splitlines():
         inside = inside or bool(re.match(r"static \S.*[gG]radient\(", line))
         if re.search(r"[A-Za-z0-9]", line):
             lines, gradient = lines + (not inside), gradient + inside
-        # A function ends with a brace at the beginning of a line, or on its only one.
+        # A function ends at a line that begins with a brace, or at its only line.
         inside = inside and not re.match(r"\}|static .*\}$", line)
     return lines, gradient
 

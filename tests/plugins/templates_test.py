@@ -1,5 +1,5 @@
-"""`thalweg new` from an installed Thalweg: what it writes builds with the commands of its README and with its CMake file, by GCC and Clang,
-passes its own test and the conformance kit; wrong names are refused."""
+"""`thalweg new` from an installed Thalweg: its files build with the commands of their README and with their CMake file, by GCC and Clang,
+and pass their own test and the conformance kit. Wrong names are rejected."""
 
 import concurrent.futures
 import re
@@ -14,7 +14,7 @@ WARNINGS = {"op": "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror", "tra
 
 
 def by_readme(kind, name, options, cc, cxx):
-    """The shell block of README.md, as it stands but for which compiler is meant by cc and c++, and warnings."""
+    """Runs the shell block of README.md unchanged, except that cc and c++ name other compilers and warnings are on."""
     folder = WORK / f"{name}-{cc}"
     folder.mkdir()
     status, said = run(f"thalweg new {kind} {name} {options}", folder)
@@ -39,7 +39,7 @@ def by_cmake(kind, name, options):
 
 
 def one_command_is_enough(name):
-    """The plugin needs the header folder and nothing else of the installation."""
+    """Builds the plugin with the header folder and nothing else of the installation."""
     folder = WORK / f"{name}-gcc" / name
     run(f"cp -r {PREFIX}/include alone", folder)
     status, said = run(f"cc -std=c11 -shared -fPIC -Ialone {name}.c -o libalone.so && ldd libalone.so", folder)

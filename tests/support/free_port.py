@@ -1,11 +1,11 @@
-"""Ports of the loopback interface for tests; see free_port.h beside, which keeps to the same names."""
+"""Ports of the loopback interface for tests; free_port.h in this folder uses the same names."""
 import itertools
 import os
 import socket
 
 _FIRST, _COUNT = 12000, 20000
 _next = itertools.count(os.getpid() * 37)
-_held = []  # names: nobody else has the ports while this process lives
+_held = []  # sockets with these names: no other process gets the ports while this process lives
 
 
 def _hold(port):
@@ -20,7 +20,7 @@ def _hold(port):
 
 
 def free_port():
-    """A port of the loopback interface that no other test uses."""
+    """Returns a port of the loopback interface that no other test uses."""
     for _ in range(_COUNT):
         port = _FIRST + next(_next) % _COUNT
         with socket.socket() as s:

@@ -1,4 +1,4 @@
-"""Scripts of tools/ refuse arguments that they do not know before they do anything: arguments_test.py"""
+"""Scripts of tools/ reject unknown arguments before they do anything: arguments_test.py"""
 import os
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ TOOLS = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "tools"
 
 
 def run(folder, script, *arguments):
-    """In a tree where setting up is all that there is, and ends with status 9."""
+    """Runs a script in a tree that has only a tools/setup, which ends with status 9."""
     shutil.copy(TOOLS / script, folder / "tools" / script)
     return subprocess.run([folder / "tools" / script, *arguments], capture_output=True, text=True, timeout=60)
 

@@ -1,4 +1,5 @@
-"""tools/bench: the list, a row that times nothing, what it refuses, and how results are judged and shown. Never a time."""
+"""tools/bench: its list, a row that times nothing, the arguments that it rejects, and how it judges and prints results. No test measures
+time."""
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ import table
 from bench import Bench, Goal
 from workers import Failed, Worker
 
-MACHINE = [sys.executable, "-c", "print('ready')\nwhile True: print(eval(input()))", "1"]  # a worker that answers what it is told to
+MACHINE = [sys.executable, "-c", "print('ready')\nwhile True: print(eval(input()))", "1"]  # a worker that evaluates commands
 
 
 def run(*arguments, status=0):
@@ -73,7 +74,7 @@ def test_row_27_measures_sizes():
 
 
 def bench(folder):
-    """Two workers, ours and the anchor's, whose answers are in the commands."""
+    """Makes a bench with two workers, ours and the anchor's, whose answers are in the commands."""
     made = Bench(folder, 4, False, False)
     made.probes.append({})
     workers = [made.worker(name, lambda log: Worker(MACHINE, 1, log)) for name in ("ours", "anchor")]
@@ -128,7 +129,7 @@ def test_a_parallel_comparison_needs_a_probe_that_scales():
         scales = [1.5] * 12 + [1.5, 1.6, 1.9, 1.4] + [2.0, 1.5, 1.9, 1.9]
         made.scaling = lambda: scales.pop(0)
         try:
-            for _ in range(2):  # three attempts in vain; one in vain and one that counts
+            for _ in range(2):  # first three attempts that do not count; then one that does not count and one that does
                 made.compare("work", ("us", ours, "'ok 1'"), ("them", anchor, "'ok 2'"), unit="ns", goal=Goal(1), threads=2)
         finally:
             made.close()

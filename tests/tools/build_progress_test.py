@@ -1,4 +1,4 @@
-"""tools/cmake/build says how many steps are done of all, on a terminal and elsewhere, and shows the log of a failure: build_progress_test.py"""
+"""tools/cmake/build prints how many of all steps are done, on a terminal and elsewhere, and the log of a failure: build_progress_test.py"""
 import os
 import pathlib
 import pty
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 TOOLS = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "tools"
-# Stands for cmake: a build writes two steps, waits for the test to have seen them, and ends as the test says.
+# Replaces cmake: the build writes two steps, waits until the test has seen them, and ends with the status that the test sets.
 CMAKE = """#!/bin/sh
 [ "$1" = --build ] || exit 0
 echo "[1/3] Building a.o"
@@ -35,7 +35,7 @@ def environment(folder, **more):
 
 
 def on_a_terminal(folder):
-    """Everything that the terminal was sent; the build goes on once it has told of two steps of three."""
+    """Returns all output to the terminal; the build goes on once the script has reported two steps of three."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([folder / "tools/cmake/build", "release"], env=environment(folder), stdin=subprocess.DEVNULL, stdout=theirs)
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""tools/coverage on a program of one page: what counts as an outcome, what does not, and what it refuses."""
+"""tools/coverage on a one-page program: which outcomes count, which do not, and which arguments it rejects."""
 import os
 import pathlib
 import shutil
@@ -31,7 +31,7 @@ def tool(*arguments, status=0):
 
 
 def build(folder):
-    """The program in a build folder of its own; answers a function that runs it."""
+    """Builds the program in a build folder of its own. Returns a function that runs it."""
     for name in ("bin", "coverage"):
         (folder / name).mkdir()
     (folder / "sign.cc").write_text(PROGRAM)

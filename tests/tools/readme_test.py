@@ -1,9 +1,9 @@
-"""What the pages say is there is there: files, tests, links, commands and their options; and tables leave nothing out.
+"""Checks that the files, tests, links, commands and options that pages name exist, and that tables are complete.
 readme_test.py FOLDER_OF_PROGRAMS
 
-Looks at every page that people write (ops/reference and c_api/reference are made by programs that have tests of their own). A file is named by its
-path from the root, from the page's folder or from any folder, or by its last part. A command is looked up, not run: its sub-command and options
-must be in what its --help says; what pages show of commands that print is checked by the tests of the guides."""
+Checks every hand-written page (the generators of ops/reference and c_api/reference have their own tests). A page names a file by its path
+from the root, from the page's folder or from any folder, or by its last part. Commands are looked up, not run: the sub-command and options
+must be in the output of --help. The tests of the guides check the output that pages show."""
 import os
 import pathlib
 import re
@@ -14,16 +14,16 @@ root = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"])
 programs = pathlib.Path(sys.argv[1])
 GENERATED = ("ops/reference/", "c_api/reference/")
 SOURCES = "cc|h|hpp|c|py|cmake|proto|cl|cuh|rs|md"
-# Names that stand for something of the reader's, or come from elsewhere.
+# Names that stand for a file of the reader, or belong to other projects.
 OTHERS = {
-    "libfoo.md", "libswish.md", "test.c",  # what `thalweg ops --markdown` and `thalweg new` write
+    "libfoo.md", "libswish.md", "test.c",  # written by `thalweg ops --markdown` and `thalweg new`
     "cuda.h", "cublasLt.h", "nvrtc.h", "cudnn.h",  # of toolkits
     "thalweg/_low.py",  # made by the build
 }
 
 
 def sources():
-    """Every file of the tree that is not made by building."""
+    """Returns every file of the tree that a build does not make."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True)
     if listed.returncode == 0:
         return [f for f in listed.stdout.splitlines() if (root / f).exists()]
@@ -51,12 +51,12 @@ class Tree:
         return name in OTHERS or name in self.ends or beside in self.files
 
     def has_test(self, name):
-        """Some names are made of a variable: ops_${family}_family_test."""
+        """Returns whether ctest has the test. Some names contain a variable: ops_${family}_family_test."""
         patterns = (re.sub(r"\\\$\\{\w+\\}", r"\\w+", re.escape(t)) for t in self.tests)
         return name in self.stems or any(re.fullmatch(p, name) for p in patterns)
 
     def is_proof(self, name):
-        """Whether it names a test: Suite.Case, Case, test_case, one that ctest knows, or a file of tests."""
+        """Returns whether the name is that of a test: Suite.Case, Case, test_case, a test of ctest, or a file of tests."""
         a_file = re.fullmatch(r"[\w/]+\.(cc|c|py)", name) and (name.startswith("tests/") or "_test." in name) and self.has_file("", name)
         return name in self.cases or name in self.full_cases or bool(re.fullmatch(r"\w+_(test|fuzz)(_nightly)?", name) and self.has_test(
             name.removesuffix("_nightly"))) or bool(a_file)
@@ -84,7 +84,7 @@ def wrong_names(tree, page, text):
 
 
 def unnamed(tree, page, text):
-    """What a page leaves out: headers beside a table of files, and roles that ops have."""
+    """Yields the names that a page leaves out: headers beside a table of files, and roles that ops have."""
     folder = str(pathlib.PurePath(page).parent)
     if "## Files in reading order" in text:
         beside = (pathlib.PurePath(f) for f in sorted(tree.files) if f.endswith(".h"))
@@ -97,7 +97,7 @@ def unnamed(tree, page, text):
 
 
 def blocks(text):
-    """Of a page, each paragraph, item of a list, and row of a table, with the header of its table or None."""
+    """Yields each paragraph, list item and table row of a page, with the header of its table or None."""
     header, lines = None, []
     for line in [*prose(text).splitlines(), ""]:
         if not line.strip() or line.startswith(("- ", "|", "#")):
@@ -115,8 +115,8 @@ def blocks(text):
 
 
 def unproven(tree, page, text):
-    """Promises of SECURITY.md without a test: each row of a table with a column `test`, and each item of a list, names one that is there; so does
-    each section but the first, which asks for reports. A name of the form Suite.Case is that of a test."""
+    """Yields the promises of SECURITY.md without a test. Each row of a table with a column `test`, each list item, and each section but the
+    first, which asks for reports, must name an existing test. A name of the form Suite.Case is that of a test."""
     if page != "SECURITY.md":
         return
     for name in re.findall(r"`([A-Z]\w*\.[A-Z]\w*)`", prose(text)):
@@ -149,7 +149,7 @@ def help_of(*command):
 
 
 def commands(text):
-    """In backticks, or a line of a block; up to a pipe, a comment, or what another program gets."""
+    """Yields the commands of a page, in backticks or as a line of a block, up to a pipe, a comment, or the command of another program."""
     start = r"(tools/[\w/-]+|(?:build/release/bin/)?thalweg(?![\w-])|ctest\b)"
     for match in re.finditer(rf"(?:`|^    (?:\$ )?|^)({start}(?![\w/.]) ?[^`\n]*)", text, re.M):
         line = re.split(r"[`|#>;&]| -- ", match[1])[0]
@@ -157,7 +157,7 @@ def commands(text):
 
 
 def wrong_command(tree, words):
-    """What is wrong with it; None: nothing."""
+    """Returns the error in a command, or None."""
     program, arguments = words[0], words[1:]
     options = [w.split("=")[0] for w in arguments if re.match(r"--[a-z]", w)]
     if program == "ctest":
@@ -170,7 +170,7 @@ def wrong_command(tree, words):
         if not path.is_file() or not os.access(path, os.X_OK):
             return "there is no such command"
         said = "" if path.name == "peer-python" else help_of(str(path))
-        if path.name in ("peer-python", "test"):  # which hand on what they do not know
+        if path.name in ("peer-python", "test"):  # they pass unknown arguments on
             options = []
     else:
         said, sub = help_of(str(programs / "thalweg")), arguments[:1]
@@ -191,7 +191,7 @@ def main():
     files = sources()
     tree = Tree(files)
     pages = sorted(f for f in files if f.endswith(".md") and not f.startswith(GENERATED))
-    # The checks can fail.
+    # Proves that the checks can fail.
     assert list(wrong_names(tree, "README.md", "`no/such.cc` and [this](no/page.md) and `nothing_test`")) != []
     assert list(unnamed(tree, "framework/README.md", "")) and list(unnamed(tree, "framework/io/README.md", "## Files in reading order"))
     table = "## A\n## B\n| promise | test |\n| --- | --- |\n| x | `readme_test`, `tests/tools/readme_test.py` |\n"

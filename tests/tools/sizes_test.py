@@ -1,4 +1,4 @@
-"""What is installed is no larger, stripped, than row 27 of tools/bench allows: sizes_test.py BUILD"""
+"""Installed files, stripped, are no larger than row 27 of tools/bench allows: sizes_test.py BUILD"""
 import os
 import pathlib
 import sys

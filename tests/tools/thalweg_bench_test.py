@@ -1,4 +1,4 @@
-"""`thalweg bench`: how long steps take, and what they are fed."""
+"""Tests of `thalweg bench`: the times of steps, and their feeds."""
 import json
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""What the tests of the `thalweg` command share: running it, small graphs, and a main function."""
+"""Shared by the tests of the `thalweg` command: functions that run it, small graphs, and a main function."""
 import os
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ THALWEG = PROGRAMS / "thalweg"
 
 
 def run_both(*arguments, status=0, environment=None):
-    """Standard output and standard error."""
+    """Runs the command. Returns standard output and standard error."""
     done = subprocess.run([str(THALWEG), *map(str, arguments)], capture_output=True, text=True,
                           env={**os.environ, **(environment or {})})
     assert done.returncode == status, f"exit status {done.returncode} instead of {status}: {done.stdout}{done.stderr}"
@@ -20,13 +20,13 @@ def run_both(*arguments, status=0, environment=None):
 
 
 def run(*arguments, status=0, environment=None):
-    """Standard output; standard error, then not empty, if it is to fail."""
+    """Runs the command. Returns standard output or, if `status` is not 0, standard error, which must not be empty."""
     out, error = run_both(*arguments, status=status, environment=environment)
     assert (status == 0) == (error == ""), f"standard error: {error}"
     return out if status == 0 else error
 
 
-# ---- A few messages of GraphDef by hand, so that the test needs no protobuf ----
+# ---- Some messages of GraphDef, encoded by hand, so that the test needs no protobuf ----
 
 def varint(n):
     out = b""
@@ -59,7 +59,7 @@ def shape(*dims):
     return field(7, b"".join(field(2, field(1, d & (2**64 - 1)) if d else b"") for d in dims))
 
 
-# y = -x for vectors of any length, and a text and a whole number that are passed on.
+# y = -x for vectors of any length, and a string and an integer that are passed through.
 GRAPH = (node("x", "Placeholder", dtype=FLOAT, shape=shape(-1)) + node("y", "Neg", "x") +
          node("t", "Placeholder", dtype=STRING, shape=shape()) + node("same", "Identity", "t") +
          node("i", "Placeholder", dtype=INT32) + node("j", "Identity", "i"))
@@ -72,7 +72,7 @@ def files(folder):
 
 
 def run_tests(tests):
-    """Runs every function whose name begins with test_, each with a folder of its own; answers the exit status."""
+    """Runs every function whose name begins with test_, each with a folder of its own. Returns the exit status."""
     failed = 0
     for name, test in [(n, f) for n, f in tests.items() if n.startswith("test_")]:
         work = tempfile.mkdtemp()

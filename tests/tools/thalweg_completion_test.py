@@ -1,4 +1,4 @@
-"""`thalweg completion`: the scripts do in each shell what they should; a shell that is not installed is left out."""
+"""Tests of `thalweg completion`: the scripts complete correctly in each shell. Shells that are not installed are left out."""
 import pathlib
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def shell(*command, folder):
 
 
 def bash(folder, *words):
-    """What bash offers for the last word. As bash does, `=` is a word of its own."""
+    """Returns the completions that bash offers for the last word. `=` is a word of its own, as in bash."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _thalweg; printf "%s\\n" "${COMPREPLY[@]}"'
     return shell("bash", "--norc", "-c", script, "bash", str(pathlib.Path(folder) / "script"), "thalweg", *words, folder=folder)
 
@@ -56,7 +56,7 @@ def test_zsh_completes(folder):
     script = pathlib.Path(folder) / "_thalweg"
     script.write_text(run("completion", "zsh"))
     (pathlib.Path(folder) / "graph.pb").write_text("")
-    # Outside an editor there is nothing to complete: what the script hands to zsh's own functions is looked at instead.
+    # zsh completes only in its line editor, so the test checks the arguments that the script passes to zsh's own functions.
     ask = """compdef() { : }; _describe() { print -rl -- $commands }; _arguments() { print -rl -- "$@" }
 source $1; shift; words=("$@"); CURRENT=$#words; _thalweg"""
 

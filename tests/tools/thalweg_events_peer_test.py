@@ -1,5 +1,5 @@
-"""Event files as TensorFlow writes them: makes those in testdata/events (`thalweg_events_peer_test.py --write FOLDER`) or, as a test, makes
-them anew and compares what `thalweg plot` reads in them with what was written. Runs under tools/cmake/peer-python."""
+"""Writes event files with TensorFlow: those in testdata/events (`thalweg_events_peer_test.py --write FOLDER`) or, as a test, new ones, and
+compares the values that `thalweg plot` reads from them with those that were written. Runs under tools/cmake/peer-python."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ def loss(run, step):
 
 
 def write_values(folder, steps, run):
-    """simple_value, as of TensorFlow 1."""
+    """Writes simple_value entries, as TensorFlow 1 does."""
     with v1.Graph().as_default():
         writer = v1.summary.FileWriter(folder)
         for step in steps:
@@ -27,7 +27,7 @@ def write_values(folder, steps, run):
 
 
 def write_tensors(folder, steps):
-    """Tensors, as of TensorFlow 2: numbers of several types, and what is no number over time."""
+    """Writes tensors, as TensorFlow 2 does: numbers of several types, and values that are not a scalar over time."""
     metadata = lambda name: v1.SummaryMetadata(plugin_data=v1.SummaryMetadata.PluginData(plugin_name=name))
     writer = tf.summary.create_file_writer(folder, filename_suffix=".v2")
     with writer.as_default():

@@ -1,4 +1,4 @@
-"""`thalweg inspect`: lists, pictures, plans."""
+"""Tests of `thalweg inspect`: lists, pictures, plans."""
 import json
 import pathlib
 import re
@@ -26,7 +26,7 @@ def tower(folder, floors):
 
 
 def boxes(svg):
-    """Name: (left, top, right, bottom) of each box of a picture, and its tree."""
+    """Returns {name: (left, top, right, bottom)} of the boxes of a picture, and its XML tree."""
     tree = xml.fromstring(svg)
     found = {}
     for group in tree.iter(SVG + "g"):
@@ -76,7 +76,7 @@ def test_pictures_have_a_box_for_each_operation_and_no_two_overlap(folder):
     assert all(0 <= l and r <= width and 0 <= t and b <= height for l, t, r, b in places)
     arrows = [p for p in tree.iter(SVG + "path") if p.get("marker-end")]
     assert len(arrows) == 26, len(arrows)  # an arrow for each input
-    # The long arrow from x to y goes around what is between: its vertical pieces cross no box.
+    # The long arrow from x to y goes around the boxes between them: its vertical pieces cross no box.
     inside = [(x, y) for p in arrows for x, y in re.findall(r"([\d.]+) ([\d.]+)(?=V)", p.get("d"))]
     for x, y in ((float(x), float(y)) for x, y in inside):
         assert not any(l < x < r and t < y < b for l, t, r, b in places)

@@ -1,4 +1,4 @@
-"""`thalweg launch` beyond what tests/distributed shows: thalweg_launch_test.py PROGRAMS TRANSPORT"""
+"""Tests of `thalweg launch` beyond those in tests/distributed: thalweg_launch_test.py PROGRAMS TRANSPORT"""
 import os
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ TRANSPORT = sys.argv[2]
 
 
 def copied(folder):
-    """The program in a folder of its own, beside the libraries that it needs."""
+    """Copies the program into a folder of its own, beside a link to the libraries that it needs."""
     folder = pathlib.Path(folder)
     (folder / "bin").mkdir()
     (folder / "lib").symlink_to(PROGRAMS.resolve().parent / "lib")
@@ -21,7 +21,7 @@ def copied(folder):
 
 
 def servers(launcher):
-    """Process ids of the servers that live, and have got as far as being another program than the launcher."""
+    """Returns the process ids of the servers that have already executed their own program."""
     found = []
     for pid in pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
         try:
@@ -33,7 +33,7 @@ def servers(launcher):
 
 
 def started_again_after(folder, replace):
-    """Calls `replace` with the program while it runs, and kills its server; answers what the launcher says, and where the new one's file is."""
+    """Calls `replace` with the program while it runs, and kills its server. Returns the file that the new server runs, and the program."""
     program = copied(folder)
     command = [str(program), "launch", "-n", "1", "--scheme", "unix", "--plugin", TRANSPORT, "--restart", "1", "--",
                sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -76,10 +76,10 @@ def test_a_server_that_is_started_again_is_the_same_program_although_another_sta
     assert file == f"{program.resolve(strict=False)} (deleted)"
 
 
-# ---- What ends when it ends ----
+# ---- Processes that end with the launcher ----
 
 def lives(pid):
-    """It runs, and is not only waited for."""
+    """Returns whether the process runs and is no zombie."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -94,7 +94,7 @@ def gone_in_time(pids):
 
 
 class Launched:
-    """A launcher of one server and programs, each a line for a shell that says the ids of what it starts and may wait for a line of ours."""
+    """A launcher of one server and of programs. Each program is a shell line that prints the ids of its children and may wait for input."""
 
     def __init__(self, line, *options):
         self.process = subprocess.Popen(
@@ -104,7 +104,7 @@ class Launched:
         self.said = ""
 
     def until(self, *texts):
-        """Reads until each of the texts was in a line, and keeps the ids of what was started."""
+        """Reads until each of the texts was in a line, and stores the ids of the started processes."""
         missing = set(texts)
         while missing:
             line = self.process.stdout.readline()
@@ -132,7 +132,7 @@ class Launched:
                 os.kill(pid, signal.SIGKILL)
 
 
-JOB = "sleep 300 >/dev/null 2>&1 & "  # that holds nothing of the launcher's
+JOB = "sleep 300 >/dev/null 2>&1 & "  # holds no file of the launcher open
 
 
 def test_what_a_program_has_started_ends_with_it(_):

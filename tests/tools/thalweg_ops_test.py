@@ -1,4 +1,4 @@
-"""`thalweg ops`: lists, which ops are differentiable, and the manual of ops; of plugins, too."""
+"""Tests of `thalweg ops`: lists, differentiable ops, and the manual of ops, also for plugins."""
 import json
 import os
 import pathlib
@@ -64,7 +64,7 @@ def test_of_several_ops_in_one_entry_only_the_one_is_shown(folder):
 
 
 def manual(folder, text, status=0):
-    """What `--manual` makes of a plugin with this manual beside it, or what it complains of."""
+    """Returns the output of `--manual` for a plugin with this manual beside it, or the error message."""
     plugin = pathlib.Path(folder) / "libtwice.so"
     shutil.copy(TWICE, plugin)
     plugin.with_suffix(".md").write_text(text)

@@ -1,4 +1,4 @@
-"""`thalweg plot`: what is read from event files and tables, and the picture."""
+"""Tests of `thalweg plot`: the values read from event files and tables, and the picture."""
 import json
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""`thalweg run`: values in and out."""
+"""Tests of `thalweg run`: input and output values."""
 import io
 import json
 import pathlib
@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg_command import FLOAT, GRAPH, dtype, files, node, run, run_both, run_tests, shape
 
-# A value of each type that is passed on: `float` is fed, `float_out` fetched.
+# A value of each type is passed through: `float` is fed, `float_out` fetched.
 TYPES = {"float": 1, "double": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7, "complex64": 8, "int64": 9, "bool": 10,
          "qint8": 11, "quint8": 12, "qint32": 13, "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "half": 19,
          "uint32": 22, "uint64": 23, "int4": 29, "uint4": 30}
@@ -141,7 +141,7 @@ def test_npy_files_of_every_kind_are_read(folder):
     np.save(folder / "in.npy", np.array([b"a", b"bc"]))
     assert echo(graph, "string", folder / "in.npy") == '["a", "bc"]'
     np.save(folder / "in.npy", np.array([1.75, -1.25]))
-    assert echo(graph, "int32", folder / "in.npy") == "[1, -1]"  # as the op Cast does
+    assert echo(graph, "int32", folder / "in.npy") == "[1, -1]"  # truncated, as by the op Cast
     run("run", graph, "--feed", 'string=["\\xff", "a"]', "--fetch", f"string_out={folder}/out.npy")
     assert np.load(folder / "out.npy").tolist() == [b"\xff", b"a"]
 
@@ -172,7 +172,7 @@ def test_damaged_archives_are_errors(folder):
     for n in list(range(0, len(good), 7)) + [len(good) - 1]:
         (folder / "bad.npz").write_bytes(good[:n])
         assert "bad.npz" in run("run", graph, "--feed", f"float={folder}/bad.npz", "--fetch", "float_out", status=1)
-    for i in range(0, len(good), 3):  # some bytes, such as times, may be anything
+    for i in range(0, len(good), 3):  # some bytes, such as times, may have any value
         bad = bytearray(good)
         bad[i] ^= 0x41
         (folder / "bad.npz").write_bytes(bad)

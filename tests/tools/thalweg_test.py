@@ -1,4 +1,4 @@
-"""`thalweg` as a whole, and the sub-commands ops, plugins, devices, ckpt and doctor."""
+"""Tests of `thalweg` as a whole, and of the sub-commands ops, plugins, devices, ckpt and doctor."""
 import json
 import os
 import pathlib
@@ -106,7 +106,7 @@ def test_plugins_say_why(folder):
 
 def test_plugins_tell_of_those_that_are_known_or_not_allowed(folder):
     cache, allowed = pathlib.Path(folder) / "cache", pathlib.Path(folder) / "allowed"
-    for _ in range(2):  # looked at, then remembered
+    for _ in range(2):  # the plugin is examined, then remembered
         plugins = {p["id"]: p for p in json.loads(run("plugins", "--json", "--option", f"plugin_cache={cache}"))}
         assert plugins["org.thalweg.cpu"]["state"] == "known" and plugins["org.thalweg.ops"]["state"] == "loaded", plugins
     allowed.write_text("# none\n")

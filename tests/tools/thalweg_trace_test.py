@@ -1,4 +1,4 @@
-"""`thalweg run --trace` and `thalweg trace`: the files keep the format's rules, and say where the time went."""
+"""Tests of `thalweg run --trace` and `thalweg trace`: the files keep the format's rules and show where the time went."""
 import json
 import pathlib
 import sys
@@ -86,7 +86,7 @@ def test_top_tells_ops_path_and_idle_times(folder):
     assert "Critical path of step 4: " in text and "Threads and queues\n" in text and "FAKE:0 compute" in text, text
     found = json.loads(run("trace", "top", out, "--json", "--step", 2))
     ops = {o["op"]: o for o in found["ops"] if o["where"] == "FAKE:0 compute"}
-    assert ops["MatMul"]["count"] == 4 and ops["MatMul"]["us"] >= 4 * 4  # of four elements: a simulated microsecond each
+    assert ops["MatMul"]["count"] == 4 and ops["MatMul"]["us"] >= 4 * 4  # a simulated microsecond for each of four elements
     path = [p["op"] for p in found["path"]]
     assert path.index("MatMul") < path.index("Neg") < path.index("AddV2"), path
     assert found["path_step"] == 2 and found["steps"] == 4

@@ -4,8 +4,8 @@
 - "X" has dur >= 0, and bars of one row lie beside or inside each other (viewers drop or move what overlaps);
 - "b" and "e" come in pairs of one cat, id, pid and name, the end not before the beginning;
 - every row that has events has a name;
-- nodes have an id each; what they waited for is in the trace and began no later; what a device did belongs to a node and came later than
-  it was enqueued."""
+- each node has an id; the nodes that it waited for are in the trace and began no later; each device event belongs to a node and began
+  after it was enqueued."""
 import json
 
 PHASES = {"X", "b", "e", "i", "M"}
@@ -13,7 +13,7 @@ SLACK = 0.0015  # times are rounded to nanoseconds
 
 
 def check_trace(text):
-    """The events, or an AssertionError that names what is wrong."""
+    """Returns the events, or raises an AssertionError that names the violated rule."""
     trace = json.loads(text)
     events = trace["traceEvents"]
     assert isinstance(events, list) and isinstance(trace["metadata"]["left_out"], int)
@@ -82,7 +82,7 @@ def check_nodes(events, left_out):
 
 
 def rows(events):
-    """Names of rows with bars, and their bars."""
+    """Returns {name of a row: its bars}."""
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     found = {}
     for e in events:

@@ -1,5 +1,5 @@
-"""Writes a graph of TensorFlow's as programs of its first version made them, with variables by reference, and the losses of twenty steps in
-TensorFlow: `tools/cmake/peer-python tests/c_api/reference_graph/make.py`. What reference_test.c trains."""
+"""Writes a TensorFlow 1 graph with reference variables, and the losses of twenty steps in TensorFlow. reference_test.c trains the graph.
+usage: tools/cmake/peer-python tests/c_api/reference_graph/make.py"""
 import os
 import pathlib
 
@@ -24,7 +24,7 @@ def layer(x, width, name):
 
 
 def build():
-    """For each optimizer a net of its own; a step of it, and its loss before the step."""
+    """Builds a net of its own for each optimizer. Each has a step and its loss before the step."""
     x = tf.placeholder(tf.float32, (None, 3), name="x")
     y = tf.placeholder(tf.float32, (None, 1), name="y")
     for name, optimizer in OPTIMIZERS.items():
@@ -45,7 +45,7 @@ def build():
 
 
 def feeds():
-    """As the test in C computes them."""
+    """Returns the feeds, as the test in C computes them."""
     k = np.arange(24, dtype=np.float32).reshape(8, 3)
     x = (k * np.float32(7) % np.float32(11) - np.float32(5)) / np.float32(5)
     return {"x:0": x, "y:0": (x[:, :1] + x[:, 1:2] * x[:, 2:]) / np.float32(2)}

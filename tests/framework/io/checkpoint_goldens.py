@@ -1,7 +1,7 @@
 """Writes the checkpoints of testdata/ anew, with TensorFlow: tools/cmake/peer-python tests/framework/io/checkpoint_goldens.py
 
 `sharded-2`: two data files, merged; partitioned tensors, bfloat16, strings.   `checkpoint`: the state file that names it.
-`variables-5`: what a tf.compat.v1 Saver makes of partitioned variables."""
+`variables-5`: partitioned variables, written by a tf.compat.v1 Saver."""
 import os
 import pathlib
 import tempfile
@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).parent / "testdata"
 
 
 def save(prefix, tensors):
-    """tensors: by name, with the slice text of each."""
+    """Saves a checkpoint. tensors: by name, each with its slice text."""
     tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=list(tensors), shape_and_slices=[s for _, s in tensors.values()],
                       tensors=[t for t, _ in tensors.values()])
 

@@ -1,4 +1,4 @@
-"""Checkpoints between TensorFlow and us: what it writes we read, what we write it reads, and the files are the same bytes."""
+"""Exchanges checkpoints with TensorFlow: we read its checkpoints, it reads ours, and the files have the same bytes."""
 import os
 import pathlib
 import subprocess
@@ -43,7 +43,7 @@ class CheckpointPeerTest(unittest.TestCase):
         found = tf.train.load_checkpoint(str(prefix))
         self.assertEqual(sorted(found.get_variable_to_shape_map()), sorted(tensors))
         for name, want in tensors.items():
-            # Through RestoreV2, which verifies checksums.
+            # Reads through RestoreV2, which verifies checksums.
             got = tf.raw_ops.RestoreV2(prefix=str(prefix), tensor_names=[name], shape_and_slices=[""], dtypes=[want.dtype])[0]
             self.assertEqual(got.shape, want.shape, name)
             if want.dtype == tf.string:
@@ -115,7 +115,7 @@ class CheckpointPeerTest(unittest.TestCase):
 
     def test_tensorflow_reads_our_pieces_whole_and_in_part(self):
         in_pieces = {f"types/{t}" for t in ("float32", "float64", "int32", "int64", "uint8")} | {"big", "scalar", "empty", "nan"}
-        tensors = {n: t for n, t in self.tensors().items() if n in in_pieces}  # TensorFlow has no pieces of other types
+        tensors = {n: t for n, t in self.tensors().items() if n in in_pieces}  # TensorFlow cannot slice other types
         save(self.folder / "theirs", tensors)
         copy(self.folder / "theirs", self.folder / "ours", "pieces")
         self.assertEqual(len(list(self.folder.glob("ours.*"))), 3)
@@ -151,7 +151,7 @@ class CheckpointPeerTest(unittest.TestCase):
         self.assertEqual(list(state.all_model_checkpoint_timestamps), [1e9 + 3, 1e9 + 4])
         self.assertEqual(tf.train.latest_checkpoint(str(folder)), str(folder / "model.ckpt-40"))
         self.check(folder / "model.ckpt-40", tensors)
-        # TensorFlow's own writer of the file, with the absolute paths that it likes, then the folder moved.
+        # TensorFlow itself writes the state file, with absolute paths; then the folder is moved.
         model = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0]))
         manager = tf.train.CheckpointManager(model, str(self.folder / "manager"), max_to_keep=3)
         for _ in range(4):

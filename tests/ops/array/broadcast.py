@@ -21,7 +21,8 @@ def two_shapes(d):
 
 
 def reduced_axes(s0, s1):
-    """Of each shape the axes along which it was repeated: where it has 1 and the result has not, or has none; and where both have 1."""
+    """Returns, for each shape, the axes along which it was repeated: those where it has size 1 or no axis and the result has another size,
+    and those where both shapes have size 1."""
     rank = max(len(s0), len(s1))
     a, b = (np.concatenate([np.full(rank - len(s), 1, s.dtype), s]) for s in (s0, s1))
     absent = [np.arange(rank) < rank - len(s) for s in (s0, s1)]

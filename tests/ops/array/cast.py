@@ -10,14 +10,14 @@ BITS = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, tw.bfloat16: 8}
 
 
 def cut_off(x, bits):
-    """Towards 0, to so many binary digits."""
+    """Truncates x towards 0 to that many bits."""
     fraction, exponent = np.frexp(x)
     return np.ldexp(np.trunc(np.ldexp(fraction, bits)), exponent - bits)
 
 
 def cast(x, *, DstT, Truncate):
-    """To whole numbers towards 0 and to the nearest that fits, NaN to 0; among whole numbers modulo 2^bits; of complex numbers the real
-    part, but as a truth value whether any part is not 0."""
+    """Casts floats to integers by truncation and clamping, NaN to 0; integers to integers modulo 2^bits; complex numbers to their real
+    part, or to bool by whether any part is not 0."""
     if DstT == np.bool_:
         return x != 0
     if x.dtype.kind == "c" and DstT.kind != "c":
@@ -31,7 +31,7 @@ def cast(x, *, DstT, Truncate):
 
 
 def cut(d):
-    """To shorter mantissas, without rounding."""
+    """Draws a cast to a type with a shorter mantissa, without rounding."""
     d.types["SrcT"] = d.pick("float", "double", "double")
     d.types["DstT"] = d.pick("half", "bfloat16", *["float"] * (d.types["SrcT"] == "double"))
     d.set(Truncate=True)

@@ -18,7 +18,7 @@ def deal(x, partitions, *, num_partitions):
 
 
 def parts(d, places):
-    """Data for these places, which are dealt out to several inputs."""
+    """Draws data for these positions, which are divided among several inputs."""
     inner = d.shape(most=3)
     cuts = np.sort(d.rng.integers(0, len(places) + 1, d.integer(0, 3)))
     indices = [d("indices", of=part if d.integer(0, 1) else part[:, None]) for part in np.split(places, cuts)]

@@ -12,7 +12,7 @@ def longest(low, high, rows, cols):
 
 
 def places(align, low, high, rows, cols):
-    """Of each element of the band, as it lies in the matrix and among the diagonals."""
+    """Returns the position of each element of the band in the matrix and among the diagonals."""
     above, below = align.split("_")
     for d in range(low, high + 1):
         n = length(d, rows, cols)
@@ -23,14 +23,14 @@ def places(align, low, high, rows, cols):
 
 
 def matrix(d):
-    """Batch axes, and sizes of matrices in it."""
+    """Draws batch axes and the sizes of the matrices."""
     batch = (3,) if d.large else tuple(int(s) for s in d.rng.integers(0 if not d.smooth else 1, 3, d.integer(0, 2)))
     low = 1 if d.smooth else 0
     return batch, *((151, 203) if d.large else (d.integer(low, 5), d.integer(low, 5)))
 
 
 def band(d, rows, cols):
-    """The lowest and the highest diagonal, and how k says it."""
+    """Draws the lowest and the highest diagonal, and the value of k for them."""
     inside = [k for k in range(-rows + 1, cols)] if rows and cols else [0]
     low, high = sorted([d.pick(*inside), d.pick(*inside)]) if d.integer(0, 1) else [d.pick(*inside)] * 2
     return low, high, np.array(d.pick(low, [low], [low, low]) if low == high else [low, high])
@@ -42,7 +42,7 @@ def band_shape(low, high, rows, cols):
 
 
 def stacked(x, low, high):
-    """The diagonals always along an axis of their own."""
+    """Returns the diagonals, always along an axis of their own."""
     return x if low < high else x[..., None, :]
 
 
@@ -75,7 +75,7 @@ def put(x, diagonal, k, *, align):
 
 
 def least(low, high, n):
-    """Rows and columns that diagonals of so many elements need."""
+    """Returns the rows and columns that diagonals of n elements need."""
     return n + max(-high, 0), n + max(low, 0)
 
 

@@ -20,7 +20,7 @@ def surrounded(x, paddings, value):
 
 
 def mirrors(d):
-    """A shape, and a border that can mirror it."""
+    """Draws a shape, and paddings that can mirror it."""
     shape, skip = d.shape(most=5), d.attrs["mode"] == "REFLECT"
     return shape, np.array([[d.integer(0, max(0, min(3, size - skip))) for _ in range(2)] for size in shape], int).reshape(-1, 2)
 
@@ -75,4 +75,4 @@ refuses("MirrorPad", [m[:0], np.int32([[1, 0], [0, 0]])], "[1, 0]", mode="SYMMET
 refuses("MirrorPadGrad", [m, np.int32([[0, 0], [2, 0]])], "[2, 0]", mode="REFLECT")
 refuses("MirrorPadGrad", [m, np.int32([[2, 1], [0, 0]])], "[2, 1]", mode="SYMMETRIC")
 slope("PadV2", np.array([[1.0, -2]]), np.int32([[1, 2], [0, 1]]), np.array(3.0))
-slope("PadV2", np.array(2.0), np.zeros((0, 2), np.int32), np.array(3.0))  # no border: nothing flows to the value
+slope("PadV2", np.array(2.0), np.zeros((0, 2), np.int32), np.array(3.0))  # no padding, so the value has no gradient

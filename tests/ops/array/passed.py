@@ -11,7 +11,7 @@ op("PrintV2", None, lambda d: [d("input", ())], attrs=dict(output_stream=["log(i
 for bad, name in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "-infinity")):
     for dtype in (np.float16, np.float32, np.float64):
         refuses("CheckNumerics", [np.array([[1, 2], [bad, np.nan]], dtype)], "the weights", name, "[1, 0]", "[2, 2]", message="the weights")
-for at in (4095, 4096, 8191, 99_990):  # threads look at blocks of 4096
+for at in (4095, 4096, 8191, 99_990):  # threads scan blocks of 4096
     late = np.ones(100_000, np.float32)
     late[at:] = np.nan
     refuses("CheckNumerics", [late], f"[{at}]", message="m")

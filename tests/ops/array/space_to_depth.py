@@ -2,12 +2,12 @@ import numpy as np
 
 from declare import op, refuses
 
-# The axes of an image as batch, channels (in fours), height, width, fours.
+# The axes of an image in the order batch, channels (groups of four), height, width, four channels.
 ORDERS = {"NHWC": (0, 3, 1, 2), "NCHW": (0, 1, 2, 3), "NCHW_VECT_C": (0, 1, 2, 3, 4)}
 
 
 def image(d, space):
-    """An image whose height and width, or else whose channels, divide into blocks."""
+    """Draws an image whose height and width (or else whose channels) are multiples of the block."""
     n, h, w, c = ((2, 7, 9, 40) if d.large else (d.integer(0, 3), d.integer(0, 3), d.integer(1, 3), d.integer(1, 3)))
     block, form = d.attrs["block_size"], d.attrs["data_format"]
     by_meaning = (n, c, h * block, w * block, 4) if space else (n, c * block**2, h, w, 4)
@@ -15,7 +15,7 @@ def image(d, space):
 
 
 def ordered(x, form):
-    """As [batch, channels, height, width]."""
+    """Returns x as [batch, channels, height, width]."""
     x = x.transpose(ORDERS[form])
     return x if x.ndim == 4 else np.moveaxis(x, 4, 2).reshape(x.shape[0], 4 * x.shape[1], *x.shape[2:4])
 

@@ -4,7 +4,7 @@ from declare import expect, op, refuses, slope
 
 
 def drawn(d):
-    """Places in any order, perhaps in order already."""
+    """Draws positions in any order, sometimes sorted."""
     rank = d.integer(0, 3)
     shape = tuple(d.integer(1, 200 if d.large else 4) for _ in range(rank))
     n = 5000 if d.large else d.integer(0, 4 if d.smooth else 12)
@@ -15,7 +15,7 @@ def drawn(d):
 
 
 def beyond_numbers(d):
-    """Of more places than numbers count."""
+    """Draws a tensor with more elements than an int64 can count."""
     inputs = drawn(d)
     n, rank = inputs[0].shape
     return [np.concatenate([inputs[0], np.full((n, 3), 7)], 1), inputs[1], np.concatenate([inputs[2], [1 << 40] * 3])]

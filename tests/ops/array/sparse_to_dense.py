@@ -4,7 +4,7 @@ from declare import expect, op, refuses, slope
 
 
 def drawn(d):
-    """Places of a shape, in order and once each, unless nobody looks at that."""
+    """Draws positions in a shape, sorted and without repetition unless the op does not check this."""
     shape = d.shape(most=4) if not d.smooth else d.pick((3,), (2, 3), ())
     size = int(np.prod(shape))
     n = d.integer(0, min(size, 3000 if d.large else 9))

@@ -10,7 +10,7 @@ def sized(d):
     shape[axis] = int(sizes.sum())
     large = d.types["Tlen"] == "int8" and sizes[-1] > 127
     if large or d.integer(0, 1):
-        sizes[-1 if large else d.integer(0, n - 1)] = -1  # what is left
+        sizes[-1 if large else d.integer(0, n - 1)] = -1  # -1: the remaining size
     d.set(num_split=n)
     return [d("value", shape), d("size_splits", of=sizes), d("split_dim", of=axis)]
 

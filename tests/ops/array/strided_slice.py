@@ -6,14 +6,14 @@ MASKS = "begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis
 
 
 def subscript(d, shape, dtype):
-    """begin, end and strides for such a tensor; sets the masks."""
+    """Draws begin, end and strides for such a tensor; sets the masks."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     spec, masks, axis, ellipsis = [], dict.fromkeys(MASKS, 0), 0, False
     for i in range(d.integer(0, len(shape) + 1)):
         kind = d.pick("range", "range", "range", "index", "new", "ellipsis")
         begin, end, stride = (d.pick(low, high) if d.integer(0, 9) == 0 else d.integer(-7, 7) for _ in range(3))
         if kind == "ellipsis" and not ellipsis:
-            ellipsis, axis = True, len(shape)  # what comes after is counted from the back: only new axes do
+            ellipsis, axis = True, len(shape)  # after the ellipsis only new axes follow, which need no count from the back
             masks["ellipsis_mask"] |= 1 << i
         elif kind == "new" or axis >= len(shape):
             masks["new_axis_mask"] |= 1 << i
@@ -30,7 +30,7 @@ def subscript(d, shape, dtype):
 
 
 def python(begin, end, strides, masks):
-    """The same as Python writes it."""
+    """Returns the same slice as a Python index."""
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
     entries = []
     for i, (b, e, s) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist())):

@@ -8,7 +8,7 @@ NAN_ABOVE = {"float8_e5m2": 0x7c, "float8_e4m3fn": 0x7e}  # without the sign; th
 
 
 def key(value):
-    """What is equal has equal keys; NaN equals nothing."""
+    """Returns a key: equal values have equal keys, and no key equals that of a NaN."""
     name = value.dtype.names[0] if value.dtype.names else ""
     if name.startswith("float8"):
         bits = int(value[name])
@@ -19,7 +19,7 @@ def key(value):
 
 
 def once(x, axis):
-    """Slices along the axis, each once, and which of them each one is."""
+    """Returns the different slices along the axis, and the index of each slice among them."""
     found, first, idx = {}, [], []
     for i, part in enumerate(np.moveaxis(x, axis, 0)):
         part = np.asarray(part, x.dtype).ravel()
@@ -49,12 +49,12 @@ refuses("UniqueV2", [m, np.int64([-2**63])], "axis", -2**63)
 refuses("UniqueV2", [m, np.int64([0, 1])], "axis", "2")
 refuses("UniqueV2", [m, np.int64(0)], "axis")
 refuses("UniqueV2", [np.float32(1), np.int64([0])], "x")
-many = np.arange(20_000, dtype=np.int64) * 2**32 % 9_973  # meets itself often
+many = np.arange(20_000, dtype=np.int64) * 2**32 % 9_973  # many values are equal
 first = np.sort(np.unique(many, return_index=True)[1])
 accepts("Unique", [many], many[first])
 nan = np.nan
 for make in (np.float16, np.float32, np.float64, tw.to_bfloat16):
-    found = [np.array([nan, 1, nan, -0.0, 2]), np.int32([0, 1, 2, 3, 3, 1, 4])]  # no NaN is another one; the first of both zeros stays
+    found = [np.array([nan, 1, nan, -0.0, 2]), np.int32([0, 1, 2, 3, 3, 1, 4])]  # NaNs are not equal; of both zeros the first is kept
     expect("Unique", [make(np.array([nan, 1, nan, -0.0, 0.0, 1, 2]))], found)
 for pair in (1 + nan * 1j, nan + 1j):
     expect("Unique", [np.array([pair, pair, 1 - 0j, 1 + 0j])], [np.array([pair, pair, 1]), np.int32([0, 1, 2, 2])])
