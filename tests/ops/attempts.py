@@ -16,7 +16,7 @@ import kept
 import tw
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-SECONDS, PATIENCE = (60, 120) if SANITIZED else (10, 60)  # CPU and wall-clock seconds for one case; an op that takes longer is taken to never end
+SECONDS, PATIENCE = (60, 120) if SANITIZED else (10, 60)  # CPU and wall-clock seconds for one case; a longer one never ends
 WAITS = {op for op in tw.ops() if op in kept.OPS or op in called.OPS}  # ops that may wait for other ops, or loop
 SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is taken to wait: at first, and for certainty
 MEMORY = 512 << 20  # bytes of address space beyond those at the start of the process, so that allocations of hostile sizes fail

@@ -13,7 +13,7 @@ SOON = 1  # seconds to the deadline of a step that must reach it, also on a busy
 
 
 class Place:
-    """A graph and a session of two threads, so that many waiting steps cannot each hold a thread."""
+    """A graph and a session of two threads. Any number of steps wait in it, because a waiting step holds no thread."""
 
     def __init__(self, **options):
         self.name, self.graph = next(names), thalweg.Graph()

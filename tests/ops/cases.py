@@ -33,8 +33,8 @@ def holds(where, condition, problem="does not hold"):
 
 
 def difference(got, wanted, tolerance=None):
-    """Returns the first difference between `got` and `wanted`, or None. Floats may differ by `tolerance`, relative to the wanted value or to
-    1, whichever is larger, or by default by a few ulps of their type. A bfloat16 result is compared after conversion to float."""
+    """Returns the difference between `got` and `wanted` as text, or None. Floats may differ by `tolerance`, relative to the wanted value or
+    to 1, whichever is larger, or by default by a few ulps of their type. A bfloat16 result is compared after conversion to float."""
     wanted = np.asarray(wanted)
     if got.shape != wanted.shape:
         return f"shape {got.shape}, not {wanted.shape}"

@@ -1,5 +1,5 @@
-"""Checks that every op has an oracle: a declaration (declare.py), or hand-written tests that undeclared.py names; and that every file of ops
-has a test. Prints the counts, and fails if an op has fewer than LEAST cases."""
+"""Checks that every op has an oracle: a declaration (declare.py), or hand-written tests that undeclared.py names; and that every file of
+ops has a test. Prints the counts, and fails if there are fewer cases than LEAST for each op."""
 import pathlib
 import re
 

@@ -240,7 +240,7 @@ def reports():
             adds = [x for x in stats.nodes if x.op == "AddV2"]
             cases.holds("a trace has a record for each iteration", len(adds) == 7, len(adds))
             plan = session.callable(n).plan()
-            in_frames = bool(options or SESSION)  # also if there are devices other than the host's
+            in_frames = bool(options or SESSION)  # with other devices, loops always use frames
             cases.holds("a plan says which engine runs it", (plan["engine"] == "frames") == in_frames, plan["engine"])
             cases.holds("and which loops need no frames", [x["frame"][:5] for x in plan["sequences"]] == [[], ["frame"]][not in_frames],
                         plan["sequences"])

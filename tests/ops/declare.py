@@ -97,8 +97,8 @@ def expect(op, inputs, wanted, tolerance=None, **attrs):
 
 
 def refuses(op, inputs, *parts, **attrs):
-    """Declares a use of an op that fails, while the graph is built or while it runs, with an error that contains all the parts and the names
-    of the op and the node."""
+    """Declares a use of an op that fails, while the graph is built or while it runs, with an error that contains all the parts and the
+    names of the op and the node."""
     book.refused.append((op, inputs, parts, attrs))
 
 
@@ -145,7 +145,7 @@ def count(declaration, least=LEAST):
 
 
 def others(declaration, seed=0):
-    """Returns one use for each type of each draw in `also`."""
+    """Yields one use for each type of each draw in `also`."""
     types = max(map(len, allowed(declaration).values()), default=1)
     for k, draw in enumerate(declaration.also):
         yield from uses(dataclasses.replace(declaration, draw=draw), types, seed, f"also {k}")

@@ -30,7 +30,7 @@ def plain(about):
 
 def compare(op, theirs, ours):
     for side in ("inputs", "outputs"):
-        mine = [{k: v for k, v in x.items() if k != "resource"} for x in ours[side]]  # TensorFlow does not declare the type of a handle's resource
+        mine = [{k: v for k, v in x.items() if k != "resource"} for x in ours[side]]  # TensorFlow does not declare the resource
         cases.holds(f"{op} {side}", mine == theirs[side], f"{mine}, theirs {theirs[side]}")
     mine, wanted = ({a["name"]: plain(a) for a in side["attrs"]} for side in (ours, theirs))
     cases.holds(f"{op} attributes", mine.keys() == wanted.keys(), f"{sorted(mine)}, theirs {sorted(wanted)}")

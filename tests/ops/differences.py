@@ -69,7 +69,7 @@ def squared(inputs, attrs, k):
 
 
 def zero_arrives(inputs, attrs, k):
-    """Or, in half, there is a square that half cannot hold."""
+    """0 in the second input; in half, also the values of `squared`."""
     if attrs["T"] == tw.thalweg.as_dtype("half"):
         return squared(inputs, attrs, k)
     return inputs[1] == 0 if inputs[0].shape == inputs[1].shape else True

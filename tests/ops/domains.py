@@ -1,5 +1,5 @@
-"""The domains of drawn inputs. A Domain draws an array of a shape and type. Inputs also get the special numbers of their type (EDGES and the
-limits), of which a domain keeps those that it `takes`. While gradients are checked, the numbers are `smooth`: neither special nor very
+"""The domains of drawn inputs. A Domain draws an array of a shape and type. Inputs also get the special numbers of their type (EDGES and
+the limits), of which a domain keeps those that it `takes`. While gradients are checked, the numbers are `smooth`: neither special nor very
 large or small."""
 import dataclasses
 import typing
@@ -41,8 +41,8 @@ def edges(dtype):
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """draw(rng, shape, smooth): numbers in float64, for any type of real numbers. takes(x): a mask of the special numbers that belong to the
-    domain; x is in float64, for complex numbers the real part. None: no special numbers. complex(rng, shape): for complex types."""
+    """draw(rng, shape, smooth): numbers in float64, for any type of real numbers. takes(x): a mask of the special numbers that belong to
+    the domain; x is in float64, for complex numbers the real part. None: no special numbers. complex(rng, shape): for complex types."""
     draw: typing.Callable
     takes: typing.Callable | None = lambda x: np.ones(x.shape, bool)
     complex: typing.Callable = lambda rng, shape: rng.uniform(0.5, 2, shape) * np.exp(1j * rng.uniform(-np.pi, np.pi, shape))
@@ -54,7 +54,7 @@ class Domain:
 
     @property
     def calm(self):
-        """The same domain without the largest and the smallest special numbers: whether their sums and products fit depends on the order."""
+        """The same domain without the largest and smallest special numbers: whether their sums and products fit depends on the order."""
         takes = self.takes
         return dataclasses.replace(self, takes=lambda x: takes(x) & (~np.isfinite(x) | (x == 0) | (abs(x) > 0.01) & (abs(x) < 1000)))
 

@@ -18,8 +18,8 @@ LARGE = [(70001,), (311, 257), (41, 43, 37), (3, 151, 13, 11)]  # large enough t
 
 @dataclasses.dataclass
 class Use:
-    """One use of an op. inputs: an array each, or a list of arrays for an input of variable length. attrs: those without a default and those
-    that were drawn. types: {attribute: name} for the schema's type attributes that are not lists."""
+    """One use of an op. inputs: an array each, or a list of arrays for an input of variable length. attrs: those without a default and
+    those that were drawn. types: {attribute: name} for the schema's type attributes that are not lists."""
     op: str
     inputs: list
     attrs: dict

@@ -1,6 +1,6 @@
-"""What ops refuse: each case fails with an error that names the op, the node and the value, while the graph is built and, with inputs that
-are fed, while it runs; a session that has met an error goes on. The cases are written by hand, here and in the declarations; generated ones
-are in hostile_test.py."""
+"""Tests of the errors of ops: each case fails with an error that names the op, the node and the value, while the graph is built and, with
+fed inputs, while it runs. A session goes on after an error. The cases are written by hand, here and in the declarations; hostile_test.py
+generates others."""
 import sys
 
 import numpy as np
@@ -294,7 +294,7 @@ def networks():
         extra = {"ksize": [1, 2, 2, 1]} if op in pool else {}
         for strides in ([1, 1, 1], [2, 1, 1, 1], [1, 1, 1, 2], [1, 0, 1, 1], [1, 1, -1, 1], [1, LOW, 1, 1]):
             refuses(op, inputs, "strides", padding="VALID", strides=strides, **extra)
-        for huge in (HIGH, 2**62):  # one window, whose step is never taken: refused for its size or because the shapes disagree
+        for huge in (HIGH, 2**62):  # one window, so its step is not used: rejected for its size or because the shapes disagree
             refuses(op, inputs, padding="VALID", strides=[1, huge, huge, 1], **extra)
             refuses(op, inputs, padding="SAME", strides=[1, huge, huge, 1], **extra)
         refuses(op, inputs, "padding", "WIDE", padding="WIDE", strides=[1, 1, 1, 1], **extra)
@@ -316,7 +316,7 @@ def networks():
     refuses("Conv2D", [zeros(4, 4, 2), kernel], "input", "[4, 4, 2]", **plain)
     refuses("Conv2D", [image, zeros(2, 2, 2)], "filter", "[2, 2, 2]", **plain)
     refuses("Conv2D", [image, zeros(2, 2, 3, 3)], "2", "3", **plain)
-    refuses("Conv2D", [zeros(1, 4, 4, 4), zeros(2, 2, 2, 3)], "3", "2", **plain)  # two groups, three results
+    refuses("Conv2D", [zeros(1, 4, 4, 4), zeros(2, 2, 2, 3)], "3", "2", **plain)  # two groups, three output channels
     refuses("Conv2D", [image, zeros(6, 2, 2, 3)], "6", "4", **plain)
     refuses("Conv2D", [image, zeros(0, 2, 2, 3)], "0", **plain)
     refuses("Conv2D", [image, zeros(2, 2, 0, 3)], "[2, 2, 0, 3]", **plain)
@@ -393,7 +393,7 @@ def files_and_control():
         refuses("Assert", [np.bool_(False), i32(17, 4, 5)], shown, T=[np.int32], summarize=summarize)
     refuses("Assert", [np.bool_(False), tw.Variable(zeros(2))], "[?]", T=[tw.thalweg.as_dtype("resource")])
     refuses("Assert", [np.array([True]), i32(1)], "condition", T=[np.int32])
-    if not tw.SESSION.get("device"):  # the framework runs them in host memory
+    if not tw.SESSION.get("device"):  # on another device the framework runs them in host memory
         refuses("Switch", [i32(1), np.array([True])], "pred")
         refuses("LoopCond", [np.array([True])], "input")
     refuses("StringJoin", [text(b"a", b"b"), text(b"c")], "[2]", "[1]", N=2)
@@ -402,7 +402,7 @@ def files_and_control():
 
 
 def declared_errors():
-    """Those in the declarations; besides, elementwise ops without a case are given shapes that do not go together."""
+    """Runs the cases in the declarations, and gives incompatible shapes to element-wise ops without a case."""
     book = declared()
     for op, inputs, parts, attrs in book.refused:
         refuses(op, inputs, *parts, **attrs)
@@ -412,7 +412,7 @@ def declared_errors():
 
 
 def apart(declaration):
-    """Shapes that do not go together, for an op whose inputs must."""
+    """Makes inputs with incompatible shapes, for an op that needs compatible ones."""
     use = next(uses(declaration, 1))
     defaults = {a["name"] for a in tw.ops()[use.op]["attrs"] if "default" in a and a["kind"] != "type"}
     attrs = {a: v for a, v in use.attrs.items() if a not in defaults}
@@ -421,7 +421,7 @@ def apart(declaration):
         refuses(use.op, [np.zeros((2, 3), x.dtype) for x in use.flat[:-1]] + [np.zeros(4, use.flat[-1].dtype)], "[2, 3]", "[4]", **attrs)
 
 
-# Ops that this file has no case for: they take any shapes, or their errors stand elsewhere.
+# Ops without a case in this file: they take any shapes, or the errors are tested elsewhere.
 ELEMENTWISE = set("Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos Tanh Sigmoid Erf Floor Ceil Round IsNan IsInf "
                   "IsFinite LogicalNot Conj Relu Relu6 L2Loss Cast Identity StopGradient OnesLike ZerosLike Shape ShapeN Size Rank Where "
                   "EncodeBase64 StringStrip NoOp RandomShuffle StatelessRandomGetAlg".split())

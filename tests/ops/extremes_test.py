@@ -1,5 +1,5 @@
-"""Sizes as large as they may be: windows that reach far beyond an image, and tensors without elements whose other axes are long. They cost
-nothing, and what they give is right. What is too large is refused: error_test.py."""
+"""Tests of the largest valid sizes: windows that reach far beyond an image, and tensors without elements whose other axes are long. They
+cost no time and give right results. error_test.py tests sizes that are too large."""
 import sys
 
 import numpy as np
@@ -13,7 +13,7 @@ rng = np.random.default_rng(23)
 
 
 def windows_that_reach_far():
-    """Strides, dilations and windows as large as they may be: few elements take part, and those are right."""
+    """The largest valid strides, dilations and windows: few elements take part, and the results are right."""
     big = 2**31 - 1
     image, kernel = rng.normal(size=(2, 4, 5, 3)), rng.normal(size=(2, 1, 3, 2))
     first = np.tensordot(image[:, :2, :1], kernel, ([1, 2, 3], [0, 1, 2]))[:, None, None]  # the window at the corner
@@ -44,11 +44,11 @@ def windows_that_reach_far():
 
 
 def long_and_empty():
-    """Tensors without elements whose other axes are as long as they may be: there is nothing to do, and that takes no time."""
+    """Tensors without elements whose other axes have the largest valid size: there is nothing to compute, and that takes no time."""
     long = 2**59
     for shape in ((0, long), (long, 0), (long, 0, 2), (2, 0, long)):
         for dtype in (np.float32, np.float16, np.int32):
-            def empty(*shape):  # NumPy's own functions would walk along the axes
+            def empty(*shape):  # NumPy's own functions would iterate over the axes
                 return np.zeros(shape, dtype)
             x = empty(*shape)
             for op in ("Neg", "Relu", "Identity", "ZerosLike", "Softmax", "LogSoftmax")[:6 if dtype != np.int32 else 4]:

@@ -1,7 +1,7 @@
-"""The declared ops of a family (FAMILY/*.py) against their oracles: drawn uses, special numbers among them, in each of tw.WAYS. Then what
-the shape rule says against what there is, and large uses on one thread against several.
-`family_test.py FAMILY COUNT SEED` draws COUNT uses of each op, or three for each type of its, if that is more. THALWEG_TEST_OPS names the
-ops that are tried; unset: all."""
+"""Compares the declared ops of a family (FAMILY/*.py) with their oracles: drawn uses, also with special numbers, in each of tw.WAYS. Then
+compares the shape rule with the real shapes, and large uses on one thread with several.
+`family_test.py FAMILY COUNT SEED` draws COUNT uses of each op, or three for each of its types, if that is more. THALWEG_TEST_OPS names the
+ops to test; unset: all."""
 import os
 import sys
 
@@ -18,7 +18,7 @@ FAMILY, COUNT, SEED = sys.argv[1], *(int(a) for a in (sys.argv[2:] + ["30", "0"]
 
 
 def output_types(use, outputs):
-    """The element types that the schema tells for so many outputs, then those of the variables, as names of NumPy's or ours."""
+    """Returns the element types that the schema gives to the outputs, then those of the variables, as names of NumPy's or ours."""
     kinds = []
     for y in tw.ops()[use.op]["outputs"]:
         if "list_attr" in y:
@@ -32,7 +32,7 @@ def output_types(use, outputs):
 def check(declaration, use, ways):
     try:
         results = wanted(declaration, use)
-    except Exception as error:  # the oracle's: it is to be mended
+    except Exception as error:  # an error of the oracle, which needs a fix
         cases.holds(use, False, f"the oracle: {type(error).__name__}: {error}")
         return
     kinds, problems = output_types(use, len(results)), {}
@@ -48,7 +48,7 @@ def check(declaration, use, ways):
 
 
 def difference(declaration, got, results, kinds):
-    """What is wrong with the outputs, or None."""
+    """Returns the first error in the outputs, or None."""
     for k, (g, w, kind) in enumerate(zip(got, results, kinds)):
         problem = f"type {g.dtype}, not {kind}" if g.dtype != kind else None if w is None else ulps.difference(
             g, w, declaration.ulps, declaration.half_ulps, declaration.zero_signs, declaration.denormals)
@@ -61,12 +61,12 @@ def difference(declaration, got, results, kinds):
 
 
 def some_of(shape, rng):
-    """What might be known of the shape before the step: nothing, the rank, some sizes, all."""
+    """Returns a part of the shape that may be known before the step: nothing, the rank, some sizes, or all."""
     return None if rng.integers(4) == 0 else tuple(-1 if rng.integers(2) else size for size in shape)
 
 
 def check_shapes(use, rng):
-    """What the rule tells of the outputs, from some of what there is to know, admits what the kernel makes."""
+    """Checks that the output shapes that the rule infers from a part of the input shapes are compatible with the kernel's outputs."""
     known = []
 
     def enter(graph, x, feeds):
@@ -95,7 +95,7 @@ SESSIONS = [dict(engine=engine, threads=threads) for engine in ("fixed", "counte
 
 
 def bits(array):
-    """What is told of a NaN beyond that it is one may differ: processors differ in which of two they keep."""
+    """Returns the bits of an array, with one NaN for all: processors differ in which of two NaNs they keep."""
     if array.dtype.kind == "O":
         return array.tolist()
     if array.dtype == tw.bfloat16:
@@ -121,7 +121,7 @@ def check_threads(use):
 
 
 def check_all(declaration):
-    """Answers how many uses there were."""
+    """Checks the uses of a declaration. Returns their number."""
     drawn = [*uses(declaration, count(declaration, COUNT), SEED)]
     rng = np.random.default_rng([SEED, 2, *declaration.op.encode()])
     for use in drawn:

@@ -1,4 +1,4 @@
-"""ReadFile, WriteFile and MatchingFiles: what is in files when, and that imported graphs reach no others than they may."""
+"""Tests of ReadFile, WriteFile and MatchingFiles: the contents of files at each time, and that imported graphs reach only allowed files."""
 import os
 import pathlib
 import tempfile
@@ -11,13 +11,13 @@ import tw
 
 
 def operation(op, *values, **attrs):
-    """A graph with the op on constants, and the operation."""
+    """Returns a graph with the op on constants, and the operation."""
     graph = tw.Graph()
     return graph.graph, graph.add(op, *[graph.constant(np.array(os.fsencode(v), object)) for v in values], name="op", **attrs)
 
 
 def imported(op, *values):
-    """The same as somebody else's graph."""
+    """Returns the same as an imported graph."""
     copy = thalweg.Graph.from_bytes(operation(op, *values)[0].to_bytes())
     return copy, copy.operation("op")
 
@@ -41,7 +41,7 @@ def allowed(what, wanted, op, *values, **options):
 
 
 def written_and_read(folder):
-    """Within one graph, in the order that control edges say."""
+    """Within one graph, files are written and read in the order of control edges."""
     graph = tw.Graph()
     path, text = graph.placeholder(tw.string), graph.placeholder(tw.string)
     write = graph.add("WriteFile", path, text)
@@ -57,7 +57,7 @@ def written_and_read(folder):
 
 
 def read_anew(folder):
-    """A file's contents and a folder's names are no constants, though path and pattern are."""
+    """A file's contents and a folder's names are not folded as constants, although path and pattern are constants."""
     graph = tw.Graph()
     read, read_too = (graph.op("ReadFile", graph.constant(np.array(os.fsencode(folder / "x"), object))) for _ in range(2))
     names = graph.op("MatchingFiles", graph.constant(np.array(os.fsencode(folder / "x*"), object)))
@@ -70,7 +70,7 @@ def read_anew(folder):
 
 
 def patterns(folder):
-    """Sets, and brackets that are none."""
+    """Patterns with character sets, and with brackets that are not sets."""
     names = ("a", "b", "z", "-", "]", "!", "[", "\\", "ab", "a[", "B")
     for name in names:
         (folder / name).write_bytes(b"")
@@ -124,7 +124,7 @@ def confined(folder):
 
 
 def other_places(folder):
-    """A file system of a plugin."""
+    """Files in the file system of a plugin."""
     plugin = pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libmem.so"
     if not plugin.exists():
         return print("without the example plugin 'mem'")

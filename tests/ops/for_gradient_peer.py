@@ -1,4 +1,4 @@
-"""The programs of for_programs.py in TensorFlow, op by op under its tape, and here: what they leave, and first and second derivatives.
+"""Runs the programs of for_programs.py in TensorFlow, op by op under its tape, and here, and compares results and derivatives.
 `for_gradient_peer.py COUNT SEED` (label `peer`)."""
 import os
 import sys
@@ -28,7 +28,7 @@ class InTensorFlow:
 
 
 def answers(statements, values):
-    """What TensorFlow leaves, and its first and second derivatives."""
+    """Returns TensorFlow's results, and its first and second derivatives."""
     xs = [tf.constant(v) for v in values]
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(xs)

@@ -1,6 +1,6 @@
-"""Gradients of For: random programs (for_programs.py) against what NumPy computes in float64, whose derivatives are those of steps into the
-imaginary, which are exact but for rounding; second derivatives are differences of these. With one thread and several, as they are and
-written and read."""
+"""Tests gradients of For: random programs (for_programs.py) are compared with NumPy in float64. NumPy's derivatives are complex-step
+derivatives, which are exact except for rounding; second derivatives are differences of these. Programs run with one thread and several,
+directly and after they were written and read."""
 import sys
 
 import numpy as np
@@ -52,7 +52,7 @@ def total(statements, values):
 
 
 def slope(statements, values, h=1e-20):
-    """The derivatives of the sum of all that the program leaves."""
+    """Returns the derivatives of the sum of all results of the program."""
     found = np.zeros_like(values)
     for at in np.ndindex(values.shape):
         stepped = values.astype(complex)
@@ -62,7 +62,7 @@ def slope(statements, values, h=1e-20):
 
 
 def bend(statements, values, h=1e-5):
-    """The derivatives of the sum of these."""
+    """Returns the derivatives of the sum of the first derivatives."""
     found = np.zeros_like(values)
     for at in np.ndindex(values.shape):
         up, down = values.copy(), values.copy()
@@ -76,7 +76,7 @@ def gradients_of(ys, xs):
 
 
 def build(count, statements, runtime):
-    """The graph, its inputs, what the program leaves, and the first and second derivatives."""
+    """Returns the graph, its inputs, the results of the program, and the first and second derivatives."""
     with thalweg.Graph(runtime) as graph:
         xs = [thalweg.placeholder("float64", [2]) for _ in range(count)]
         ys = [ops.identity(y) for y in for_programs.run(statements, xs, InGraph)]

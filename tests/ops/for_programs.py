@@ -1,11 +1,11 @@
-"""Random programs whose loops count, as data: For loops of a few values, within each other and beside conditions. for_gradient_test.py runs
-them here and in NumPy, for_gradient_peer.py in TensorFlow. They need nothing but Python."""
+"""Random programs of For loops, as data: loops over a few values, nested and beside conditions. for_gradient_test.py runs them here and in
+NumPy, for_gradient_peer.py in TensorFlow. This file needs only Python."""
 import random
 
 
 def program(seed):
-    """How many values there are, and statements: (to, op, a, b), ("for", start, limit, delta, statements) or ("if", at, statements,
-    statements). b may be -1, the number of the innermost loop."""
+    """Returns the number of values, and statements: (to, op, a, b), ("for", start, limit, delta, statements) or ("if", at, statements,
+    statements). b may be -1, the counter of the innermost loop."""
     r = random.Random(seed)
     count, budget = r.randint(2, 4), [r.randint(5, 16)]
 
@@ -31,9 +31,9 @@ def program(seed):
 
 
 def run(statements, values, how, number=None):
-    """The values that the statements leave. how: what works on values: sin(x), tanh(x), float_of(number), loop(start, limit, delta, body,
-    values) of body(number, values), and choose(at, then, otherwise, values), which is then(values) where the sum of values[at] is above
-    0. What is scaled is multiplied by less than 1, so that loops in loops do not overflow."""
+    """Runs the statements and returns the values. how: functions on values: sin(x), tanh(x), float_of(number), loop(start, limit, delta,
+    body, values) with body(number, values), and choose(at, then, otherwise, values), which calls then(values) if the sum of values[at] is
+    above 0. Scaled values are multiplied by less than 1, so that nested loops do not overflow."""
     values = list(values)
     for what, *rest in statements:
         if what == "for":

@@ -1,9 +1,9 @@
-"""Places in a tensor, indices [..., depth], and what stands there: of tensors and of variables."""
+"""Draws positions in a tensor, indices [..., depth], and returns the slices there, for tensors and for variables."""
 import numpy as np
 
 
 def places(d, shape):
-    """Some number of places in a tensor of that shape."""
+    """Draws positions in a tensor of that shape."""
     depth = d.integer(0, len(shape))
     outer = d.pick((), (1,), (5,), (2, 3), (0, 2)) if np.prod(shape[:depth]) else (0,)
     return np.stack([d.rng.integers(0, max(1, size), outer) for size in shape[:depth]], -1) if depth else np.zeros(outer + (0,), int)

@@ -1,5 +1,5 @@
-"""What TensorFlow makes of drawn uses of the ops, kept in goldens/FAMILY.json.gz: uses with their inputs, and the outputs or that there was
-an error. peer_test.py writes them, golden_test.py reads them."""
+"""TensorFlow's results for drawn uses of the ops, stored in goldens/FAMILY.json.gz: uses with their inputs, and the outputs or the fact
+that the use failed. peer_test.py writes them, golden_test.py reads them."""
 import base64
 import gzip
 import json
@@ -19,9 +19,9 @@ from schema import type_of
 
 FOLDER = pathlib.Path(__file__).parent / "goldens"
 KINDS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 half bfloat16 float double complex64 complex128 string".split()
-TINY = 2e-38  # about where the numbers of float become denormal, which TensorFlow turns into 0
-MEMORY = 512 << 20  # for what wrong sizes ask for
-# How far off TensorFlow may be: so many times what a declaration allows, at least so many ulps.
+TINY = 2e-38  # slightly above the largest denormal float; TensorFlow turns denormals into 0
+MEMORY = 512 << 20  # limit for allocations of wrong sizes
+# The allowed difference from TensorFlow: TIMES as much as a declaration allows, and at least LEAST ulps.
 TIMES, LEAST = 4, dict(half=4, bfloat16=4, float=16, double=16, complex64=16, complex128=16)
 
 
@@ -30,7 +30,7 @@ def kind_of(array):
 
 
 def packed(array):
-    """[type, shape, elements]."""
+    """Returns [type, shape, elements]."""
     data = [base64.b64encode(text).decode() for text in array.flat] if array.dtype == tw.string else \
         base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return [kind_of(array), list(array.shape), data]
@@ -75,13 +75,13 @@ def flat(inputs):
 
 
 def asked(use):
-    """The use as it was drawn."""
+    """Returns the use as it was drawn."""
     inputs = [[unpacked(*x) for x in group] if not group or isinstance(group[0], list) else unpacked(*group) for group in use["inputs"]]
     return Use(use["op"], inputs, {a: unpacked_attr(v) for a, v in use["attrs"].items()}, {})
 
 
 def ours(use):
-    """The outputs of this runtime, or the error."""
+    """Returns the outputs of this runtime, or the error."""
     try:
         return tw.run(use.op, use.flat, **use.attrs)
     except tw.Error as error:
@@ -93,7 +93,7 @@ def text(use):
 
 
 def difference(use):
-    """What is wrong with ours, beside theirs, or None. What TensorFlow lacks or refuses may be defined here."""
+    """Returns the difference between our result and TensorFlow's, or None. Uses that TensorFlow lacks or rejects may be valid here."""
     theirs, own = use["theirs"], asked(use)
     if isinstance(theirs, str):
         return None
@@ -109,22 +109,22 @@ def difference(use):
 
 
 def sizes(use, count):
-    """Of each output what the oracle says that errors count in, or None."""
+    """Returns, for each output, the size to which the oracle says that errors are relative, or None."""
     try:
         return [np.abs(y.size) if isinstance(y, ulps.Near) else None for y in oracles.wanted(declared().ops[use.op], use)]
-    except Exception:  # a wrong use that both take
+    except Exception:  # an invalid use that both accept
         return [None] * count
 
 
 def limit(op, kind):
-    """In ulps."""
+    """Returns the allowed difference in ulps."""
     declaration, short = declared().ops[op], kind in ("half", "bfloat16")
     allowed = declaration.half_ulps or 1 if short else declaration.ulps
     return max(TIMES * allowed, LEAST.get(kind, 0), LOOSER.get(op, [{}])[0].get(kind, 0))
 
 
 def apart(mine, theirs, size, limit, exempt):
-    """What is wrong with an output, element by element, or None."""
+    """Returns the difference between two outputs, element by element, or None."""
     if kind_of(mine) != kind_of(theirs) or mine.shape != theirs.shape:
         return f"{kind_of(mine)} {mine.shape}, theirs {kind_of(theirs)} {theirs.shape}"
     if kind_of(mine) not in LEAST:

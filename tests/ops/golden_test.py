@@ -1,4 +1,4 @@
-"""The ops against what TensorFlow answered (goldens/, written by peer_test.py): results, and whether there is an error."""
+"""Compares the ops with TensorFlow's answers (goldens/, written by peer_test.py): results, and whether there is an error."""
 import sys
 
 import cases

@@ -1,6 +1,6 @@
-"""Symbolic gradients of ops without kernels in double, against central differences of their oracles (declare.py) in extended precision:
-first and second order, for some of the outputs at a time, shapes known and unknown. With L the outputs weighted by dy, the first order is
-compared with dL/dx, the second with the derivatives of its slope along v."""
+"""Compares symbolic gradients of ops without kernels in double with central differences of their oracles (declare.py) in extended
+precision: first and second order, for some of the outputs at a time, with known and unknown shapes. With L the sum of the outputs weighted
+by dy, the first order is compared with dL/dx, the second with the derivatives of its slope along v."""
 import numpy as np
 
 import cases
@@ -43,13 +43,13 @@ class Reference:
         return sum((w * y).sum() for w, y in zip(weights, self.results(xs)))
 
     def along(self, point, v):
-        """The slope of `weighted` along v for the inputs."""
+        """Returns the slope of `weighted` along v for the inputs."""
         ends = [self.weighted([x + side * STEP * d for x, d in zip(point, v)] + point[len(v):]) for side in (1, -1)]
         return (ends[0] - ends[1]) / (2 * STEP)
 
 
 def slopes(f, point, count):
-    """Central differences for the first `count` arrays of the point."""
+    """Returns central differences for the first `count` arrays of the point."""
     found = []
     for k in range(count):
         slope = np.zeros(point[k].shape, np.longdouble)
@@ -71,7 +71,7 @@ def compare(where, got, wanted):
 
 
 def check(op, *inputs, wrt, outputs=(0,), twice=True, **attrs):
-    """twice: whether there are second derivatives."""
+    """Checks the gradients of an op. twice: whether there are second derivatives."""
     if not cases.sampled(op):
         return
     reference = Reference(op, inputs, wrt, outputs, attrs)
@@ -176,7 +176,7 @@ for outputs in ((0,), (1,), (2,), (3,)):
 
 # ---- Attention of double ----
 
-# A number that is added to a whole row of scores changes nothing, however large, and whatever `logsumexp` is given out as.
+# A number that is added to a whole row of scores changes nothing, at any size and for any form of `logsumexp`.
 inputs = [normal(3, 2).astype(np.float64), normal(4, 2).astype(np.float64), normal(4, 3).astype(np.float64)]
 
 

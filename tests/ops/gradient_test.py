@@ -1,8 +1,8 @@
-"""Symbolic gradients against central differences, both taken through the public API. The sum of all outputs, weighted with random
-cotangents, is differentiated for every input; then the gradients, weighted again, for the inputs and the cotangents: that is the second
-derivative. Each case runs with shapes and index inputs known while the graph is built, with ranks in place of shapes, and with nothing.
+"""Compares symbolic gradients with central differences, both through the public API. The sum of all outputs, weighted with random
+cotangents, is differentiated for every input. Then the gradients, weighted again, are differentiated for the inputs and the cotangents,
+which gives the second derivative. While the graph is built, each case knows shapes and index inputs, or only ranks, or nothing.
 
-THALWEG_TEST_OPS names the ops to differentiate, where not all; `gradient_test.py PART PARTS` does every PARTSth op, from the PARTth on."""
+THALWEG_TEST_OPS names the ops to differentiate (default: all); `gradient_test.py PART PARTS` takes every PARTSth op, from the PARTth on."""
 import os
 import sys
 
@@ -20,18 +20,18 @@ covered = set()
 ONLY = os.environ.get("THALWEG_TEST_OPS", "").split()
 PART, PARTS = map(int, sys.argv[1:3] or (0, 1))
 ORDER = {op: i for i, op in enumerate(sorted(tw.ops()))}
-FINE, COARSE = (1e-5, 1e-6), (1e-2, 1e-2)  # the step of differences, and the tolerance; coarse where an op knows no double
+FINE, COARSE = (1e-5, 1e-6), (1e-2, 1e-2)  # (step of differences, tolerance); COARSE is for ops without double
 
-# What is known of a shape while the graph is built.
+# The known part of a shape while the graph is built.
 KNOWN = {"shapes": lambda shape: shape, "ranks": lambda shape: tuple(-1 for _ in shape), "nothing": lambda shape: None}
 
-# Differentiable ops without a case, and why.
+# Differentiable ops without a case, and the reasons.
 EXEMPT = {op: f"its derivatives are in {path}" for path, names in UNDECLARED.items() for op in names.split()
           if path in ("ops/list_test.py", "ops/tensor_array_test.py", "ops/snapshot_test.py", "python/flow_test.py")}
 
 
 def perturbed(point, wiggle, step=FINE[0]):
-    """Central differences of wiggle(point) for every element of every array of the point; complex ones as d/d re + i d/d im."""
+    """Returns central differences of wiggle(point) for every element of every array of the point; complex ones as d/d re + i d/d im."""
     slopes = []
     for k, array in enumerate(point):
         slope = np.zeros(array.shape, np.complex128 if array.dtype.kind == "c" else np.float64)
@@ -57,12 +57,12 @@ def cotangents(arrays):
 
 
 def parts(gradient):
-    """What there is to fetch of a gradient: nothing, its values, or the values of some rows and which these are."""
+    """Returns the fetches of a gradient: none, its values, or the values and the indices of some rows."""
     return () if gradient is None else tuple(gradient) if isinstance(gradient, SparseGradient) else (gradient,)
 
 
 def dense(gradient, x):
-    """The fetched parts of a gradient as an array of the shape of x: none, all of it, or some rows."""
+    """Returns the fetched parts of a gradient (none, its values, or some rows) as an array of the shape of x."""
     if not gradient:
         return np.zeros_like(x)
     if len(gradient) == 1:
@@ -98,7 +98,7 @@ class Problem:
         return [self.graph.placeholder(a.dtype, self.known(a.shape)) for a in arrays]
 
     def run(self, fetches, point):
-        """point: values of the inputs, then, where they are needed, of the first cotangents, then of the second."""
+        """Runs the fetches. point: values of the inputs, then, if they are needed, of the first cotangents, then of the second."""
         where = self.xs if len(point) == len(self.xs) else self.xs + self.dys
         where = where if len(point) == len(where) else where + self.vs
         key = len(where), *fetches
@@ -116,8 +116,8 @@ def chosen(op):
 
 
 def check(op, *inputs, wrt=None, second=True, **attrs):
-    """wrt: the inputs to differentiate for, by default all floating-point ones. second: whether the second derivative exists in the graph
-    (False needs a reason beside it)."""
+    """Checks the gradients of an op. wrt: the inputs to differentiate for, by default all floating-point ones. second: whether the second
+    derivative exists in the graph (False needs a reason beside it)."""
     covered.add(op)
     if not chosen(op) or not cases.sampled(op):
         return
@@ -136,12 +136,12 @@ def check(op, *inputs, wrt=None, second=True, **attrs):
 
 
 def knows(op, short):
-    """Whether the op takes that type wherever it takes double."""
+    """Returns whether the op takes that type wherever it takes double."""
     return all(short in a["allowed"] for a in tw.ops()[op]["attrs"] if a["kind"] == "type" and "double" in a.get("allowed", []))
 
 
 def check_type(where, problem, inputs, wrt):
-    """Against central differences. Answers the weights and the gradients."""
+    """Compares with central differences. Returns the weights and the gradients."""
     x = [inputs[i] for i in wrt]
     dy = cotangents(problem.run(problem.ys, x))
     step, tolerance = COARSE if any(a.dtype == np.float32 for a in x + dy) else FINE
@@ -159,13 +159,13 @@ def check_type(where, problem, inputs, wrt):
     return dy, first, v, second
 
 
-# What the shorter types are instead of double, and how far their gradients may be off, relative to the largest.
+# The shorter types in place of double, and the allowed error of their gradients, relative to the largest.
 SHORTER = {"float": {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}, "half": {np.dtype(np.float64): np.float16}}
 LOOSE = {"float": 1e-3, "half": 0.1}
 
 
 def compare_types(where, problem, inputs, wrt, dy, first, v, second):
-    """The same gradients in another type, where there is one: the graphs are made of that type's kernels and give that type."""
+    """Compares the same gradients in a shorter type, if the op has one: the graph uses that type's kernels, and results have that type."""
     x = [inputs[i] for i in wrt]
     if not any(a.dtype in (np.float32, np.complex64, np.float16) for a in x):
         return
@@ -188,17 +188,17 @@ def positive(*shape):
 
 
 def signed(*shape):
-    """Away from 0."""
+    """Returns numbers away from 0."""
     return positive(*shape) * rng.choice([-1, 1], shape)
 
 
 def between(*shape):
-    """Away from whole numbers and halves."""
+    """Returns numbers away from integers and halves."""
     return rng.integers(-3, 3, shape) + rng.uniform(0.1, 0.4, shape)
 
 
 def distinct(*shape):
-    """No two elements are near each other, or near 0 or 6."""
+    """Returns numbers of which no two are near each other, or near 0 or 6."""
     n = int(np.prod(shape))
     return (rng.permutation(n).reshape(shape) - n / 3 + 0.37) / 2
 
@@ -360,7 +360,7 @@ for image, pooled, attrs in (
     x = distinct(*image)
     largest = tw.run("MaxPool", [x], **attrs)[0]
     check("MaxPool", x, **attrs)
-    check("MaxPoolGrad", x, largest, normal(*pooled), wrt=[2], **attrs)  # the winners are those of the unmoved image
+    check("MaxPoolGrad", x, largest, normal(*pooled), wrt=[2], **attrs)  # the maxima are those of the unperturbed image
     check("MaxPoolGradGrad", x, largest, normal(*image), wrt=[2], **attrs)
     check("AvgPool", normal(*image), **attrs)
     check("AvgPoolGrad", i32(*image), normal(*pooled), **attrs)
@@ -376,7 +376,7 @@ def imaginary(*shape):
 
 
 def far(*shape):
-    """Complex and away from 0 and from the negative axis."""
+    """Returns complex numbers away from 0 and from the negative axis."""
     return positive(*shape) * np.exp(1j * rng.uniform(-1, 1, shape))
 
 
@@ -406,18 +406,18 @@ check("Cast", imaginary(3), DstT=np.complex128)
 check("Cast", normal(3), DstT=np.complex128)
 check("Cast", imaginary(3), DstT=np.float64)
 
-# ---- Not for central differences of the op alone ----
+# ---- Gradients that central differences of the op alone cannot check ----
 
 
 def check_flow(op, x, wanted, **attrs):
-    """The gradient for x, of the type of the output's weights times `wanted`; None: nothing flows."""
+    """Checks the gradient for x: the output's weights times `wanted`, in their type. None: there is no gradient."""
     covered.add(op)
     graph = tw.Graph()
     value = graph.placeholder(x.dtype)
     y = graph.op(op, value, **attrs)
     dtype = tw.numpy_of(y.dtype)
     where = f"gradient of {op} from {x.dtype} to {dtype}"
-    if dtype.kind not in "fc":  # integers end the path; beyond them it goes on
+    if dtype.kind not in "fc":  # integers take no cotangent, so a cast to floats follows
         y = graph.op("Cast", y, DstT=np.float64)
         dtype = np.dtype(np.float64)
     dy = rng.integers(-8, 8, x.shape).astype(dtype)
@@ -439,7 +439,7 @@ for source in (np.float16, np.float32, np.float64):
 
 
 def check_variable(op, variable, *indices, **attrs):
-    """The gradient for the handle against differences by assigning."""
+    """Compares the gradient for the handle with differences after assignments to the variable."""
     covered.add(op)
     if not chosen(op):
         return
@@ -473,7 +473,7 @@ check_variable("ResourceGatherNd", normal(4, 2), i32([3, 1], [0, 0], [3, 1]))
 check_variable("ResourceGatherNd", normal(4, 2), np.zeros((2, 0), np.int64))
 check_variable("ResourceGather", normal(2, 3, 2), np.array([[1, 1], [0, 2]], np.int32), batch_dims=1)
 
-# ---- What is declared (declare.py): smooth uses, drawn, and those that stand there ----
+# ---- Declared ops (declare.py): drawn smooth uses, and the uses in the declarations ----
 
 
 def check_drawn(declaration, use):
@@ -493,7 +493,7 @@ for op, declaration in declared().ops.items():
 for op, inputs, more in declared().sloped:
     check(op, *inputs, **more)
 
-# ---- Every op has a case, and what has none refuses ----
+# ---- Every differentiable op has a case, and the others fail ----
 
 for op, about in tw.ops().items():
     if about["no_gradient"]:
@@ -506,7 +506,7 @@ x = graph.placeholder(np.float64, (3,))
 for op in ("Where", "ArgMax", "IsNan", "Shape"):
     y = graph.op(op, x, *([graph.constant(np.int32(0))] if op == "ArgMax" else []), name=op)
     whole = graph.op("Cast", y, DstT=np.float64)
-    # Nothing flows through Cast from integers, so the op behind it is never asked.
+    # Cast from integers has no gradient, so the gradient of the op before it is never called.
     cases.holds(f"{op} behind a Cast", gradients(whole, x) is None, "something flows")
     cases.refuses(f"{op}, whole numbers", lambda: gradients(y, x), op)
 limit = graph.op("Range", graph.op("Sum", x, graph.constant(i32(0))), graph.constant(9.0), graph.constant(1.0), name="numbers")

@@ -1,7 +1,7 @@
-"""Ops on queues, tables, stacks and whatever else is kept behind a handle or a name, and ops that call functions, with what is wrong: as
-hostile_test.py, from one plain use of each (kept.py, called.py), which waits no longer than a moment. Handles that are destroyed, not fed,
-empty, closed, of other types or of something else; functions that are not there, or take and give other things.
-`hostile_kept_test.py COUNT SEED`: COUNT random uses of each op besides."""
+"""Invalid uses of ops on queues, tables, stacks and other resources behind a handle or a name, and of ops that call functions. It works
+like hostile_test.py, from one plain use of each op (kept.py, called.py), which waits only briefly. Handles are destroyed, not fed, empty,
+closed, of other types or of another resource; functions are missing, or have other arguments and results.
+`hostile_kept_test.py COUNT SEED`: also COUNT random uses of each op."""
 import sys
 
 import called
@@ -13,7 +13,7 @@ from declare import declared
 from hostile_test import FILES, FLOW, FRAMEWORK, calls, hostile, keeps_other, mutated, runs_as, verdict
 from schema import Schema
 
-# Tables from files: lookup_test.py.
+# lookup_test.py tests tables from files.
 ELSEWHERE = {"InitializeTableFromTextFileV2"} | FRAMEWORK | FILES
 
 

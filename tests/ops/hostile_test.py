@@ -1,8 +1,7 @@
-"""Every op and what is wrong: attributes, numbers of inputs and types that its schema excludes; uses that are right but for one thing
-(mutations.py), which must get the same verdict in each of tw.WAYS; and uses drawn at random, of sizes that overflow, the most negative and
-the largest numbers, wrong ranks. Whatever an op answers, it answers soon, within a limit of memory, and names what was wrong; then a sound
-use gives what it gave before.
-`hostile_test.py COUNT SEED`: COUNT random uses of each op, and a sixteenth as many with one thing wrong after the other."""
+"""Invalid uses of every op: attributes, numbers of inputs and types that its schema excludes; valid uses with one fault (mutations.py),
+which must get the same verdict in each of tw.WAYS; and random uses with sizes that overflow, the most negative and the largest numbers, and
+wrong ranks. An op answers soon, within a memory limit, and names the fault; after that a valid use has the same result as before.
+`hostile_test.py COUNT SEED`: COUNT random uses of each op, and a sixteenth as many uses whose single faults are tried one by one."""
 import re
 import sys
 
@@ -19,15 +18,15 @@ from mutations import mutations
 from schema import ALL, Schema, type_of
 from undeclared import UNDECLARED
 
-FRAMEWORK = set("Const Placeholder _Send _Recv".split())  # planning makes and takes them
-FLOW = {op for path, names in UNDECLARED.items() if path.endswith("frame_run_test.cc") for op in names.split()}  # nothing alone
-FILES = set("SaveV2 RestoreV2 MergeV2Checkpoints PrintV2 WriteFile ReadFile MatchingFiles".split())  # hostile paths are files_test.py's
+FRAMEWORK = set("Const Placeholder _Send _Recv".split())  # the planner adds and removes them
+FLOW = {op for path, names in UNDECLARED.items() if path.endswith("frame_run_test.cc") for op in names.split()}  # they do nothing alone
+FILES = set("SaveV2 RestoreV2 MergeV2Checkpoints PrintV2 WriteFile ReadFile MatchingFiles".split())  # files_test.py tests hostile paths
 
-# ---- What schemas exclude ----
+# ---- Uses that schemas exclude ----
 
 
 def wrong_use(op, schema):
-    """Attributes, numbers of inputs and types that the schema excludes."""
+    """Tries attributes, numbers of inputs and types that the schema excludes."""
     case(f"wrong use of {op}")
     choice = {a: types[0] for a, types in schema.types.items()}
     graph, attrs, where = tw.Graph(), schema.given(choice), f"{op} 'op'"
@@ -52,7 +51,7 @@ def wrong_use(op, schema):
         refuses(f"{a} is of the wrong kind", a, inputs, **{a: np.zeros(1) if kind != "tensor" else 3})
         if isinstance(kind, list):
             refuses(f"{a} is none of its choices", "elsewhere", inputs, **{a: "elsewhere"})
-    graph.op(op, *inputs, name="op", **attrs)  # after all that the name is still free
+    graph.op(op, *inputs, name="op", **attrs)  # the failed attempts have not used the name
 
 
 # ---- Hostile inputs ----
@@ -65,11 +64,11 @@ EXTREMES = [LOW, LOW + 1, -2**32, -2**31 - 1, -2**31, -3, -2, -1, 0, 0, 1, 1, 2,
 
 
 def hostile_array(dtype, rank, rng):
-    """rank: one that this array may have, among others."""
+    """Draws an array. rank: a rank that the array often has."""
     sizes = [1, 2, 2, 2] if rng.integers(3) else [0, 1, 1, 2, 3, 4]
     shape = tuple(rng.choice(sizes, rank if rng.integers(4) else rng.choice([0, 1, 1, 1, 2, 2, 3, 4])))
     dtype = np.dtype(dtype)
-    if dtype in (np.int32, np.int64) and rng.integers(2):  # as an index, a list of axes or sizes
+    if dtype in (np.int32, np.int64) and rng.integers(2):  # values for an index, a list of axes or sizes
         shape = (rank,) if rng.integers(3) else ()
     if len(shape) > 1 and rng.integers(12) == 0:  # no elements, along an axis of any length
         none, long = rng.choice(len(shape), 2, replace=False)
@@ -92,7 +91,7 @@ def hostile_attr(kind, rng):
         return bool(rng.integers(2))
     if kind == "int":
         return int(rng.choice([0, 0, 1, 1, 2, 3, -1, -2, 5, 2**31, 2**62, HIGH, LOW]))
-    if kind == "list(int)" and rng.integers(4):  # what windows take
+    if kind == "list(int)" and rng.integers(4):  # a list as for windows
         a, b = (int(v) for v in rng.choice([1, 1, 1, 2, 2, 3, 4, 7, 2**31 - 1, 2**31, 2**62, HIGH], 2))
         return [1, a, b, 1] if rng.integers(4) else [0, 0, a, b, b, a, 0, 0]
     if kind == "list(int)":
@@ -109,15 +108,15 @@ def hostile_attr(kind, rng):
 
 
 def some_handle(use, rng):
-    """The one of a plain use, or what may be wrong with it."""
+    """Returns the handle of a plain use, or a faulty variant of it."""
     given = next(x for x in use.inputs if isinstance(x, kept.Kept))
     wrong = [x for _, x in kept.spoilt(given) if x.state != "not fed"]
     return given if rng.integers(4) or given.through else wrong[rng.integers(len(wrong))]
 
 
 def hostile(op, schema, count, seed, plain=None):
-    """`count` random uses of the op: success or an error, and the session goes on. Answers how many were successes.
-    plain: a plain use, whose types and handle are taken more often than others."""
+    """Runs `count` random uses of the op. Each succeeds or fails with an error, and the session goes on. Returns the number of successes.
+    plain: a plain use, whose types and handle are used more often than others."""
     rng = np.random.default_rng([seed, *op.encode()])
     answered = 0
     for k in range(count):
@@ -158,19 +157,19 @@ def hostile(op, schema, count, seed, plain=None):
     return answered
 
 
-# ---- Uses that are right but for one thing ----
+# ---- Valid uses with one fault ----
 
-# What may be in a message instead of a name, a shape or the number.
+# Texts that a message may have instead of a name, a shape or the number.
 ENOUGH = ["the list", "the table", "the stack", "the tensor array", "axis", "has more than", "is not a size", "no kernel for",
           "inputs but got", "the variable at input", "the variable is", "variable '", "is a variable", "is a scalar", "the accumulator",
           "the keys are", "the values are", " kept ", "function '", "for rank "]
 
-# A variable that is declared with a shape takes no other; one without takes any.
+# A variable that is declared with a shape takes only that shape; one without a shape takes any.
 DECLARES = {"AssignVariableOp", "AssignVariables", "Assign"}
 
 
 def verdict(op, inputs, attrs, how, timeout=None):
-    """What the op makes of it: its outputs, an error, or, in so many seconds, nothing."""
+    """Returns the op's outputs, its error, or "it waits" after `timeout` seconds."""
     attempt = Attempt(op, flat(inputs), how, attrs, timeout)
     try:
         return attempt.results()
@@ -181,15 +180,15 @@ def verdict(op, inputs, attrs, how, timeout=None):
 
 
 def blamed(op, mutation, error):
-    """What is wrong with the message, or None: it names the op, and an input, an attribute, a shape or the value; where several do not go
-    together it may blame any of them."""
+    """Returns the fault of the message, or None. A message names the op, and an input, an attribute, a shape or the value. If several are
+    incompatible, it may blame any of them."""
     text, about = str(error), tw.ops()[op]
     if error.code_name in ("INTERNAL", "UNKNOWN"):
         return f"{error.code_name}: {text}"
     if error.code_name == "RESOURCE_EXHAUSTED":  # a plan's memory is not one op's
         return None
     held = [x for x in flat(mutation.inputs) if isinstance(x, (tw.Variable, kept.Kept))]
-    if any(state_of(x) == "not fed" or state_of(x) == "destroyed" and getattr(x, "through", None) for x in held):  # another node is to blame
+    if any(state_of(x) == "not fed" or state_of(x) == "destroyed" and getattr(x, "through", None) for x in held):  # another node's error
         return None
     names = [x["name"] for x in about["inputs"] + about["attrs"]] + [str(list(np.shape(x))) for x in flat(mutation.inputs)]
     if f"{op} " not in text or not any(part in text for part in names + [str(mutation.value)] + ENOUGH):
@@ -202,10 +201,10 @@ def flat(inputs):
 
 
 def judged(use, mutation, about):
-    """Whether what is wrong was refused, and what is wrong with that, or None."""
+    """Returns whether the fault was rejected, and the error of the verdict, or None."""
     ways = [how for how in tw.WAYS if how != "shaped" or use.op not in DECLARES]
     found = {how: verdict(use.op, mutation.inputs, mutation.attrs, how) for how in ways}
-    if "it waits" in found.values() and any(v != "it waits" for v in found.values()):  # or the machine was slow
+    if "it waits" in found.values() and any(v != "it waits" for v in found.values()):  # the machine may have been slow
         found |= {how: verdict(use.op, mutation.inputs, mutation.attrs, how, LATE) for how, v in found.items() if v == "it waits"}
     errors = {how: error for how, error in found.items() if isinstance(error, tw.Error)}
     problem = next((p for error in errors.values() if (p := blamed(use.op, mutation, error))), None)
@@ -217,8 +216,8 @@ def judged(use, mutation, about):
 
 
 def mutated(op, drawn, seed):
-    """The uses with one thing wrong after the other: the same verdict in each of tw.WAYS, so the shape rule and the kernel agree; then the
-    use itself gives what it gave before. Answers how many were refused."""
+    """Tries each single fault of the uses. All of tw.WAYS give the same verdict, so the shape rule and the kernel agree; after that the use
+    itself has the same result as before. Returns how many were rejected."""
     rng = np.random.default_rng([seed, 1, *op.encode()])
     about, refused = tw.ops()[op], 0
     for use in drawn:
@@ -243,16 +242,16 @@ NEVER_RIGHT = {"SaveResource", "RestoreResources", "Variable", "VariableV2"}
 
 
 def runs_as(op):
-    """The op whose kernels it has: its own, or, where it takes references, those by handle."""
+    """Returns the op whose kernels run: the op itself or, if it takes references, the op that takes handles."""
     found = re.search(r"runs_as (\w+)", tw.ops()[op]["schema"])
     return found[1] if found else op
 
 
 def keeps_other(op):
-    """Whether the op makes or reads what is neither a value, a variable nor a list: alone it may wait without end."""
+    """Returns whether the op makes or reads a resource other than a variable or list; alone, such an op may wait for ever."""
     about = tw.ops()[op]
     arguments = about["inputs"] + about["outputs"]
-    named = any(a["name"] == "shared_name" for a in about["attrs"])  # by name alone where nothing leads to it
+    named = any(a["name"] == "shared_name" for a in about["attrs"])  # the op finds its resource by name if it has no handle
     alone_by_name = named and not any(x.get("type") == "resource" or x.get("ref") for x in arguments)
     no_list = not about["outputs"] and [x.get("type") for x in arguments] == ["variant"]
     return bool(re.search(r"resource \w+ org\.", about["schema"])) or alone_by_name or no_list
@@ -269,7 +268,7 @@ def worker(count, seed):
         declaration = declared().ops.get(op)
         schema = Schema(tw.ops()[op]["schema"], declared().given(op))
         wrong_use(op, schema)
-        if op in FILES or runs_as(op) in FLOW:  # undeclared.py tells whose these are
+        if op in FILES or runs_as(op) in FLOW:  # undeclared.py names their tests
             continue
         if calls(op) or keeps_other(runs_as(op)):  # hostile_kept_test.py
             continue

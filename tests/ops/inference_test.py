@@ -1,6 +1,6 @@
-"""Random graphs of several ops, whose shapes are known not at all, in part or altogether: what the shape rules tell of every value admits
-what there is, sizes computed in the graph among them; and a last op that may be wrong is refused however much is known, or never.
-`inference_test.py COUNT SEED`: so many graphs."""
+"""Random graphs of several ops, whose shapes are unknown, partly known or known. The inferred shape of every value, also with sizes that
+the graph computes, is compatible with the real shape. A last op that may be invalid is rejected at every amount of knowledge, or at none.
+`inference_test.py COUNT SEED`: COUNT graphs."""
 import sys
 
 import numpy as np
@@ -11,8 +11,8 @@ from attempts import alone, case, content, limit
 from declare import declared, uses
 from mutations import mutations
 
-MOST = 600  # elements of a value; what makes more is left out
-STEPS, LAST = 6, 3  # of a graph
+MOST = 600  # elements of a value; ops that make more are left out
+STEPS, LAST = 6, 3  # steps of a graph, attempts at a last op
 i32 = np.int32
 
 
@@ -20,12 +20,12 @@ class TooMuch(Exception):
     """A value has more elements than the test wants."""
 
 
-UNSUITABLE = tw.Error, IndexError, TooMuch  # what a step raises that does not suit its value
+UNSUITABLE = tw.Error, IndexError, TooMuch  # errors of a step that does not suit its value
 
 
 class Program:
-    """Ops over values, which are named by their numbers; inputs of ops may be arrays too. steps: (op, inputs, attributes, outputs), or
-    (None, array) for what is fed. arrays: what the values are, found by running each op by itself."""
+    """Ops over values, which have numbers as names; inputs of ops may also be arrays. steps: (op, inputs, attributes, outputs), or (None,
+    array) for a feed. arrays: the values, computed by running each op alone."""
 
     def __init__(self, rng):
         self.rng, self.steps, self.arrays = rng, [], []
@@ -36,7 +36,7 @@ class Program:
         return len(self.arrays) - 1
 
     def op(self, op, *inputs, **attrs):
-        """Output 0 of it; raises tw.Error where it is refused, or makes too much."""
+        """Adds an op and returns its output 0. Raises tw.Error if the op is rejected, and TooMuch if a value is too large."""
         try:
             got = tw.run(op, [self.array(x) for x in inputs], **attrs)
         except tw.Error as error:
@@ -55,12 +55,12 @@ class Program:
         return choices[self.rng.integers(len(choices))]
 
     def value(self, takes=lambda array: True):
-        """Any that there is and that will do, made of another if need be."""
+        """Returns a value that `takes` accepts, made from another value if necessary."""
         found = [k for k, array in enumerate(self.arrays) if takes(array)]
         return self.pick(*found) if found else None
 
     def build(self, tell):
-        """(a graph of it, what to feed, all values). tell(rng, array): "constant", or the shape to declare."""
+        """Returns (a graph of the program, its feeds, all values). tell(rng, array): "constant", or the shape to declare."""
         graph, feeds, values = tw.Graph(), {}, []
         for op, *step in self.steps:
             if op is None:
@@ -75,7 +75,7 @@ class Program:
         return graph, feeds, values
 
 
-# ---- What may be known ----
+# ---- Known parts of shapes ----
 
 
 def nothing(rng, array):
@@ -184,13 +184,13 @@ def structured(p):
     p.pick(*STRUCTURE)(p, p.value(lambda array: array.dtype == np.float32))
 
 
-# ---- Steps that are declared ----
+# ---- Steps from declarations ----
 
 PLAIN = [op for op, d in declared().ops.items() if not tw.ops()[op]["stateful"] and d.oracle and not tw.ops()[op]["touches"]]
 
 
 def entered(p, x):
-    """The array as an argument: numbers of a value that are as many, a constant, or what is fed."""
+    """Returns the array as an argument: a value with as many numbers, a constant, or a feed."""
     v = p.value(lambda array: array.dtype == x.dtype == np.float32 and array.size >= x.size)
     if v is None or p.rng.integers(4) == 0:
         return x if p.rng.integers(2) else p.feed(x)
@@ -209,7 +209,7 @@ def drawn(p):
 
 
 def computed(p, v, w):
-    """An op of two values, or of one by the sizes of the other."""
+    """Returns an op of two values, or of one value and the sizes of the other."""
     sizes, axis = p.op("Shape", w), i32(p.rng.integers(-1, 2))
     return p.pick(
         ("AddV2", [v, w], {}), ("ConcatV2", [v, w, axis], {}), ("Pack", [v, w], {}), ("MatMul", [v, w], {}), ("BatchMatMulV2", [v, w], {}),
@@ -234,13 +234,13 @@ def mutated(p):
 
 
 def last(p):
-    """(op, inputs, attributes), or None where there was nothing to be made of."""
+    """Returns (op, inputs, attributes), or None if the program has no suitable values."""
     takes = lambda array: array.dtype == np.float32  # noqa: E731
     return mutated(p) if p.rng.integers(3) == 0 else computed(p, p.value(takes), p.value(takes))
 
 
 def verdict(p, step, tell):
-    """What the last op makes, or the error."""
+    """Returns the result of the last op, or the error."""
     op, inputs, attrs = step
     try:
         graph, feeds, values = p.build(tell)
@@ -297,7 +297,7 @@ def check_told(p, tell):
 
 
 def check_last(p):
-    """Answers whether it was refused."""
+    """Checks the last op. Returns whether it was rejected."""
     try:
         step = last(p)
     except UNSUITABLE:

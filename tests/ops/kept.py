@@ -1,5 +1,5 @@
-"""What is kept behind handles and names: queues, barriers, accumulators, mutexes, staging areas, tables, stacks, tensor arrays. One plain
-use of each op on them, and what may be wrong with a handle."""
+"""Resources behind handles and names: queues, barriers, accumulators, mutexes, staging areas, tables, stacks, tensor arrays. Has one plain
+use of each op on them, and the faults of a handle."""
 import copy
 import itertools
 import re
@@ -10,12 +10,12 @@ import tw
 from draws import Use
 from schema import ALL
 
-numbers = itertools.count()  # of names
+numbers = itertools.count()  # make names unique
 
 
 class Kept:
-    """In the place of an input that is a handle, or a reference: what op `maker` makes of the inputs and attributes, after the ops of
-    `before`, (op, inputs behind the handle, attributes) each, have run on it. through: the op whose result is given in place of the handle.
+    """Stands for an input that is a handle or a reference: the resource that op `maker` makes from the inputs and attributes, after the ops
+    of `before`, each (op, inputs after the handle, attributes), have run on it. through: the op whose result replaces the handle.
     state: "sound", "destroyed" when the op runs, or "not fed"."""
     dtype, shape, ndim, size = np.dtype(object), (), 0, 1
 
@@ -34,7 +34,7 @@ class Kept:
         return f"{self.state} {self.maker}"
 
     def enter(self, graph, reference):
-        """(the value, the operations that run before it is used, what destroys it)."""
+        """Returns (the value, the operations that run before its use, the operation that destroys it)."""
         attrs = named(self.maker, self.attrs)
         handle = graph.op(self.maker, *map(graph.constant, self.inputs), **attrs)
         end = graph.add("DestroyResourceOp", handle, ignore_lookup_error=True)
@@ -53,17 +53,17 @@ class Kept:
 
 
 def by_reference(op):
-    """The op of graphs from before there were handles."""
+    """Returns the form of the op on references, which older graphs use instead of handles."""
     return op.removesuffix("V2").removeprefix("Resource")
 
 
 def named(op, attrs):
-    """With a name that nothing else has, where there is one."""
+    """Returns the attributes with a unique name, if the op takes a name."""
     has = any(a["name"] == "shared_name" for a in tw.ops()[op]["attrs"])
     return attrs | {"shared_name": f"{attrs.get('shared_name', '')} kept {next(numbers)}"} if has else attrs
 
 
-# ---- What there is ----
+# ---- Resources ----
 
 i32, i64 = lambda *v: np.array(v, np.int32), lambda *v: np.array(v, np.int64)
 f, two, rows, flow = np.float32, np.ones(2, np.float32), np.ones((3, 2), np.float32), np.float32(0)
@@ -121,7 +121,7 @@ HANDLES = [
     ("TensorArrayCloseV3", [array], {}),
 ]
 
-# Ops that find what they need by name, and what runs before them.
+# Ops that find their resource by name, and the ops that run before them.
 listed, laid = dict(dtypes=[f]), [("Stage", [two], dict(dtypes=[f]))] * 2
 NAMED = [("Stage", [[two]], listed, []), ("Unstage", [], listed, laid), ("StagePeek", [np.int32(1)], listed, laid),
          ("StageSize", [], listed, laid), ("StageClear", [], listed, laid)]
@@ -135,12 +135,12 @@ BEFORE = {op: before for op, _, _, before in NAMED}
 
 
 def types_of(op, attrs):
-    """The names of the types that the schema's attributes of one type have."""
+    """Returns the names of the types of the schema's attributes that hold one type."""
     return {a["name"]: tw.number_name(np.dtype(attrs[a["name"]])) for a in tw.ops()[op]["attrs"] if a["kind"] == "type" and not a["list"]}
 
 
 def plain_uses():
-    """A use or several of each op, of those by reference too."""
+    """Yields one or several uses of each op, also of the ops on references."""
     for op, inputs, attrs in HANDLES + [use[:3] for use in NAMED]:
         for form in (op, by_reference(op)):
             if form == op or re.search(rf"runs_as {op}\b", tw.ops().get(form, {}).get("schema", "")):
@@ -148,27 +148,28 @@ def plain_uses():
 
 
 OPS = {form: use for use in [*HANDLES, *NAMED] for form in (use[0], by_reference(use[0])) if form in tw.ops()}
-MADE = {op for op in OPS if [y.get("type") for y in tw.ops()[op]["outputs"]] == ["resource"] and "once" in tw.ops()[op]["schema"]}  # it stays
+# Ops that make a resource once; the resource stays.
+MADE = {op for op in OPS if [y.get("type") for y in tw.ops()[op]["outputs"]] == ["resource"] and "once" in tw.ops()[op]["schema"]}
 
-REFERENCES = {op for op in OPS if any(y.get("ref") for y in tw.ops()[op]["outputs"])}  # which have no value that could be fetched
+REFERENCES = {op for op in OPS if any(y.get("ref") for y in tw.ops()[op]["outputs"])}  # their outputs have no value to fetch
 
 
 def laid_down(graph, op, attrs):
-    """The operations that must run before an op that finds things by its name."""
+    """Returns the operations that must run before an op that finds its resource by name."""
     steps = []
     for before, inputs, given in BEFORE.get(op, []):
         steps.append(graph.add(before, *map(graph.constant, inputs), after=steps[-1:], **given, shared_name=attrs["shared_name"]))
     return steps
 
 
-# ---- What may be wrong with a handle ----
+# ---- Faults of a handle ----
 
 CLOSING = {"FIFOQueueV2": "QueueCloseV2", "ResourceBarrier": "ResourceBarrierClose", "StackV2": "StackCloseV2",
            "TensorArrayV3": "TensorArrayCloseV3"}
 
 
 def retyped(x, dtype):
-    """Its attributes with another type in place of float, or None where it cannot have that."""
+    """Returns the attributes with another type in place of float, or None if the op does not take that type."""
     allowed = {a["name"]: a.get("allowed", ALL) for a in tw.ops()[x.maker]["attrs"] if a["kind"] == "type"}
     changed = {a: [dtype] if v == [f] else dtype for a, v in x.attrs.items() if v == [f] or v is f}
     fits = all(tw.number_name(np.dtype(dtype)) in allowed[a] for a in changed)
@@ -176,7 +177,7 @@ def retyped(x, dtype):
 
 
 def spoilt(x):
-    """(what is wrong, the handle)."""
+    """Yields (the fault, the handle)."""
     yield "destroyed", x.but(state="destroyed")
     yield "not fed", x.but(state="not fed")
     yield "empty", x.but(before=())

@@ -1,5 +1,5 @@
-"""Which element types each op has kernels for: every type that the schema allows, or the gap is listed in missing.py or in the op's
-declaration with its reason. A gap that has been filled must leave the list."""
+"""Checks that each op has kernels for every type that the schema allows, or that missing.py or the op's declaration lists the gap with a
+reason. A gap that has been filled must leave the list."""
 import itertools
 
 import cases
@@ -10,7 +10,8 @@ from schema import ALL, Schema
 from thalweg import Tensor, _low, as_dtype
 from thalweg.errors import made
 
-FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}  # run by the framework itself; _Send and _Recv by sessions over several processes
+# The framework itself runs these; sessions over several processes run _Send and _Recv.
+FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}
 
 
 def has_kernel(op, schema, choice):
@@ -25,7 +26,7 @@ def has_kernel(op, schema, choice):
 
 
 def gaps(op, schema):
-    """{type attribute: types without a kernel}, and a case for each combination of the others."""
+    """Returns {type attribute: types without a kernel}; counts a case for each combination of the other types."""
     names = list(schema.types)
     choices = (dict(zip(names, types)) for types in itertools.product(*schema.types.values()))
     base = next((choice for choice in choices if has_kernel(op, schema, choice)), None)
@@ -52,12 +53,12 @@ for op, t in sorted(found - listed):
 for op, t in sorted(listed - found):
     cases.holds(f"{op} of {t}", False, "has a kernel, or the schema excludes it: take it off the list")
 
-# Cast has one kernel for all types, which says at the first step what it cannot do.
+# Cast has one kernel for all types, which rejects unsupported types at the first step.
 CAST = [t for t in ALL if t not in QUANTISED + SMALL + ["string"]]
 for source, to in itertools.product(ALL, ALL):
     types = as_dtype(source), as_dtype(to)
     graph = tw.Graph()
-    zero = Tensor._adopt(made(_low.tw_tensor_create, types[0].number, None, 0))  # NumPy has not all of these types
+    zero = Tensor._adopt(made(_low.tw_tensor_create, types[0].number, None, 0))  # NumPy lacks some of these types
     run = [graph.add("Cast", graph.op("Const", value=zero, dtype=types[0]), name="op", SrcT=types[0], DstT=types[1])]
     if source in CAST and to in CAST:
         try:

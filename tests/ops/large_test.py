@@ -1,11 +1,11 @@
-"""Results beyond 32 MiB, which kernels write past the caches, and parts of inputs, which outputs share: the same numbers as small ones give,
-wherever a result begins and ends."""
+"""Results beyond 32 MiB, which kernels write past the caches, and outputs that share parts of inputs: they have the same numbers as small
+results, at any alignment of start and end."""
 import numpy as np
 
 import cases
 import tw
 
-COUNTS = [9_000_001, (1 << 23) + 17]  # of floats, not a whole number of cache lines
+COUNTS = [9_000_001, (1 << 23) + 17]  # numbers of floats that do not fill whole cache lines
 
 
 def agree(op, inputs, wanted, **attrs):

@@ -1,4 +1,4 @@
-"""Runs list_programs.py in TensorFlow and writes what it answered to goldens/lists.json.gz:
+"""Runs list_programs.py in TensorFlow and writes the results to goldens/lists.json.gz:
 tools/cmake/peer-python tests/ops/list_peer.py"""
 import gzip
 import json

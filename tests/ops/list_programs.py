@@ -1,11 +1,11 @@
-"""Random programs on lists as data: what `list_peer.py` runs in TensorFlow and list_test.py here. NumPy is all that it needs."""
+"""Random programs on lists, as data. list_peer.py runs them in TensorFlow, list_test.py here. This file needs only NumPy."""
 import numpy as np
 
 SEEDS = range(60)
 
 
 def program(seed):
-    """The element type and shape, whether lists know it, and the steps: (op, arguments). Elements are small whole numbers."""
+    """Returns the element type and shape, whether lists know the shape, and the steps: (op, arguments). Elements are small integers."""
     r = np.random.default_rng([seed, 77])
     shape = [(), (2,), (2, 3)][r.integers(3)]
     told, n, steps = bool(r.integers(2)), 0, []
@@ -39,7 +39,8 @@ def program(seed):
 
 
 def results(about, ops):
-    """What every list on the way holds. ops: an object with the ops of the family as methods, and `sum` for a sum of two lists."""
+    """Returns the contents of every list in the program. ops: an object with the ops of the family as methods, and `sum` for a sum of two
+    lists."""
     told = about["shape"] if about["told"] else None
     handle, found = ops.Empty(told), []
     for op, *arguments in about["steps"]:

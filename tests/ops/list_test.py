@@ -1,5 +1,5 @@
-"""Lists of tensors against Python's lists: random programs, what every op refuses, gradients against central differences, lists that are
-fed, fetched, passed on and added up, and how long pushing takes."""
+"""Compares lists of tensors with Python's lists: random programs; the errors of every op; gradients against central differences; lists that
+are fed, fetched, passed on and added up; and the time that pushing takes."""
 import gzip
 import json
 import os
@@ -35,7 +35,7 @@ class Lists(tw.Graph):
         return self.constant(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
     def do(self, op, *inputs, **attrs):
-        """All outputs. op: without TensorList."""
+        """Adds an op and returns all outputs. op: its name without TensorList."""
         name = op if op.startswith("Empty") else "TensorList" + op
         covered.add(name)
         about = {a["name"] for a in tw.ops()[name]["attrs"]}
@@ -57,7 +57,7 @@ class Lists(tw.Graph):
         return call
 
     def contents(self, handle, n, shapes):
-        """What to fetch of a list of n elements."""
+        """Returns the fetches for a list of n elements."""
         kinds = np.int32, np.int64
         return [self.Length(handle)] + [self.GetItem(handle, np.int32(k), np.array(shapes[k], kinds[k % 2])) for k in range(n)]
 
@@ -69,7 +69,7 @@ class Lists(tw.Graph):
 
 
 def program(seed, options):
-    """A list and its model, changed by one op after the other; then every list that ever was is read: none has changed since."""
+    """Changes a list and its model by one op after the other. Then reads every earlier list: none has changed since it was made."""
     r = np.random.default_rng(seed)
     dtype = [np.float32, np.float64, np.int32, np.int64, np.bool_, tw.string][r.integers(6)]
     shape = [(), (2,), (2, 3)][r.integers(3)]
@@ -141,11 +141,11 @@ def program(seed, options):
 for seed in range(120):
     program(seed, [dict(), dict(optimize="false"), dict(engine="counted", threads=3, optimize="false")][seed % 3])
 
-# ---- What TensorFlow answered (list_peer.py) ----
+# ---- TensorFlow's results (list_peer.py) ----
 
 
 class Ours(Lists):
-    """As list_peer.Ops."""
+    """The same methods as list_peer.Ops."""
 
     def __init__(self, about):
         super().__init__(np.dtype(about["dtype"]).type)
@@ -196,7 +196,7 @@ for seed in list_programs.SEEDS:
     except tw.Error as error:
         cases.holds(f"TensorFlow's program {seed}", False, error)
 
-# ---- What single ops answer ----
+# ---- Results of single ops ----
 
 g = Lists(np.float32)
 rows = np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -287,11 +287,11 @@ for huge in (g.Reserve(ANY, np.int32(2**31 - 1), shape_type=np.int32), g.Resize(
              g.Scatter(rows[:1], i32(2**31 - 1), ANY, shape_type=np.int32)):
     cases.refuses("a list of very many elements", lambda: limited.run([g.Length(huge)], {x: np.zeros(1000, np.float32)}), "memory_limit")
 
-# ---- What is refused ----
+# ---- Errors ----
 
 
 def refuses(op, *inputs, parts=(), dtype=np.float32, **attrs):
-    """While the graph is made, and, where that takes it, while it runs with everything fed."""
+    """Checks that the op fails while the graph is built or, if it can be built, while it runs with everything fed."""
     def attempt(optimize):
         g, feeds = Lists(dtype), {}
         values = []
@@ -463,7 +463,7 @@ for op in ("ConcatLists", "Length", "ElementShape", "PushBackBatch"):
 
 
 def seconds(n):
-    """Of a step that pushes n times and then sets every element."""
+    """Returns the time of a step that pushes n times and then sets every element."""
     g = Lists(np.float32)
     x = g.placeholder(np.float32, (1,))
     handle = g.EmptyTensorList(i32(1), ANY, shape_type=np.int32)
@@ -489,7 +489,7 @@ cases.holds("pushing and setting are in place", many < 40 * few, f"{few:.4f} s f
 
 
 def seconds_of_a_loop(n):
-    """Of a loop that pushes n times, then one that sets every element."""
+    """Returns the time of a loop that pushes n times and of one that sets every element."""
     t = tw.thalweg
     with t.Graph() as graph:
         more = lambda i, handle: i < n

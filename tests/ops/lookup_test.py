@@ -1,4 +1,4 @@
-"""Hash tables against Python's dicts: random programs, every type of keys, what is refused, files, and many threads on one table."""
+"""Compares hash tables with Python's dicts: random programs, every type of keys, errors, files, and many threads on one table."""
 import os
 import tempfile
 import threading
@@ -15,7 +15,7 @@ VALUES = [np.float32, np.int64, tw.string, np.bool_, np.complex64, np.int8]
 
 
 class Tables(tw.Graph):
-    """A graph whose tables have names of their own, and one session on it."""
+    """A graph whose tables have unique names, and one session on it."""
     made = 0
 
     def __init__(self):
@@ -43,7 +43,7 @@ class Tables(tw.Graph):
 
 
 def drawn(dtype, shape):
-    """Of few different ones."""
+    """Draws values, of which only few are different."""
     n = rng.integers(0, 30, shape)
     if dtype is tw.string:
         return np.array([*(b"key " * (v % 3) + b"%d" % v for v in np.ravel(n)), None], object)[:-1].reshape(shape)
@@ -113,7 +113,7 @@ fill = lambda keys, values: g.run("InitializeTableV2", table, np.int64(keys), te
 cases.refuses("a key with two values", lambda: fill([1, 2, 1], [b"a", b"b", b"c"]), "2", "before")
 cases.refuses("more keys than values", lambda: fill([1, 2], [b"a"]), "[2]", "[1]")
 fill([1, 2, 1], [b"a", b"b", b"a"])
-fill([2, 1], [b"b", b"a"])  # the same again
+fill([2, 1], [b"b", b"a"])  # the same entries again
 cases.equal("a table that is filled", g.find(table, np.int64([[1, 2, 3]]), np.array(b"?", object)), text(b"a", b"b", b"?").reshape(1, 3))
 cases.equal("an own default for each key", g.find(table, np.int64([1, 3, 4]), text(b"x", b"y", b"z")), text(b"a", b"y", b"z"))
 cases.refuses("a table filled twice", lambda: fill([1], [b"a"]), "before")
@@ -122,10 +122,10 @@ cases.refuses("inserting into it", lambda: g.run("LookupTableInsertV2", table, n
               "HashTableV2", "MutableHashTableV2")
 cases.refuses("removing from it", lambda: g.run("LookupTableRemoveV2", table, np.int64([1])), "HashTableV2")
 cases.refuses("importing others into it", lambda: g.run("LookupTableImportV2", table, np.int64([1]), text(b"z")), "before")
-g.run("LookupTableImportV2", table, np.int64([2, 1]), text(b"b", b"a"))  # the same again
+g.run("LookupTableImportV2", table, np.int64([2, 1]), text(b"b", b"a"))  # the same entries again
 cases.equal("its size after all that", g.run("LookupTableSizeV2", table)[0], np.int64(2))
 
-# An import is an initializer too: so TensorFlow restores such a table.
+# An import also initializes a table; TensorFlow restores such a table in this way.
 g = Tables()
 table = g.table(np.int64, tw.string, "HashTableV2")
 cases.refuses("importing a key with two values", lambda: g.run("LookupTableImportV2", table, np.int64([5, 5]), text(b"a", b"b")), "before")
@@ -133,7 +133,7 @@ g.run("LookupTableImportV2", table, np.int64([5, 6]), text(b"five", b"six"))
 cases.equal("a table that was filled by an import", g.find(table, np.int64([6, 5, 4]), np.array(b"?", object)), text(b"six", b"five", b"?"))
 cases.refuses("filling it with others", lambda: g.run("InitializeTableV2", table, np.int64([5]), text(b"x")), "before")
 
-# ---- What is refused ----
+# ---- Errors ----
 
 g = Tables()
 table = g.table(np.int64, np.float32, "MutableHashTableOfTensorsV2", value_shape=(2,))
@@ -237,7 +237,7 @@ for kind, key, value, inputs, more in (
         for x, y, what in zip(g.export(table), again.export(other), ("keys", "values")):
             cases.equal(f"{what} of a {kind} that was saved and restored", y, x)
         harmed = 0
-        for k in range(200):  # bytes that are wrong, or not all
+        for k in range(200):  # changed or missing bytes
             parts = bytearray(saved[2])
             if k % 2:
                 del parts[rng.integers(len(parts)):]
@@ -264,7 +264,7 @@ session, wrong = g.session(), []
 
 
 def work(thread):
-    """Its own thousand keys are always found, or never; what others insert has their value or none."""
+    """A thread always finds its own thousand keys, or never; the keys of other threads have their values or none."""
     own = np.arange(1000, dtype=np.int64) * 16 + thread
     every = np.arange(16000, dtype=np.int64)
     for turn in range(20):

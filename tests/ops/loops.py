@@ -10,14 +10,14 @@ frames = map("frame{}".format, itertools.count())
 
 @contextlib.contextmanager
 def after(graph, *values):
-    """What is made here waits for the values, and for nothing that something around it waits for."""
+    """Ops in this context wait for the values, and not for the control inputs of the outer context."""
     with scopes._inside(dataclasses.replace(scopes.current(graph), after=tuple(v.operation for v in values))):
         yield
 
 
 def loop(start, goes_on, body, outside=(), parallel=10):
-    """while goes_on(*variables, *outside): variables = body(*variables, *outside). start: the variables at first, one or a list, as which
-    they are answered; body gives as many."""
+    """while goes_on(*variables, *outside): variables = body(*variables, *outside). start: the initial variables, one or a list; the result
+    has the same form, and body returns as many."""
     one = not isinstance(start, list)
     first = [start] if one else start
     graph, frame = first[0].graph, next(frames)
@@ -38,7 +38,7 @@ def loop(start, goes_on, body, outside=(), parallel=10):
 
 
 def branch(pred, then, otherwise, *values):
-    """then(*values) where pred holds, else otherwise(*values); both give one value."""
+    """Returns then(*values) if pred holds, else otherwise(*values); both return one value."""
     graph = pred.graph
     with after(graph):
         pivot = ops.switch(pred, pred)

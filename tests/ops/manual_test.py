@@ -1,5 +1,5 @@
-"""The manual of ops: ops/reference is what tools/docs makes of the registry and of ops/<family>/<file>.md, every op has its entry, and every
-example prints what stands below it."""
+"""Tests of the manual of ops: ops/reference is the current output of tools/docs, from the registry and ops/<family>/<file>.md; every op has
+an entry; and every example prints the output below it."""
 import importlib.machinery
 import importlib.util
 import os

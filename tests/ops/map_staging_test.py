@@ -1,4 +1,5 @@
-"""Staging areas by key: whole lists and parts of them; room by number and by bytes; who waits, and what ends that without harm."""
+"""Tests of staging areas with keys: whole lists and parts of them; capacity in elements and in bytes; waiting ops, and their harmless
+ends."""
 import time
 
 import numpy as np
@@ -19,7 +20,7 @@ class Area(Place):
         self.types, self.form, self.attrs = list(types), form, dict(attrs, shared_name=self.name)
 
     def put(self, key, *values, indices=None):
-        """All tensors, or those of the indices."""
+        """Puts all tensors, or those of the indices."""
         indices = list(range(len(self.types))) if indices is None else indices
         made = [self.constant(x, self.types[i] if i < len(self.types) else FLOAT) for i, x in zip(indices, values)]
         return self.do(self.form[0], self.key(key), self.indices(indices), made, dtypes=self.types, **self.attrs)
@@ -37,7 +38,7 @@ class Area(Place):
         return self._taken(self.form[3], indices, types, self.key(key))
 
     def take_any(self, indices=None):
-        """Key and values."""
+        """Takes any complete entry. Returns its key and values."""
         indices = list(range(len(self.types))) if indices is None else indices
         key, values = self.do(self.form[2], self.indices(indices), dtypes=[self.types[i] for i in indices], **self.attrs)
         return [key, *values]
@@ -49,7 +50,7 @@ class Area(Place):
         return values if len(values) > 1 else values[0]
 
     def sizes(self):
-        """How many are whole, and how many are not."""
+        """Returns the numbers of complete and of incomplete entries."""
         return [int(self.run(self.do(op, dtypes=self.types, **self.attrs))) for op in self.form[4:6]]
 
     def clear(self):
@@ -112,7 +113,7 @@ waits("not its key", first)
 a.run(a.put(2, 2.0))
 cases.equal("its key", float(other.result()), 2)
 a.run(a.put(1, 1.0))
-while not first.done() and not second.done():  # what comes under a key that is taken goes
+while not first.done() and not second.done():  # a value for a key that exists is dropped
     time.sleep(0.001)
 a.run(a.put(1, 11.0))
 cases.equal("two of one key", sorted(float(s.result()) for s in (first, second)), [1, 11])
@@ -177,7 +178,7 @@ a.session.close()
 for step in closing:
     fails("the session closes", "CANCELLED", step.result, "the session was closed")
 
-# ---- Wrong ones ----
+# ---- Errors ----
 
 a = Area((FLOAT, INT64))
 a.run(a.put(1, 1.0, 1), a.put(2, 2.0, indices=[0]))

@@ -13,7 +13,7 @@ def subscript(d, shape, dtype):
         kind = d.pick("range", "range", "range", "index", "new", "ellipsis")
         begin, end, stride = (d.pick(low, high) if d.integer(0, 9) == 0 else d.integer(-7, 7) for _ in range(3))
         if kind == "ellipsis" and not ellipsis:
-            ellipsis, axis = True, len(shape)  # after the ellipsis only new axes follow, which need no count from the back
+            ellipsis, axis = True, len(shape)  # what follows counts from the back, so only new axes do
             masks["ellipsis_mask"] |= 1 << i
         elif kind == "new" or axis >= len(shape):
             masks["new_axis_mask"] |= 1 << i

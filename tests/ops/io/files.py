@@ -28,13 +28,13 @@ def named(pattern):
     return os.fsencode(FOLDER) + b"/" + pattern.encode()
 
 
-# Patterns that mean the same to Python.
+# Patterns with the same meaning in Python.
 PATTERNS = ["*", "*.txt", "sub/*", "sub/1.txt", "sub/nope", "nope/*", "*/1.txt", "*/*", "*/*/*", "[ml]*/1.txt", "?-?", "s*", "*[*]*",
             "br[[]1]", "[a-c]*", "[a-]-b", "[!a-s]*", "sub", "long/*", "**", "*e*t*", "caf*", "./sub/*", "sub/../more/*"]
 
 
 def found(patterns):
-    """By Python, which leaves hidden names out of patterns that do not name the dot."""
+    """Returns the matches that Python finds. Python leaves out hidden names unless the pattern names the dot."""
     paths = [p for pattern in np.asarray(patterns, object).flat for p in glob.glob(os.fsdecode(pattern), include_hidden=True)]
     return np.array(sorted(map(os.fsencode, paths)) + [b""], object)[:-1]
 

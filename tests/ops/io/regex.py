@@ -5,7 +5,7 @@ import numpy as np
 from declare import accepts, expect, op, refuses
 from text import WHOLE, each, text, texts
 
-# Patterns that mean the same to Python, and what their matches become there and here.
+# Patterns with the same meaning in Python, and the replacements of their matches there and here.
 PATTERNS = {"a": ("X", "X"), "[a-c]+": (r"<\g<0>>", r"<\0>"), "(a|b)(c?)": (r"\2-\1", r"\2-\1"), r"\s+": (" ", " "), ".": ("-", "-"),
             "x,|,z": ("", ""), r"(?i)b": (r"\\", r"\\"), "[^a]": ("\u20ac", "\u20ac"), r"-?\d+": ("#", "#"),
             "o(?:n|p)g?": (r"\g<0>\g<0>", r"\0\0"), "\u20ac|\u00e9": ("?", "?"), "(?s).+": ("", "")}
@@ -40,7 +40,7 @@ op("RegexFullMatch", lambda x, pattern: matched(x, pattern.item().decode()), com
 op("RegexReplace",
    lambda x, pattern, rewrite, *, replace_global: replaced(x, pattern.item().decode(), rewrite.item().decode(), replace_global), computed)
 
-# Where RE2 goes its own way; TensorFlow's results.
+# Patterns that RE2 treats differently; the results are TensorFlow's.
 words = text(b"", b"a", b"abc", b"xaab ab", b"\xc3\xa9", b"\xffa")
 for pattern, rewrite, wanted in (("", "-", [b"-", b"-a-", b"-a-b-c-", b"-x-a-a-b- -a-b-", b"-\xc3\xa9-", b"-\xff-a-"]),
                                  ("a*", "-", [b"-", b"-", b"-b-c-", b"-x-b- -b-", b"-\xc3\xa9-", b"-\xff-"]),
@@ -55,7 +55,7 @@ for pattern, wanted in ((r"\pL+", [False, True, True, False, True, False]), (r"\
                         ("^a$", [False, True, False, False, False, False]), ("", [True, False, False, False, False, False])):
     expect("StaticRegexFullMatch", [words], [np.array(wanted)], pattern=pattern)
 accepts("RegexFullMatch", [text(b"a\0", b"a"), text(b"a\0")], [True, False])
-# Another engine would take longer than the universe has.
+# A backtracking engine would never end.
 slow = text(b"a" * 5000)
 for pattern in ("(a*)*b", "(a|aa)+b", "(.*)(.*)(.*)(.*)(.*)[^a]", "(?:a?){1000}a{1000}b"):
     accepts("StaticRegexFullMatch", [slow], False, pattern=pattern)

@@ -7,7 +7,7 @@ POOL = TEXTS + [t.encode() for t in ("\u0149 \ufb01 \u01c5 \u0390", "\u03a3 a\u0
 
 
 def changed(name):
-    """Python's own change of case, by its own Unicode tables."""
+    """Changes the case in Python, by Python's own Unicode tables."""
     def one(t, encoding):
         return getattr(t.decode("utf-8", "replace"), name)().encode() if encoding else getattr(t, name)()
     return lambda x, *, encoding: each(lambda t: one(t, encoding), x)

@@ -3,7 +3,7 @@ import numpy as np
 from declare import expect, op, refuses
 from text import each, text, texts
 
-# FarmHash's fingerprints as TensorFlow 2.21 has them, of texts of these lengths; the function has no other definition than its code.
+# FarmHash fingerprints of texts of these lengths, from TensorFlow 2.21; the function is defined only by its code.
 FINGERPRINTS = {
     0: 0x9ae16a3b2f90404f, 1: 0x47a24c13b17e583e, 2: 0x02fc9608ba44d8f4, 3: 0x122fe5ab4ecfb1e6, 4: 0xa287078f860b7e33,
     5: 0xc7592692fa158a82, 7: 0x9973b8199e43c7cc, 8: 0xd3d2fd5846306608, 9: 0xd7190c16bcedd521, 15: 0xe98025ce297b1f04,
@@ -49,7 +49,7 @@ op("StringToHashBucketFast", lambda x, *, num_buckets: each(lambda t: POOL[t] % 
    given=dict(num_buckets=3))
 op("StringToHashBucketStrong", lambda x, *, num_buckets, key: each(lambda t: siphash(t, key) % num_buckets, x, kind=np.int64), draw,
    attrs=BUCKETS, given=dict(num_buckets=3, key=[1, 2]))
-# TensorFlow's
+# TensorFlow's results.
 expect("StringToHashBucketStrong", [text(b"", b"a", b"abcdefgh", b"x" * 17, b"y" * 40)], [np.array([606, 979, 56, 287, 876])],
        num_buckets=1000, key=[1, -2])
 for name, key in (("StringToHashBucketFast", {}), ("StringToHashBucketStrong", dict(key=[1, 2]))):

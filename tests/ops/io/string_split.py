@@ -11,7 +11,7 @@ def parts(t, sep, maxsplit):
     if maxsplit == 0:
         return [t]
     found = t.split(sep or None, maxsplit)
-    return found + [b""] * (not sep and len(found) == maxsplit)  # where Python has nothing left, there is an empty part
+    return found + [b""] * (not sep and len(found) == maxsplit)  # if Python has nothing left, the op adds an empty part
 
 
 def split(x, sep, *, maxsplit):
@@ -31,7 +31,7 @@ pairs = np.array([[0, 0], [0, 1], [2, 0]])
 expect("StringSplitV2", [text(b"a b", b"", b" c"), text(b"")], [pairs, text(b"a", b"b", b"c"), np.array([3, 2])])
 expect("StringSplitV2", [text(b"a b ", b"b"), text(b"")],
        [np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), text(b"a", b"b ", b"b", b""), np.array([2, 2])], maxsplit=1)
-almost = b"a" * 200000  # a search that goes back would take half a minute
+almost = b"a" * 200000  # a search with backtracking would take half a minute
 expect("StringSplitV2", [text(almost).reshape(1), text(almost[:100000] + b"b")],
        [np.array([[0, 0]]), text(almost).reshape(1), np.array([1, 1])])
 refuses("StringSplitV2", [text(b"a"), text(b"")], "input", "[]")

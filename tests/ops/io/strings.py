@@ -18,7 +18,7 @@ def join(inputs, *, separator):
 
 
 def printed(d):
-    """Whole numbers have neither precision nor style, and what is no number no width."""
+    """Draws attributes: integers have neither precision nor style; bool and string have no width."""
     kind = d.types["T"]
     if kind not in ("bool", "string"):
         d.set(width=d.pick(-1, -1, 3, 12), fill=d.pick("", " ", "+", "-", "0", "#"))
@@ -29,14 +29,14 @@ def printed(d):
 
 
 def as_string(x, *, precision, scientific, shortest, width, fill):
-    """As C's printf writes the numbers."""
+    """Writes the numbers like C's printf."""
     style = "d" if x.dtype.kind in "iu" else "e" if scientific else "g" if shortest else "f"
 
     def number(v):
         v = int(v) if style == "d" else float(v)
         flags = "" if style == "d" and fill in ("#", *" +"[:2 * (x.dtype.kind == "u" and x.dtype.itemsize > 1)]) else fill
         if style != "d" and not np.isfinite(v):
-            flags = flags.replace("0", "")  # those have no zeros in front
+            flags = flags.replace("0", "")  # infinities and NaN have no leading zeros
         return ("%" + flags + (str(width) if width >= 0 else "") + (f".{precision}" if precision >= 0 else "") + style) % v
 
     def written(v):

@@ -5,7 +5,7 @@ from text import TEXTS, each, shape_of, text, texts
 
 
 def starts(t):
-    """Where characters begin."""
+    """Returns the positions at which characters begin."""
     return [k for k in range(len(t)) if k == 0 or t[k] & 0xc0 != 0x80]
 
 
