@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # usage: layout.sh
-# The layouts that distributions want: the library folder as they name it, a staging folder (DESTDIR), folders as absolute paths. Each is
-# installed, moved and used: programs find the library, pkg-config and find_package what there is. Nothing lands anywhere else.
+# Tests the layouts of distributions: other names of the library folder, a staging folder (DESTDIR), folders as absolute paths. Installs,
+# moves and uses each: programs find the library, pkg-config and find_package find the installation. No file is installed elsewhere.
 set -euo pipefail
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/thalweg-layout.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/elsewhere"
-cd "$work/elsewhere" # where someone stands is no part of the layout
+cd "$work/elsewhere" # the current folder must not affect the layout
 
 # try NAME PREFIX LIBRARY_FOLDER_BELOW_IT OPTION...
 try() {
@@ -25,7 +25,7 @@ try() {
   test -f "$prefix/share/doc/thalweg/THIRD_PARTY.md"
   "$prefix/bin/program" || { echo "bin/program does not find the library"; exit 1; }
   [ "$(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --variable=plugindir thalweg | xargs realpath -m)" = "$prefix/$libdir/thalweg/plugins" ]
-  # shellcheck disable=SC2046  # flags are words
+  # shellcheck disable=SC2046  # splits the flags into words
   cc "$here/layout/program.c" $(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags --libs thalweg) -Wl,-rpath,"$prefix/$libdir" \
     -o "$work/$name.user"
   "$work/$name.user"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD_FOLDER
 # Installs the build tree, moves the installed tree, and uses it from its new place: find_package from C and C++, pkg-config,
-# the command line. Fails where something still points to the old place.
+# the command line. Fails if a file still refers to the old place.
 set -euo pipefail
 build=$(realpath "${1:?usage: run.sh BUILD_FOLDER}")
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -34,7 +34,7 @@ ctest --test-dir "$work/build" --output-on-failure --no-tests=error
 
 echo "-- pkg-config"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-# shellcheck disable=SC2046  # flags are words
+# shellcheck disable=SC2046  # splits the flags into words
 "$cc" -std=c11 -Wall -Werror "$here/consumer.c" $(pkg-config --cflags --libs thalweg) -Wl,-rpath,"$prefix/lib" -o "$work/by_pkgconfig"
 "$work/by_pkgconfig" "$(pkg-config --modversion thalweg)"
 

@@ -1,7 +1,7 @@
-"""A session with a memory limit never holds much more than that, whatever a graph asks for: each vector runs in a process of its own, in a
-control group of the limit and 128 MiB, and ends with an error that names the op and the account, or within the limit.
+"""A session with a memory limit never holds much more memory, whatever a graph requests. Each vector runs in a process of its own, in a
+control group limited to the limit plus 128 MiB. It ends with an error that names the op and the account, or within the limit.
     memory_limit_test.py [LIMIT in MiB]...   default: 64
-Where no control group may be made, the vectors run all the same and are judged by the most memory that their process ever held."""
+If the test may not make a control group, the vectors also run, and are judged by the peak memory of their process."""
 import json
 import os
 import pathlib
@@ -18,12 +18,12 @@ import tw
 import thalweg
 
 MIB = 1 << 20
-ROOM = 128 * MIB  # what the process may take beside what the limit counts: interpreter, libraries, code, plans
+ROOM = 128 * MIB  # memory for parts that the limit does not count: interpreter, libraries, code, plans
 f32, i32, i64, text = np.float32, np.int32, np.int64, tw.string
 
 
 class Vector(tw.Graph):
-    """A graph with a session of that limit, and numbers that planning does not know."""
+    """A graph with a session of that limit, and numbers that the planner does not know."""
 
     def __init__(self, limit, **options):
         super().__init__()
@@ -41,25 +41,25 @@ class Vector(tw.Graph):
         return self._session.run(list(fetches), self.feeds, targets)
 
     def numbers(self, n, start=0, dtype=i64):
-        """[start, start + n), made by the step."""
+        """Returns the numbers [start, start + n), which the step computes."""
         return self.op("Range", self.fed(dtype(start)), self.fed(dtype(start + n)), self.constant(dtype(1)))
 
     def filled(self, n, value):
         return self.op("Fill", self.fed(i32([n])), self.constant(value))
 
     def joined(self, pieces, n):
-        """The n strings as one."""
+        """Returns the n strings joined into one."""
         return self.op("StringJoin", *[self.op("StridedSlice", pieces, self.constant(i32([k])), self.constant(i32([k + 1])),
                                               self.constant(i32([1])), shrink_axis_mask=1) for k in range(n)])
 
     def repeat(self, step, most=100_000):
-        """Steps until one fails: step(k) sets feeds."""
+        """Runs steps until one fails. step(k) sets the feeds."""
         for k in range(most):
             step(k)
 
 
 def growing(v, add, each, start):
-    """Runs the operation again and again, with other numbers each time."""
+    """Runs the operation repeatedly, each time with other numbers."""
     def step(k):
         for value in start:
             v.feeds[value] = np.asarray(k * each, v.feeds[value].dtype)
@@ -67,7 +67,7 @@ def growing(v, add, each, start):
     v.repeat(step)
 
 
-# ---- What the graphs hold ----
+# ---- Memory that graphs hold ----
 
 def strings(v):
     n = v.limit // 64
@@ -201,7 +201,7 @@ def constants(v):
     v.run([v.op("AddN", *[v.op("Sub", x, v.constant(f32(k))) for k in range(40)])])
 
 
-# ---- What kernels take on the way: inputs of a part of the limit, and more for the kernel ----
+# ---- Temporary memory of kernels: the inputs need a part of the limit, and the kernel needs more ----
 
 def regex_all(v):
     v.run([v.op("RegexReplace", v.joined(v.filled(64, np.array("a" * (v.limit // 1024), object)), 64), v.constant(np.array("a", object)),
@@ -337,10 +337,10 @@ def saved_table(v):
         v.run(targets=[v.add("RestoreResources", other, v.fed(kept[0]))])
 
 
-# ---- What is honest, and fits ----
+# ---- Valid steps that fit ----
 
 def varying_batches(v):
-    """Steps of ever other sizes, each of which needs a third of the limit at most."""
+    """Runs steps of changing sizes, each of which needs at most a third of the limit."""
     x = v.placeholder(f32, (-1, 64))
     y = x
     for _ in range(3):
@@ -372,7 +372,7 @@ def folded_regexes(v):
              v.constant(np.array(r"\1", object)))
 
 
-# Each vector: what it does, the op whose name the error has, or none where there is to be no error.
+# {vector: text that the error has, such as the op's name; "" allows any error of the limit, None allows no error}
 VECTORS = {
     strings: "AsString", one_string: "StringJoin", table_of_numbers: "LookupTableInsertV2", table_of_strings: "LookupTableInsertV2",
     static_table: "InitializeTableV2", rows_of_a_queue: "QueueEnqueueManyV2", elements_of_a_queue: "QueueEnqueueV2",
@@ -406,7 +406,7 @@ def child(name, limit):
 
 
 class Group:
-    """A control group of version 1 or 2 with a limit; none where this process may not make one."""
+    """A control group of version 1 or 2 with a limit; has no effect if this process may not make one."""
 
     def __init__(self, limit):
         self.folder, self.why = None, "no control group of memory is mounted"
@@ -432,7 +432,7 @@ class Group:
         for _ in range(200 if self.folder else 0):
             try:
                 return self.folder.rmdir()
-            except OSError:  # the last process is still on its way out
+            except OSError:  # the last process is still exiting
                 time.sleep(0.01)
 
 

@@ -1,5 +1,5 @@
-"""How much memory ops take beyond their inputs and outputs: each case in a process of its own, whose largest size is looked at; then with
-too little of it. `memory_test.py CASE` runs one."""
+"""Measures the memory of ops beyond their inputs and outputs: each case runs in a process of its own, whose peak size is checked; then it
+runs with too little memory. `memory_test.py CASE` runs one case."""
 import resource
 import subprocess
 import sys
@@ -46,7 +46,7 @@ def peak():
 
 
 def one(name):
-    """The inputs are there twice, as arrays and as tensors; so are the outputs."""
+    """Runs one case. Inputs and outputs exist twice, as arrays and as tensors."""
     op, inputs, attrs, wanted = CASES[name]()
     tw.run("Add", [np.float32(1), np.float32(1)])
     before = peak()

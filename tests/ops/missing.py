@@ -1,4 +1,5 @@
-"""What the schemas allow, as TensorFlow's do, and nothing computes. An op that is declared says it there (`no_kernel`)."""
+"""Types that the schemas allow, as in TensorFlow, and that no kernel computes. For declared ops the declaration lists them
+(`no_kernel`)."""
 import functools
 
 import tw
@@ -10,7 +11,7 @@ SMALL = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"
 OPTIMIZERS = " ".join(op for op in tw.ops() if op.startswith(("Apply", "ResourceApply", "ResourceSparseApply")))
 SCATTERS = "ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax ResourceScatterNdMin"
 
-# (why, ops, types)
+# (reason, ops, types)
 MISSING = [
     ("quantised arithmetic needs ranges, which these ops do not carry",
      "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Max Mean Min Prod Sum "
@@ -30,5 +31,5 @@ MISSING = [
 
 @functools.cache
 def types(op):
-    """The names of the types that this op lacks."""
+    """Returns the names of the types that this op lacks."""
     return {t for _, ops, types in MISSING if op in ops.split() for t in types}

@@ -1,5 +1,5 @@
-"""Uses of an op with one thing wrong, made of one that is right: another rank, type or size, no elements, a number beyond what fits, an
-attribute out of range, inputs too many or too few. Some are right in spite of it."""
+"""Uses of an op with one fault, made from a valid use: another rank, type or size, no elements, a number that does not fit, an attribute
+out of range, too many or too few inputs. Some are valid nevertheless."""
 import dataclasses
 
 import numpy as np
@@ -18,7 +18,7 @@ SIZES = [0, 1, 2, 3, 4, 5]
 
 @dataclasses.dataclass
 class Mutation:
-    """what: in words; name: of the input or attribute; value: the number that is wrong, if it is one."""
+    """A use with one fault. what: the fault in words; name: the input or attribute; value: the wrong number, if the fault is a number."""
     what: str
     name: str
     inputs: list
@@ -27,14 +27,14 @@ class Mutation:
 
 
 def replaced(use, k, array):
-    """The inputs with another array in place of input k; of a list, one of its arrays."""
+    """Returns the inputs with another array in place of input k or, if input k is a list, of one of its arrays."""
     inputs = list(use.inputs)
     inputs[k] = [array, *inputs[k][1:]] if isinstance(inputs[k], list) else array
     return inputs
 
 
 def handle_mutations(use, k, name, rng):
-    """Of a handle, or a reference: variables that are not there, or hold another thing."""
+    """Mutations of a handle or reference of a variable: the variable does not exist, or holds another value."""
     group = use.inputs[k]
     x = group[0] if isinstance(group, list) else group
     held = dataclasses.replace(use, inputs=use.inputs[:k] + [x.array] + use.inputs[k + 1:])
@@ -48,13 +48,13 @@ def handle_mutations(use, k, name, rng):
 
 
 def kept_mutations(use, k, name):
-    """Of a handle of something else: it is gone, empty, closed, of other types, or leads elsewhere."""
+    """Mutations of a handle of another resource: the resource is destroyed, empty, closed, of other types, or of another kind."""
     for what, x in kept.spoilt(use.inputs[k]):
         yield Mutation(f"'{name}' is {what}", name, replaced(use, k, x), use.attrs)
 
 
 def list_mutations(use, k, name, rng):
-    """Of a list: other lists."""
+    """Mutations of a list: other lists."""
     x = use.inputs[k]
     held = dataclasses.replace(use, inputs=use.inputs[:k] + [x.array] + use.inputs[k + 1:])
     found = [(m.what, m.inputs[k]) for m in input_mutations(held, k, name, rng) if m.inputs[k].ndim]
@@ -101,7 +101,7 @@ def blank(shape, dtype):
 
 
 def retyped(use, about, k, rng):
-    """An input of another type, which the schema may or may not allow, and attributes that say so or do not."""
+    """Mutations that give an input another type, which the schema may or may not allow, with or without matching attributes."""
     name = about["inputs"][k]["name"]
     x = use.inputs[k][0] if isinstance(use.inputs[k], list) and use.inputs[k] else use.inputs[k]
     if isinstance(x, list):
@@ -138,7 +138,7 @@ def attr_mutations(use, attr, rng):
     elif kind == "shape" and not attr.get("list"):
         yield made((HIGH, 2))
         yield made((-1, 2**40, 2**40))
-    elif kind == "shape" and isinstance(old, list) and use.op not in called.OPS:  # which say what functions give; planning may know better
+    elif kind == "shape" and isinstance(old, list) and use.op not in called.OPS:  # shapes of function results; the plan may know more
         for shape in (None, (), (-1,), (3,), (HIGH, 2)):
             yield made([shape, *old[1:]])
         yield made(old + [(2,)])
@@ -148,7 +148,7 @@ def attr_mutations(use, attr, rng):
 
 
 def counts(use, about, rng):
-    """More and fewer inputs where there may be any number, and a count that is not theirs."""
+    """Mutations with more and fewer inputs in a list of variable length, and with a wrong count."""
     for k, x in enumerate(about["inputs"]):
         group = use.inputs[k]
         if not isinstance(group, list) or not group:
@@ -163,7 +163,7 @@ def counts(use, about, rng):
 
 
 def mutations(use, about, rng):
-    """All of them, in no order that means anything."""
+    """Returns all mutations, in no particular order."""
     for k, x in enumerate(about["inputs"]):
         if isinstance(use.inputs[k], kept.Kept):
             yield from kept_mutations(use, k, x["name"])

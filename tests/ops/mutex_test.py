@@ -1,4 +1,4 @@
-"""Mutexes: one holder at a time, in the order in which they came; a lock goes with its value, however that goes."""
+"""Tests of mutexes: one holder at a time, in order of arrival; a lock is released with its value, however the value is destroyed."""
 import numpy as np
 
 import cases
@@ -16,7 +16,7 @@ class Mutex(Place):
         self.queue = self.do("FIFOQueueV2", component_types=[FLOAT], shapes=[[]], shared_name=self.name + " queue")
 
     def held(self):
-        """A step that takes the lock, and holds it until something is put into the queue, whose value it gives."""
+        """A step that takes the lock and holds it until a value is enqueued, which it returns."""
         with self.graph:
             lock = ops.MutexLock(self.handle)
             with thalweg.control_dependencies([lock]):
@@ -27,7 +27,7 @@ class Mutex(Place):
                 return ops.identity(value)
 
     def lock(self):
-        """A step that takes the lock and lets it go."""
+        """A step that takes the lock and releases it."""
         with self.graph:
             return ops.ConsumeMutexLock(ops.MutexLock(self.handle))
 
@@ -57,10 +57,10 @@ for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadli
     waits("it did not get the lock", behind)
     end(holder) if where == "cancel" else m.put(0.0)
     holder.exception()
-    behind.result()  # what a step held goes with it, whatever its end
+    behind.result()  # a step releases its locks at any kind of end
     m.run(m.lock())
 
-# A step that fails elsewhere lets its lock go.
+# A step that fails elsewhere releases its lock.
 m = Mutex()
 with m.graph:
     lock = ops.MutexLock(m.handle)
@@ -71,7 +71,7 @@ with m.graph:
 fails("a step that fails", "INVALID_ARGUMENT", lambda: m.run(failing), "on purpose")
 m.run(m.lock())
 
-# A fetched lock is held until it goes.
+# A fetched lock is held until the fetched value is destroyed.
 m = Mutex()
 with m.graph:
     lock = ops.MutexLock(m.handle)
@@ -95,7 +95,7 @@ for step in [m.start(add) for _ in range(500)]:
     step.result()
 cases.equal("500 steps", int(m.run(count.read())), 500)
 
-# Two locks of one step with control flow, whose engine lets values go under its own lock: the second gets its turn all the same.
+# Two locks of one step with control flow, whose engine releases values under its own lock: the second lock is still granted.
 m = Mutex()
 with m.graph:
     go = thalweg.placeholder(thalweg.bool_, [])

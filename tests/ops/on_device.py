@@ -1,4 +1,4 @@
-"""`on_device.py KIND SCRIPT ARGS`: runs a test of this folder where there is a device of that kind; elsewhere it is skipped."""
+"""`on_device.py KIND SCRIPT ARGS`: runs a test of this folder if there is a device of that kind; otherwise the test is skipped."""
 import runpy
 import sys
 

@@ -1,5 +1,5 @@
-"""Steps of optimizers as declarations: one formula serves the dense op, its form on references, and its sparse form, which takes the rows
-that are named one after the other."""
+"""Declarations of optimizer steps: one formula serves the dense op, its form on references, and its sparse form, which updates the given
+rows one after the other."""
 import dataclasses
 import inspect
 
@@ -12,39 +12,40 @@ from ulps import Near
 
 
 def calm(x):
-    """Special numbers whose squares no type is too small for."""
+    """Accepts special numbers whose squares fit into every type."""
     return ~np.isfinite(x) | (x == 0) | (abs(x) > 0.01) & (abs(x) < 100)
 
 
 def moderate(rng, shape, smooth):
-    """Their squares fit into every type."""
+    """Draws numbers whose squares fit into every type."""
     return np.exp2(rng.uniform(-6, 6, shape))
 
 
 @dataclasses.dataclass(frozen=True)
 class Plain(Domain):
-    """Without special complex numbers."""
+    """A domain without special complex numbers."""
 
     def special(self, dtype):
         return None if np.dtype(dtype).kind == "c" else super().special(dtype)
 
 
 def factor(low, high):
-    """Complex ones have a small imaginary part."""
+    """Returns a domain of factors; complex ones have a small imaginary part."""
     return dataclasses.replace(between(low, high).plain, complex=lambda rng, shape: rng.uniform(low, high, shape) + 1j * rng.uniform(-0.05, 0.05, shape))
 
 
-# What roots are taken of: far enough on the right that no square of a gradient brings a complex one to the negative axis.
+# The domain of values whose root is taken. Complex ones are so far to the right that adding the square of a gradient does not bring them
+# to the negative axis.
 slot = Plain(moderate, lambda x: (x > 0.01) & (x < 100), lambda rng, shape: rng.uniform(8, 10, shape) * np.exp(1j * rng.uniform(-0.5, 0.5, shape)))
 mild = Domain(lambda rng, shape, smooth: moderate(rng, shape, smooth) * rng.choice([-1, 1], shape), calm)
-kept = factor(0.5, 0.94)  # 1 less it is exact in every type of real numbers
+kept = factor(0.5, 0.94)  # 1 - x is exact in every type of real numbers
 FACTORS = dict(alpha=mild, lr=factor(0.01, 1), rho=kept, momentum=kept, beta1=kept, beta2=kept, beta1_power=kept, beta2_power=kept,
                epsilon=factor(0.001, 0.1), l1=between(0, 2).plain, l2=between(0, 2).plain, l2_shrinkage=between(0, 1).plain)
 
 
 def drawn(d):
-    """Variables and gradient of one shape, and factors. In the sparse form the gradient is for some rows, some of them named twice, but
-    for short types: what they round in between has no oracle."""
+    """Draws variables and gradient of one shape, and factors. In the sparse form the gradient is for some rows, of which some occur twice,
+    except in short types, whose intermediate rounding has no oracle."""
     shape = d.shape() if "indices" not in d.inputs else (400, 61) if d.large else d.shape(least=1, most=4)
     like, rows = shape, []
     if "indices" in d.inputs:
@@ -57,8 +58,8 @@ def drawn(d):
 
 
 def oracle(name, formula):
-    """For an op of that name: formula(variables..., g, factors and attributes, all by the op's names) answers [(value, size), ...], where errors
-    of the value count in ulps of the size."""
+    """Returns the oracle of an op. formula(variables..., g, factors and attributes, all by the op's names) returns [(value, size), ...];
+    errors of the value count in ulps of the size."""
     names = [x["name"] for x in tw.ops()[name]["inputs"]]
     takes = list(inspect.signature(formula).parameters)
     variables = takes[:takes.index("g")]

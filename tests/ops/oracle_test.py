@@ -1,4 +1,4 @@
-"""Ops against NumPy in float64, for several types and shapes, in every way in which inputs come in (tw.WAYS)."""
+"""Compares ops with NumPy in float64, for several types and shapes, in every way of giving inputs (tw.WAYS)."""
 import numpy as np
 
 import cases
@@ -122,7 +122,7 @@ for a, b in PAIRS:
     p, q = tw.from_bfloat16(x).astype(np.float64), tw.from_bfloat16(y).astype(np.float64)
     for op, f in (BINARY | COMPARE).items():
         expect(op, [x, y], [f(p, q)])
-# What lies half-way goes to the even one; what is larger than the largest becomes infinite.
+# A value half-way between two numbers is rounded to the even one; a value beyond the largest becomes infinite.
 halves = np.array([1 + 2**-8, 1 + 3 * 2**-8, 3.4e38, -3.4e38, np.inf, np.nan, 1e-40])
 rounded = tw.from_bfloat16(tw.to_bfloat16(halves.astype(np.float32)))
 for number, wanted in zip(tw.run("Cast", [halves.astype(np.float32)], DstT=tw.bfloat16)[0], rounded):
@@ -157,7 +157,7 @@ COMPLEX_BACKWARD = {"SqrtGrad": lambda y, dy: dy / 2 / y.conj(), "RsqrtGrad": la
 
 
 def imaginary(shape, dtype):
-    """Between 0.5 and 2 from 0, so that quotients and powers stay near 1."""
+    """Returns complex numbers with magnitudes from 0.5 to 2, so that quotients and powers stay near 1."""
     return np.asarray(rng.uniform(0.5, 2, shape) * np.exp(1j * rng.uniform(-np.pi, np.pi, shape)), dtype)
 
 
@@ -212,7 +212,7 @@ for dtype in (np.complex64, np.complex128):
         expect("Cast", [np.array([0, 1, 1], source)], [[0, 1, 1]], DstT=dtype)
     expect("Cast", [tw.to_bfloat16(np.array([0, -2.5]))], [[0, -2.5]], DstT=dtype)
 
-# ---- What floating-point numbers are special for ----
+# ---- Special floating-point numbers ----
 
 for dtype in FLOATS:
     largest, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
@@ -225,7 +225,7 @@ for dtype in FLOATS:
             expect(op, [v], [f(v)])
         a, b = np.repeat(v, len(v)), np.tile(v, len(v))
         for op, f in BINARY.items():
-            # Between results that only a longer type can hold, what overflows on the way overflows.
+            # An intermediate result that overflows stays infinite, although a longer type could hold it.
             expect(op, [a, b], [f(a, b)])
         for op, f in COMPARE.items():
             expect(op, [a, b], [f(a, b)])

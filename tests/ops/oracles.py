@@ -1,4 +1,4 @@
-"""What oracles say of uses."""
+"""The results of oracles for uses."""
 import numpy as np
 
 import tw
@@ -6,7 +6,7 @@ import ulps
 
 
 def wanted(declaration, use):
-    """What the oracle says, as a list."""
+    """Returns the oracle's results as a list."""
     inputs = [[ulps.widened(x) for x in group] if isinstance(group, list) else ulps.widened(group) for group in use.inputs]
     known = {a: told(use.attrs.get(a, default(use.op, a))) for a in declaration.asks}
     with np.errstate(all="ignore"):
@@ -15,8 +15,8 @@ def wanted(declaration, use):
 
 
 def after(use, found):
-    """What the oracle said, completed: outputs that refer to the first variable hold what that does; variables of which it says nothing
-    hold what they did."""
+    """Completes the oracle's results: outputs that refer to the first variable have its value; variables without a result keep their
+    value."""
     variables = [x for x in use.flat if isinstance(x, tw.Variable)]
     if not variables:
         return found
@@ -29,7 +29,7 @@ def after(use, found):
 
 
 def told(value):
-    """An attribute as an oracle gets it: types as NumPy's, numbers rounded as they are stored."""
+    """Returns an attribute for an oracle: types as NumPy's, numbers rounded as they are stored."""
     if isinstance(value, list):
         return [told(v) for v in value]
     if isinstance(value, tw.thalweg.DType):

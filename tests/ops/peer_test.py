@@ -1,6 +1,6 @@
-"""The declared ops against TensorFlow, over the same drawn uses and some with one thing wrong: results, and whether there is an error.
-TensorFlow runs in a process of its own (peer_worker.py), again and again, since some of this kills it. `peer_test.py FAMILY COUNT SEED
-[write]` draws COUNT uses of each op; write keeps what TensorFlow answered in goldens/, for golden_test.py."""
+"""Compares the declared ops with TensorFlow, on the same drawn uses and some with one fault: results, and whether there is an error.
+TensorFlow runs in a process of its own (peer_worker.py), which is restarted, because some uses crash it. `peer_test.py FAMILY COUNT SEED
+[write]` draws COUNT uses of each op; `write` stores TensorFlow's answers in goldens/, for golden_test.py."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ def fits(inputs):
 
 
 def normal(x):
-    """Zeros in place of denormals, as which TensorFlow takes them."""
+    """Replaces denormals by zeros, as TensorFlow does."""
     least = {"half": 2.0**-14, "bfloat16": 2.0**-126, "float": 2.0**-126, "double": 2.0**-1022}.get(golden.kind_of(x))
     if least is None:
         return x
@@ -53,7 +53,7 @@ def drawn(declaration, count, seed):
 
 
 def theirs(records):
-    """TensorFlow's answer to each."""
+    """Returns TensorFlow's answer to each record."""
     answers = []
     environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "PYTHONPATH")}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

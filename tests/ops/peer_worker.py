@@ -1,5 +1,5 @@
-"""Runs uses of ops in TensorFlow: `peer_worker.py FILE FIRST` reads FILE, a JSON line each, from line FIRST on, and answers a line each on
-standard output: the outputs, "error" or "absent". What kills the process is seen by the one who waits for the line."""
+"""Runs uses of ops in TensorFlow: `peer_worker.py FILE FIRST` reads FILE, a JSON line per use, from line FIRST on, and answers each with a
+line on standard output: the outputs, "error" or "absent". If a use crashes the process, its reader detects the missing line."""
 import base64
 import inspect
 import json
@@ -41,7 +41,7 @@ def packed(array, dtype, shape):
 
 
 def names(run, definition):
-    """What the function calls the op's inputs; some have other names there, which stand in the same order."""
+    """Returns the function's names of the op's inputs; some differ from the op's, but have the same order."""
     own = [x.name for x in definition.input_arg]
     known = {*own, "name", *(a.name for a in definition.attr)}
     others = (p for p in inspect.signature(run).parameters if p not in known)
@@ -49,7 +49,7 @@ def names(run, definition):
 
 
 def results(use, run, definition, known):
-    """The outputs, as tensors."""
+    """Returns the outputs as tensors."""
     inputs = [[tensor(*x) for x in group] if not group or isinstance(group[0], list) else tensor(*group) for group in use["inputs"]]
     attrs = {a: attribute(v) for a, v in use["attrs"].items() if a in known}
     found = run(**dict(zip(names(run, definition), inputs)), **attrs)
@@ -78,7 +78,7 @@ def answer(use):
 def main(path, first):
     with open(path) as file:
         uses = [json.loads(line) for line in file]
-    answer(uses[0])  # what starts lazily has started
+    answer(uses[0])  # starts lazy parts of TensorFlow
     limit = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,4 +1,4 @@
-"""Random bits and the numbers that TensorFlow makes of them, written out: Philox 4x32-10 (Salmon and others, 2011) and distributions."""
+"""Random bits, and TensorFlow's random numbers from them, in plain NumPy: Philox 4x32-10 (Salmon and others, 2011) and distributions."""
 import numpy as np
 
 import tw
@@ -8,7 +8,7 @@ LOW, HALF = np.uint64(MASK), np.uint64(32)
 
 
 def philox(seed, seed2, first, count):
-    """Blocks [first, first + count) of the stream as uint32 [count, 4]. The key is seed, the counter (block number, seed2)."""
+    """Returns blocks [first, first + count) of the stream as uint32 [count, 4]. The key is seed, the counter (block number, seed2)."""
     blocks = np.uint64(first % 2**64) + np.arange(count, dtype=np.uint64)
     high = np.uint64((seed2 + (first >> 64)) % 2**64) + (blocks < np.uint64(first % 2**64)).astype(np.uint64)
     c = [blocks & LOW, blocks >> HALF, high & LOW, high >> HALF]
@@ -21,7 +21,7 @@ def philox(seed, seed2, first, count):
 
 
 def uniform(bits, dtype):
-    """Mantissas of random bits under the exponent of [1, 2), less 1."""
+    """Returns uniform numbers: random bits as mantissa, with the exponent of [1, 2), less 1."""
     if dtype == np.float64:
         pairs = bits.reshape(-1, 2).astype(np.uint64)
         return ((pairs[:, 0] & np.uint64(0xfffff)) << HALF | pairs[:, 1] | np.uint64(1023 << 52)).view(np.float64) - 1
@@ -37,8 +37,8 @@ def normal(bits, dtype):
 
 
 def normal_of(bits, dtype):
-    """Box and Muller: pairs (u, v) of uniform numbers to sqrt(-2 log u) (sin 2 pi v, cos 2 pi v), in float for what is shorter; then the
-    radii, in which their errors count."""
+    """Returns normal numbers by Box and Muller, from pairs (u, v) of uniform numbers to sqrt(-2 log u) (sin 2 pi v, cos 2 pi v), in float
+    for shorter types; and the radii, to which errors are relative."""
     wide = np.float64 if dtype == np.float64 else np.float32
     pairs = uniform(bits, wide).astype(np.longdouble).reshape(-1, 2)
     radius, angle = np.sqrt(-2 * np.log(np.maximum(pairs[:, 0], wide(1e-7)))), 2 * np.longdouble("3.14159265358979323846264338327950288") * pairs[:, 1]
@@ -46,7 +46,8 @@ def normal_of(bits, dtype):
 
 
 def truncated(seed, seed2, n, dtype, first=0):
-    """Groups as large as a block makes plain uniform numbers; each draws from 64 blocks an element of its own, until it is full."""
+    """Returns truncated normal numbers in groups of as many elements as a block has uniform numbers. Each group draws from 64 blocks per
+    element until it is full."""
     group = 2 if dtype == np.float64 else 4
     out = []
     for g in range((n + group - 1) // group):
@@ -56,7 +57,7 @@ def truncated(seed, seed2, n, dtype, first=0):
 
 
 def shuffled(seed, seed2, n, taken):
-    """Rows in the order that one number for each place but the last gives, from `taken` blocks on; how many blocks are gone then."""
+    """Returns the order of shuffled rows, from one number for each position but the last, from block `taken` on; and the next block."""
     bits, order = philox(seed, seed2, taken, (n + 2) // 4 + 1).reshape(-1), list(range(n))
     for i in range(n - 1):
         j = i + int(bits[i]) % (n - i)
@@ -65,7 +66,7 @@ def shuffled(seed, seed2, n, taken):
 
 
 def drawn(seed, seed2, logits, samples, taken):
-    """Classes by running sums of weights, from numbers of 53 bits, row after row; how many blocks are gone then."""
+    """Returns classes by running sums of weights, from numbers of 53 bits, row by row; and the next block."""
     batch = len(logits)
     places = uniform(philox(seed, seed2, taken, batch * samples // 2 + 1).reshape(-1), np.float64)
     classes = np.zeros((batch, samples), np.int64)

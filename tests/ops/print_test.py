@@ -1,4 +1,4 @@
-"""PrintV2: where its lines go, in which order, and that imported graphs write no files but where they may."""
+"""Tests of PrintV2: the destination and the order of its lines, and that imported graphs write only allowed files."""
 import contextlib
 import logging
 import os
@@ -15,7 +15,7 @@ import tw
 
 @contextlib.contextmanager
 def captured(descriptor):
-    """What the process writes to a descriptor, in a list of one once the block is over."""
+    """Captures the output of the process to a descriptor; after the block the list has it as its one element."""
     found, before = [], os.dup(descriptor)
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
@@ -30,7 +30,7 @@ def captured(descriptor):
 
 
 def printing(text, **attrs):
-    """A graph that prints a text, and its operation."""
+    """Returns a graph that prints a text, and its operation."""
     graph = tw.Graph()
     return graph, graph.add("PrintV2", graph.constant(np.array(text, object)), name="op", **attrs)
 

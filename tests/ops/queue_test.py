@@ -1,5 +1,5 @@
-"""Queues: what goes in comes out, in which order, who waits for whom, closing, and what ends a call that waits without harm to the queue.
-The codes of errors are those that TensorFlow 2.21 answers."""
+"""Tests of queues: values and their order, waiting ops, closing, and ends of waiting calls that do not harm the queue. Error codes are
+those of TensorFlow 2.21."""
 import numpy as np
 
 import cases
@@ -11,7 +11,7 @@ FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
 
 
 class Queue(Place):
-    """The names of its ops end as `kind` does."""
+    """A queue. `kind` has the suffix of its ops' names."""
 
     def __init__(self, kind="FIFOQueueV2", types=(FLOAT,), shapes=((),), **attrs):
         super().__init__()
@@ -55,7 +55,7 @@ class Queue(Place):
         return bool(self.run(self._do("QueueIsClosedV2")))
 
 
-# ---- What goes in comes out ----
+# ---- Values and order ----
 
 q = Queue()
 q.run(q.put(1.0), q.put(2.0), q.put_many([3.0, 4.0]))
@@ -112,7 +112,7 @@ cases.holds("shuffled: not in order", not np.array_equal(one, np.sort(one)))
 cases.equal("shuffled: the same for one seed", same, one)
 cases.holds("shuffled: others for another seed", not np.array_equal(one, other))
 
-# ---- By reference, as graphs from before there were handles have them ----
+# ---- By reference, as in graphs older than handles ----
 
 ONE = "QueueEnqueue QueueDequeue QueueSize QueueIsClosed QueueClose".split()
 MANY = "QueueEnqueueMany QueueDequeueMany QueueDequeueUpTo".split()
@@ -251,7 +251,7 @@ other.run(q.put(3.0))
 cases.equal("another session", float(other.run(q.take())), 3)
 fails("a run that waits for itself", "DEADLINE_EXCEEDED", lambda: other.run(q.take(), timeout=0.01))
 
-# ---- Wrong ones ----
+# ---- Errors ----
 
 q = Queue(types=(FLOAT, INT64), shapes=((2,), ()))
 INVALID = (
@@ -285,7 +285,7 @@ q = Queue("FIFOQueue")
 fails("a reference has no value", "FAILED_PRECONDITION", lambda: q.run(q.handle), f"the org.thalweg.queue '{q.name}', which is no variable",
       "it has no value to read, fetch or assign")
 
-# ---- A queue that is there already ----
+# ---- A queue that exists already ----
 
 q = Queue("RandomShuffleQueueV2", capacity=5, min_after_dequeue=1, seed=3)
 q.run(q.put(1.0))

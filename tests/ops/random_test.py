@@ -1,5 +1,5 @@
-"""Random ops: TensorFlow's streams bit for bit, computed here from the definition of Philox 4x32-10 (Salmon and others, 2011), and what
-distributions promise."""
+"""Tests of random ops: they have TensorFlow's streams bit for bit, computed here from the definition of Philox 4x32-10 (Salmon and others,
+2011), and the properties of the distributions."""
 import pathlib
 import tempfile
 
@@ -10,7 +10,7 @@ import samplers
 import tw
 from philox import drawn, philox, shuffled, uniform
 
-# The known answers that come with the algorithm: key and counter all 0, and all ones.
+# The known answers of the algorithm's authors: key and counter all 0, and all ones.
 cases.equal("Philox of zeros", philox(0, 0, 0, 1)[0], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8])
 cases.equal("Philox of ones", philox(2**64 - 1, 2**64 - 1, 2**64 - 1, 1)[0], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd])
 
@@ -31,7 +31,7 @@ class Stream:
 FLOATS = [np.float32, np.float64, np.float16, tw.bfloat16]
 SEEDS = [(87654321, 42), (1, 0), (0, 1), (2**63 - 1, 2**31 + 5), (-1, -2)]
 
-# ---- From step to step: 256 blocks an element are set aside ----
+# ---- From step to step: 256 blocks are reserved per element ----
 
 stream = Stream("RandomUniform", (3,), dtype=np.float32, seed=5, seed2=6, index=np.int64)
 for step in range(3):
@@ -94,7 +94,7 @@ for seed, seed2 in SEEDS:
 for value in (np.int32(7), np.float32([3]), np.zeros((1, 2), bool), np.zeros(0, np.int8), np.array(b"one", object)):
     cases.equal(f"RandomShuffle of {value}", Steps("RandomShuffle", value, seed=1)(), value)
 
-# TensorFlow's own, three steps each.
+# TensorFlow's results, three steps each.
 LOGITS = np.array([[0, 1, 2, -1], [3, 0, 0, -np.inf], [0, 0, 0, 0]], np.float32)
 for op, inputs, attrs, golden in (
         ("RandomShuffle", [np.arange(11, dtype=np.int32)], dict(seed=5, seed2=6),
@@ -142,7 +142,7 @@ for op, make in KINDS.items():
             for k, (got, want) in enumerate(zip(steps(classes), wanted)):
                 cases.equal(f"{op} {attrs}, step {step}, output {k}", got, want)
 
-# TensorFlow's own, three steps each: classes, and how often 3 and 1 are to be expected.
+# TensorFlow's results, three steps each: classes, and the expected counts of 3 and 1.
 GOLDEN = [
     ("UniformCandidateSampler", dict(num_sampled=6, unique=False, range_max=1000, seed=5, seed2=6),
      [([155, 869, 149, 189, 189, 403], [0.0060000001, 0.0060000001]),
@@ -189,7 +189,7 @@ for op, attrs, golden in GOLDEN:
         cases.equal(f"{op} {attrs} as TensorFlow's, step {step}", got[0], drawn_classes)
         cases.equal(f"{op} {attrs} as TensorFlow's, expected counts of step {step}", got[1].ravel(), np.float32(true_count), 1e-6)
 
-# What learned weights come to, and counts that agree with what is drawn.
+# The learned weights, and expected counts that agree with the draws.
 steps = Candidates("LearnedUnigramCandidateSampler", num_true=1, num_sampled=20000, unique=False, range_max=4, seed=8)
 for _ in range(50):
     steps(np.int64([[2], [2], [0]]))
@@ -259,7 +259,7 @@ counts = np.bincount(x + 3, minlength=7)
 cases.holds("RandomUniformInt: even", ((counts - N / 7) ** 2 / (N / 7)).sum() < 28, counts)
 cases.holds("RandomUniformInt: in [minval, maxval)", x.min() == -3 and x.max() == 3)
 
-# ---- What is refused ----
+# ---- Errors ----
 
 for low, limit in ((3, 3), (4, 3), (2**31 - 1, -2**31)):
     for how in tw.WAYS:

@@ -1,5 +1,5 @@
-"""Variables by reference, as graphs from before there were handles have them: who reads when, what is shared, what is refused; the same
-numbers as the ops with handles."""
+"""Tests of variables by reference, as in graphs older than handles: the order of reads, sharing, errors, and the same numbers as the ops
+with handles."""
 import itertools
 
 import numpy as np
@@ -9,7 +9,7 @@ import thalweg
 import tw
 
 rng = np.random.default_rng(29)
-fresh = map("reference{}".format, itertools.count())  # names of variables, which sessions of one container share
+fresh = map("reference{}".format, itertools.count())  # unique names, because sessions of one container share variables
 FLOATS = [np.float16, tw.bfloat16, np.float32, np.float64]
 WHOLE = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 ENGINES = ({}, {"engine": "fixed"}, {"engine": "counted"}, {"optimize": False})
@@ -25,11 +25,11 @@ class Variable:
         self.session = self.graph.session(container="reference")
 
     def add(self, op, *inputs, **attrs):
-        """Output 0 of an op on the variable and these constants."""
+        """Adds an op on the variable and these constants. Returns its output 0."""
         return self.graph.op(op, self.ref, *(x if isinstance(x, tw.Output) else self.graph.constant(x) for x in inputs), **attrs)
 
     def do(self, op, *inputs, **attrs):
-        """What the op hands on, as it is then."""
+        """Runs the op. Returns the value that its output refers to at that time."""
         return self.session.run([self.add(op, *inputs, **attrs)])[0]
 
     def read(self):
@@ -173,7 +173,7 @@ cases.refuses("feeding another shape", lambda: v.session.run([doubled], {v.ref: 
 cases.equal("feeding what an op hands on", v.session.run([v.graph.op("Neg", update)], {update: np.float64([1, 1])})[0], [-1, -1])
 cases.equal("does nothing to the variable", v.read(), [1, 2])
 
-# ---- What is refused, and that nothing has changed after ----
+# ---- Errors, after which nothing has changed ----
 
 start = np.arange(6, dtype=np.float32).reshape(3, 2)
 v = variable(start, shape=(3, 2))
@@ -216,7 +216,7 @@ for other in (two, np.float32([[1, 2, 3]]), start):
     cases.equal("also where it was planned before", fixed.session.run([total])[0], other.sum(0))
 cases.refuses("unless shapes are compared", lambda: v.do("Assign", np.float64([1, 2, 3])), "Assign", "[2]", "[3]")
 
-# ---- Gradients, as of any value ----
+# ---- Gradients, like those of any value ----
 
 w = rng.normal(size=(3, 2))
 v = variable(w, shape=(3, 2))

@@ -1,4 +1,5 @@
-"""Candidate samplers, written out: the numbers that TensorFlow takes from a Philox stream, what it makes of them, expected counts."""
+"""Candidate samplers in plain Python: the numbers that TensorFlow takes from a Philox stream, the classes that it draws with them, and
+expected counts."""
 import numpy as np
 
 from philox import philox, uniform
@@ -7,7 +8,7 @@ f32 = np.float32
 
 
 class Numbers:
-    """Words of a stream, one by one, from `taken` blocks on."""
+    """The words of a stream, one by one, from block `taken` on."""
 
     def __init__(self, seed, seed2, taken):
         self.seed, self.seed2, self.block, self.words = seed % 2**64, seed2 % 2**64, taken, []
@@ -25,7 +26,7 @@ class Numbers:
         return float(uniform(np.array([self.bits(), self.bits()], np.uint32), np.float64)[0])
 
     def below(self, n, width=32):
-        """Evenly; what would favour small numbers is drawn again."""
+        """Returns a uniform integer below n. Numbers that would favour small results are drawn again."""
         while True:
             x = self.bits() if width == 32 else self.bits() | self.bits() << 32
             if not n & n - 1:
@@ -68,7 +69,7 @@ class Learned:
 
 
 class Fixed:
-    """By aliases: heavy classes fill up what light ones leave of their share, the last ones first."""
+    """Sampling by the alias method: heavy classes fill the unused share of light ones, the last classes first."""
 
     def __init__(self, given, distortion=1.0, num_reserved_ids=0, num_shards=1, shard=0):
         own = [0.0 for k in range(num_reserved_ids) if k % num_shards == shard]
@@ -105,7 +106,7 @@ def expected_count(p, count, tries):
 
 
 def sampled(source, true_classes, num_sampled, unique, seed, seed2, step=0):
-    """The three outputs; a source that learns has then learned."""
+    """Returns the three outputs. A source that learns is updated."""
     numbers, drawn, tries = Numbers(seed, seed2, step * 512 * num_sampled), [], 0
     while len(drawn) < num_sampled:
         k = source.draw(numbers)

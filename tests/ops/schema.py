@@ -1,11 +1,11 @@
-"""Schema texts of ops, read as far as tests need: inputs, type attributes, and attributes that must be given."""
+"""Parses the parts of op schemas that tests need: inputs, type attributes, and attributes without defaults."""
 import functools
 import re
 
 import thalweg
 import tw
 
-# Handles (resource) are scalars that only Identity and its like pass on; variants come from the ops on lists alone.
+# Handles (resource) are scalars that only Identity and similar ops pass on; only the ops on lists make variants.
 ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
 # Values for attributes without defaults.
 VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1,
@@ -20,9 +20,9 @@ type_of = functools.cache(thalweg.as_dtype)
 
 
 class Schema:
-    """What the text says. inputs: (name, type, count); types: what each type attribute may be; lists: which of them take a list; attrs: the
-    kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds. given: values for
-    the needed ones; functions have a name that nothing has. references: the names of inputs that are references."""
+    """A parsed schema. inputs: (name, type, count); types: the allowed types of each type attribute; lists: those that take a list; attrs:
+    the kinds of the other attributes, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds;
+    given: values for the needed ones, with an unused name for functions; references: the names of inputs that are references."""
 
     def __init__(self, text, given=None):
         self.values = VALUES | (given or {})
@@ -47,13 +47,13 @@ class Schema:
                     self.values.setdefault(name, tw.Func("nobody") if kind == "func" else [tw.Func("nobody")])
 
     def graph(self, op, choice):
-        """The op in a graph with these types."""
+        """Returns a graph with the op on these types."""
         graph = tw.Graph()
         graph.op(op, *self.placeholders(graph, choice), **self.given(choice))
         return graph
 
     def placeholders(self, graph, choice):
-        """Values for the inputs; where there may be any number, as few as the schema allows, but one."""
+        """Returns placeholders for the inputs; for an input of variable length, the fewest that the schema allows, and at least one."""
         values = []
         for name, kind, count in self.inputs:
             dtype = type_of(choice.get(kind, kind))
@@ -64,7 +64,7 @@ class Schema:
         return values
 
     def given(self, choice):
-        """The attributes that these types and what has no default make."""
+        """Returns the attributes for these types and for attributes without a default."""
         counted = {count for _, _, count in self.inputs}
         attrs = {a: [type_of(t)] if a in self.lists else type_of(t) for a, t in choice.items()}
         return attrs | {a: self.values[a] for a in self.needed if a not in counted}

@@ -1,4 +1,4 @@
-"""Ops at random shapes and attributes against NumPy, where what can go wrong is where things lie: slices, axes, rows, broadcasting.
+"""Compares ops whose risk is wrong positions (slices, axes, rows, broadcasting) with NumPy, at random shapes and attributes.
 `shapes_test.py COUNT SEED` tries more."""
 import sys
 
@@ -29,7 +29,7 @@ def moved_type():
 
 
 def ints(values):
-    """As int32 or int64; the types of index inputs."""
+    """Returns values as int32 or int64, the types of index inputs."""
     return np.array(values, pick(np.int32, np.int64))
 
 
@@ -46,7 +46,7 @@ def try_slices():
     to_end = [-1 if b + n == s and rng.integers(2) else n for b, n, s in zip(begin, size, shape)]
     expect("Slice", [x, np.array(begin, index), np.array(to_end, index)], [x[cut]])
 
-    # Python's own subscript, entry by entry, with the masks that say the same.
+    # Python's own subscript, entry by entry, and the equivalent masks.
     n = int(rng.integers(0, len(shape) + 1))
     entries, b, e, s, masks = [], [], [], [], dict(begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)
     used_ellipsis, axis = False, 0
@@ -59,7 +59,7 @@ def try_slices():
             used_ellipsis = True
             entries.append(Ellipsis)
             masks["ellipsis_mask"] |= 1 << i
-            axis = len(shape)  # what comes after is counted from the back: keep to new axes
+            axis = len(shape)  # what follows counts from the back, so only new axes do
         elif kind == "new" or axis >= len(shape):
             entries.append(None)
             masks["new_axis_mask"] |= 1 << i
@@ -216,7 +216,7 @@ def try_broadcasting():
         expect(op, [x, y], [f(x, y)])
     choice = rng.integers(0, 2, c).astype(bool)
     expect("SelectV2", [choice, x, y], [np.where(choice, x, y)])
-    # The gradient's axes: of [a] and [b] those along which the other one, or the result, is longer.
+    # The axes of the gradients of [a] and [b]: those along which the other shape, or the result, is longer.
     full = np.broadcast_shapes(a, b)
     summed = [[k for k in range(len(full)) if k < len(full) - len(own) or (own[k - len(full) + len(own)] == 1 and full[k] != 1)
                or (own[k - len(full) + len(own)] == 1 and full[k] == 1)] for own in (a, b)]

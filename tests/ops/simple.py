@@ -1,5 +1,5 @@
-"""One plain use of each op that is not declared, from its schema: arrays of ones, matrices of two rows; what an op needs beyond that stands
-here."""
+"""One plain use of each undeclared op, from its schema: arrays of ones, matrices of two rows. This file also has the special needs of
+single ops."""
 import numpy as np
 
 import lists
@@ -7,7 +7,7 @@ import tw
 from draws import Use
 from schema import ALL, type_of
 
-# By the names of inputs.
+# Names of scalar inputs.
 SCALARS = set("lr alpha rho epsilon momentum beta1 beta2 beta1_power beta2_power l1 l2 lr_power l2_shrinkage minval maxval shard "
               "num_shards basename prefix destination_prefix condition".split())
 NEGATIVE = {"lr_power"}
@@ -42,7 +42,7 @@ OWN = {
 
 
 def chosen(op):
-    """A type for each type attribute: floats, and whole numbers for indices."""
+    """Returns a type for each type attribute: float, and an integer type for indices."""
     types = {}
     for a in tw.ops()[op]["attrs"]:
         if a["kind"] == "type" and not a["list"]:

@@ -1,4 +1,5 @@
-"""Several variables at one time: what is read belongs together, what is assigned comes at once or not at all, and who was overtaken learns it."""
+"""Tests of access to several variables at one time: reads are consistent, assignments happen together or not at all, and an overtaken
+assignment is reported."""
 import threading
 
 import numpy as np
@@ -48,7 +49,7 @@ _, seen = session.run([values, versions])
 session.run(commit, feeds([9] * N, seen * 0))
 cases.holds("one that comes to nothing is no update", bool(session.run(commit, feeds([9] * N, seen))))
 
-# What is read is never a mix of two assignments; values that were read stay what they were.
+# A read is never a mix of two assignments; values that were read do not change.
 graph, session, variables = place()
 with graph:
     number = thalweg.placeholder(FLOAT, [])
@@ -78,7 +79,7 @@ for t in readers:
     t.join()
 cases.holds("no mix was read", not mixed, str(mixed[:1]))
 
-# Transfers between accounts: none is lost, and the sum stays the same although nobody holds a lock from the read to the assignment.
+# Transfers between accounts: none is lost, and the sum stays the same although no step holds a lock from its read to its assignment.
 graph, session, variables = place(4, 100.0)
 with graph:
     values, versions = thalweg.read_variables(variables)
@@ -110,7 +111,7 @@ for seed in range(4):
         expected[rng.permutation(4)[:2]] += 1, -1
 cases.equal("each account", np.array(moved), expected)
 
-# More variables than a kernel opens at most without asking for memory.
+# More variables than a kernel can open without an allocation.
 graph, session, variables = place(200)
 with graph:
     values, versions = thalweg.read_variables(variables)
@@ -118,7 +119,7 @@ with graph:
 session.run(done)
 cases.equal("200", np.array(session.run(values)), np.ones(200, np.float32))
 
-# ---- Gradients and wrong ones ----
+# ---- Gradients and errors ----
 
 graph, session, variables = place(2, 3.0)
 with graph:

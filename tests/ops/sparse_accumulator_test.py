@@ -1,4 +1,5 @@
-"""Sparse conditional accumulators, and accumulators by reference: rows by index, means by how many had the row, who waits, what is refused."""
+"""Tests of sparse conditional accumulators, and of accumulators by reference: rows by index, means over the gradients that have the row,
+waiting takes, errors."""
 import numpy as np
 
 import cases
@@ -9,7 +10,7 @@ FLOAT, INT64 = thalweg.float32, thalweg.int64
 FLOATS = (thalweg.float16, thalweg.bfloat16, thalweg.float32, thalweg.float64)
 
 
-# Handle, apply, take and count: by reference, and what runs in their place.
+# Handle, apply, take and count: the ops by reference, and the ops that run in their place.
 BY_REFERENCE = "SparseConditionalAccumulator SparseAccumulatorApplyGradient SparseAccumulatorTakeGradient AccumulatorNumAccumulated".split()
 BY_HANDLE = ("ResourceSparseConditionalAccumulator ResourceSparseAccumulatorApplyGradient ResourceSparseAccumulatorTakeGradient "
              "ResourceAccumulatorNumAccumulated").split()
@@ -51,7 +52,7 @@ for dtype in FLOATS:
         cases.equal(f"{dtype}: too old", a.count(), 0)
         a.apply([1], [[9.0, 9.0]], step=1)
         cases.equal(f"{dtype}: in time", a.take(1)[0], np.int64([1]))
-    # Given again, with a row that it has several times, it is the same to the bit, also beside another's rows.
+    # A gradient that is applied again, and has a row several times, changes no bit, also beside the rows of another gradient.
     rows = np.random.default_rng(3).standard_normal((5, 2)) * [[1], [1000], [1], [1e-3], [1]]
     means = []
     for times in (1, 2, 3):
@@ -115,7 +116,7 @@ for where, action, parts in INVALID:
     fails(where, "INVALID_ARGUMENT", action, *parts)
 cases.equal("refused ones change nothing", a.count(), 1)
 
-# Dense ones by reference.
+# Dense accumulators by reference.
 p = Place()
 handle = p.do("ConditionalAccumulator", dtype=FLOAT, shape=[2], shared_name=p.name)
 p.run(p.do("AccumulatorSetGlobalStep", handle, p.constant(3, INT64)))
@@ -125,7 +126,7 @@ cases.equal("by reference: count", int(p.run(p.do("AccumulatorNumAccumulated", h
 cases.equal("by reference: mean", p.run(p.do("AccumulatorTakeGradient", handle, 2, dtype=FLOAT)), np.float32([2, 3]))
 fails("sparse", "INVALID_ARGUMENT", lambda: p.run(*p.do("SparseAccumulatorTakeGradient", handle, 1, dtype=FLOAT)), "the accumulator is dense")
 
-# An accumulator that is there already.
+# An accumulator that exists already.
 for where, attrs, part in (("type", dict(dtype=thalweg.float64, shape=[2]), "is of float, not double"),
                            ("shape", dict(dtype=FLOAT, shape=[3]), "has shape [2], not [3]")):
     fails(f"another {where}", "INVALID_ARGUMENT", lambda attrs=attrs: p.run(p.do("AccumulatorNumAccumulated", p.do("ConditionalAccumulator",

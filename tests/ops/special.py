@@ -1,4 +1,4 @@
-"""Functions that NumPy lacks, for oracles, in extended precision; lgamma is the C library's, of long doubles, and comes back as a double."""
+"""Functions that NumPy lacks, for oracles, in extended precision. lgamma is the C library's for long double; its result is a double."""
 import ctypes
 import ctypes.util
 
@@ -48,7 +48,7 @@ def erfc(x):
 
 
 def _erfc_inverse(z):
-    """Of z in (0, 1], by Newton's method on log erfc from Winitzki's approximation."""
+    """Returns the inverse of erfc for z in (0, 1], by Newton's method on log erfc, starting from Winitzki's approximation."""
     w = -np.log(z * (2 - z))
     half = 2 / (PI * L("0.147")) - w / 2
     x = np.sqrt(np.sqrt(half * half + w / L("0.147")) - half)
@@ -59,7 +59,7 @@ def _erfc_inverse(z):
 
 
 def erfinv(y):
-    """NaN outside [-1, 1]."""
+    """Returns the inverse of erf: NaN outside [-1, 1]."""
     y = np.asarray(y, L)
     a = np.where(abs(y) < 1, abs(y), 0)
     x = np.where(a < 0.5, _erf_inverse(np.minimum(a, 0.5)), _erfc_inverse(np.minimum(1 - a, 0.5)))
@@ -67,7 +67,7 @@ def erfinv(y):
 
 
 def _erf_inverse(y):
-    """Of y in [0, 0.5]."""
+    """Returns the inverse of erf for y in [0, 0.5]."""
     x = y * np.sqrt(PI) / 2
     for _ in range(6):
         x = x - (_inner(x) - y) / (2 / np.sqrt(PI) * np.exp(-x * x))
@@ -84,12 +84,12 @@ def ndtri(p):
     return np.where(p == 0, -np.inf, np.where(p == 1, np.inf, np.where((p > 0) & (p < 1), x, np.nan)))
 
 
-# Of the asymptotic series of digamma, B(2n) / 2n.
+# The coefficients of the asymptotic series of digamma, B(2n) / 2n.
 _SERIES = [L(a) / b for a, b in ((1, 12), (-1, 120), (1, 252), (-1, 240), (1, 132), (-691, 32760), (1, 12), (-3617, 8160))]
 
 
 def digamma(x):
-    """NaN at 0, -1, -2, ..., where it has poles, and at -infinity."""
+    """Returns digamma: NaN at its poles 0, -1, -2, ..., and at -infinity."""
     x = np.asarray(x, L)
     low = x < 0.5
     z = np.where(low, 1 - x, x)

@@ -1,4 +1,4 @@
-"""Stacks: what is popped is what was pushed last, in the order that control inputs make, in each step anew; what is refused."""
+"""Tests of stacks: a pop returns the last push, in the order of control inputs; each step has a new stack; errors."""
 import numpy as np
 
 import cases
@@ -30,7 +30,7 @@ fails(graph.add("StackPushV2", stack, v, after=[close], name="closed"), "closed"
 array, _ = graph.add("TensorArrayV3", graph.constant(np.int32(3)), dtype=np.float32).outputs
 fails(graph.add("StackPopV2", array, elem_type=np.float32, name="an_array"), "stack", "tensor_array")
 
-# Any number of elements, of any types and shapes.
+# Stacks take any number of elements, of any types and shapes.
 for dtype in (np.int64, np.complex64, np.bool_, tw.string):
     graph = tw.Graph()
     stack, last, pushed = graph.op("StackV2", graph.constant(np.int32(-1)), elem_type=dtype), [], []

@@ -1,4 +1,4 @@
-"""Staging areas: first in, first out; room by number and by bytes; who waits, and what ends that without harm."""
+"""Tests of staging areas: first in, first out; capacity in elements and in bytes; waiting ops, and their harmless ends."""
 import numpy as np
 
 import cases

@@ -1,4 +1,4 @@
-"""Variables: making, reading, assigning, updating rows, destroying, and who shares them."""
+"""Tests of variables: making, reading, assigning, updating rows, destroying, and sharing."""
 import itertools
 
 import numpy as np
@@ -7,13 +7,13 @@ import cases
 import tw
 
 rng = np.random.default_rng(13)
-fresh = map("state{}".format, itertools.count())  # names of variables, which sessions of one container share
+fresh = map("state{}".format, itertools.count())  # unique names, because sessions of one container share variables
 FLOATS = [np.float16, tw.bfloat16, np.float32, np.float64]
 WHOLE = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
 class Variable:
-    """A variable in a graph of its own, and the ops on it that a case asks for."""
+    """A variable in a graph of its own, and the ops that a case runs on it."""
 
     def __init__(self, value, shape=None, name=None, container=None):
         value = np.asarray(value)
@@ -109,7 +109,7 @@ v = variable(np.float32([np.nan, 1, 2]))
 v.do("ResourceScatterNdMax", np.array([[0], [1]]), np.float32([5, np.nan]), T=np.float32)
 cases.equal("NaN wins", v.read(), [np.nan, np.nan, 2])
 
-# ---- What is refused, and that nothing has changed after ----
+# ---- Errors, after which nothing has changed ----
 
 start = np.arange(6, dtype=np.float32).reshape(3, 2)
 v = variable(start)
@@ -168,7 +168,7 @@ cases.equal("the other container's is untouched", elsewhere.read(), np.float64(6
 wrong = Variable(np.int32(0), name=name, container="shared")
 cases.refuses("the same name as another type", wrong.read, "ReadVariableOp", "double", "int32")
 
-# ---- Order within a step, and values that were handed out ----
+# ---- Order within a step, and values that were fetched ----
 
 graph = tw.Graph()
 handle = graph.op("VarHandleOp", dtype=np.int64, shape=(2,), shared_name=next(fresh))

@@ -1,4 +1,5 @@
-"""Strings: every op that moves elements whatever their type; what strings have not; numbers in a program whose numbers have commas."""
+"""Tests of strings: every op that moves elements of any type; ops that strings do not support; numbers in a program whose locale has
+decimal commas."""
 import locale
 import os
 import shutil
@@ -19,7 +20,7 @@ def strings(texts):
     return np.array(texts, object)
 
 
-# Empty, long, with zeros, not UTF-8: bytes are bytes.
+# Empty and long strings, with zero bytes, and not UTF-8: ops do not interpret the bytes.
 x = strings([[b"", b"a", b"with \0 zero"], [b"\xff\xfe", b"long " * 1000, b"caf\xc3\xa9"]])
 y = strings([[b"0", b"1", b"2"], [b"3", b"4", b"5"]])
 one, none = strings(b"one"), np.zeros((0, 3), object)
@@ -72,7 +73,7 @@ for a, b in ((x, x), (x, y), (y, strings(b"4")), (x[:, :1], x[:1]), (none, one))
 expect("Equal", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(False)], incompatible_shape_error=False)
 expect("NotEqual", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(True)], incompatible_shape_error=False)
 
-# ---- What strings have not ----
+# ---- Ops that strings do not support ----
 
 for op, inputs in (("Neg", [x]), ("Mul", [x, y]), ("Less", [x, y]), ("AddN", [x, y]), ("AddV2", [x, y]), ("Where", [x]), ("OnesLike", [x])):
     attrs = {"N": 2} if op == "AddN" else {}
@@ -84,7 +85,7 @@ cases.refuses("Cast of strings", lambda: tw.run("Cast", [x], DstT=np.float32), "
 truth = tw.run("DecodeRaw", [strings(b"\0\1\2\xff")], out_type=np.bool_)[0].tobytes()
 cases.holds("DecodeRaw of bool", truth == b"\0\1\1\1", truth)
 
-# ---- A program whose numbers have commas ----
+# ---- A program whose locale has decimal commas ----
 
 with tempfile.TemporaryDirectory() as folder:
     if shutil.which("localedef"):

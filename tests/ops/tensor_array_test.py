@@ -1,5 +1,5 @@
-"""Tensor arrays: what is read is what was written, in the order that flows and control inputs make; gradients against central
-differences; what is refused; and that nothing of one step is there in the next."""
+"""Tests of tensor arrays: reads return what was written, in the order of flows and control inputs; gradients against central differences;
+errors; and no array of one step exists in the next."""
 import numpy as np
 
 import cases
@@ -11,7 +11,7 @@ i32 = lambda *v: np.array(v, np.int32)
 
 
 class Arrays(tw.Graph):
-    """One array, whose ops follow each other by its flow."""
+    """One array. Its flow orders its ops."""
 
     def __init__(self, dtype=np.float64, size=3, **more):
         super().__init__()
@@ -95,7 +95,7 @@ a = Arrays(dtype=np.float32, size=0, element_shape=(4,))
 holds("an empty array", lambda options: a.run(a.gather(()), *a.concat(element_shape_except0=()), **options),
       np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64))
 
-# One session, many steps: every step has an array and a stack of its own.
+# One session with many steps: every step has an array and a stack of its own.
 a = Arrays(clear_after_read=True)
 at = a.placeholder(np.float64, (2,))
 a.write(0, at)
@@ -168,7 +168,7 @@ for name, (more, build) in BUILDS.items():
             g = Arrays(**more)
             v = g.placeholder(np.float64, known)
             ys = [g.op("Square", y) for y in build(g, v)]
-            [dv], [again] = gradients(ys, [v]), gradients(ys, [v])  # each with an array of its own
+            [dv], [again] = gradients(ys, [v]), gradients(ys, [v])  # each call has an array of its own
             session, at = g.session(), rng.normal(size=(3, 2))
             total = lambda p: sum(y.sum() for y in session.run(ys, {v: p}))
             wanted = np.zeros_like(at)
@@ -181,7 +181,7 @@ for name, (more, build) in BUILDS.items():
         except tw.Error as error:
             cases.holds(where, False, error)
 
-# The array of gradients is one for each source, adds up what is written, and has the axes that are put before.
+# There is one gradient array per source. It adds up the writes, and has the axes that are put in front.
 g = Arrays(clear_after_read=False).scatter((0, 1, 2), x)
 first, flow = g.add("TensorArrayGradV3", g.handle, g.flow, source="one").outputs
 same, flow = g.add("TensorArrayGradV3", g.handle, flow, source="one").outputs

@@ -1,4 +1,4 @@
-"""Texts for the declarations of ops on strings: some to draw from, and oracles of one text that become oracles of arrays."""
+"""Texts for the declarations of ops on strings: a pool to draw from, and a function that applies the oracle of one text to arrays."""
 import functools
 
 import numpy as np
@@ -10,20 +10,20 @@ TEXTS = WHOLE + BROKEN
 
 
 def shape_of(d, **more):
-    """As d.shape; where it is to be large, so many texts as threads would share, which NumPy makes in time."""
+    """Returns d.shape or, for a large use, a shape of enough texts for threads to share, which NumPy can still make quickly."""
     return (3001,) if d.large else d.shape(**more)
 
 
 def texts(d, name, pool=TEXTS, shape=None):
-    """An array for the input of that name, of texts from the pool."""
+    """Draws an array of texts from the pool for the input of that name."""
     return d(name, of=np.array([*pool], object)[d.rng.integers(0, len(pool), shape_of(d) if shape is None else shape)])
 
 
 def each(function, *arrays, kind=object):
-    """What the function makes of each element, in arrays that broadcast."""
+    """Applies the function to each element of arrays that broadcast."""
     return np.asarray(np.vectorize(functools.cache(function), otypes=[kind])(*arrays), kind)
 
 
 def text(*values):
-    """One text, or a vector of several."""
+    """Returns one text, or a vector of several."""
     return np.array(values[0] if len(values) == 1 else values, object)

@@ -1,5 +1,5 @@
-"""What tw_train_... builds of optimizers against their formulas in float64, twenty steps each, with dense and sparse gradients; what their ops
-refuse."""
+"""Compares the optimizers that tw_train_... builds with their formulas in float64, twenty steps each, with dense and sparse gradients; and
+tests the errors of their ops."""
 import itertools
 
 import numpy as np
@@ -23,10 +23,10 @@ def wide(array):
 
 
 class Training:
-    """Variables with their first values, and one op on them whose other inputs are fed."""
+    """Variables with initial values, and one op on them whose other inputs are fed."""
 
     def __init__(self, op, dtype, slots, inputs, **attrs):
-        """slots: first values. inputs: arrays, or the type of what each step feeds."""
+        """slots: initial values. inputs: arrays, or the type of a feed of each step."""
         self.graph, self.dtype = tw.Graph(), dtype
         self.handles = [self.graph.op("VarHandleOp", dtype=dtype, shape=None, shared_name=next(fresh)) for _ in slots]
         start = [self.graph.add("AssignVariableOp", h, self.graph.constant(typed(s, dtype)), dtype=dtype)
@@ -76,7 +76,7 @@ OPTIMIZERS = {"sgd": lambda nesterov: SGD(RATE), "momentum": lambda nesterov: Mo
 
 
 def build(optimizer, nesterov, sparse):
-    """A loss 0.5 sum (w - target)^2 over all of a variable or over some of its rows, and a train step. Runs STEPS of them."""
+    """Builds a loss 0.5 sum (w - target)^2 over all of a variable or some of its rows, and a train step. Runs STEPS steps."""
     start = rng.normal(size=(6, 3))
     with thalweg.Graph() as graph:
         w = thalweg.Variable(start, name=next(fresh))
@@ -102,7 +102,7 @@ def build(optimizer, nesterov, sparse):
         if optimizer == "sgd":
             gradient_descent(values, g, RATE)
         elif optimizer == "momentum":
-            for row in at if sparse else range(6):  # rows that are not named keep their momentum
+            for row in at if sparse else range(6):  # rows without a gradient keep their momentum
                 momentum(values[row], m[row], g[row], RATE, KEEP, nesterov)
         else:
             adam(values, m, v, g, i, RATE, B1, B2, EPS, nesterov)
@@ -116,7 +116,7 @@ for sparse in (False, True):
         build("momentum", nesterov, sparse)
         build("adam", nesterov, sparse)
 
-# ---- What is refused, and that nothing has changed after ----
+# ---- Errors, after which nothing has changed ----
 
 two, three, one = np.ones(2), np.ones(3), np.float64(1)
 for op, slots, inputs, parts in (

@@ -1,7 +1,6 @@
-"""What the tests of ops need on top of the Python binding: operations that are described raw, wrong ones too; inputs that come in each of
-the WAYS; steps that answer lists of arrays. Tests that need raw calls make them through `low`.
-Arrays of bytes objects (dtype object) are string tensors; types that NumPy lacks are structured ones (ABSENT), so that no package is
-needed for them."""
+"""The layer of the tests of ops over the Python binding: raw operations, also invalid ones; inputs that are given in each of the WAYS;
+steps that return lists of arrays. Tests make raw calls through `low`. Arrays of bytes objects (dtype object) are string tensors; types
+that NumPy lacks are structured ones (ABSENT), so that no package is needed for them."""
 import ctypes as c
 import dataclasses
 import functools
@@ -16,7 +15,7 @@ from thalweg import Error, Tensor, _low as low, attributes
 from thalweg.errors import made
 from thalweg.output import Operation, Output
 
-# The types that NumPy lacks, as structures of one field of that name.
+# The types that NumPy lacks, each as a structure of one field with the type's name.
 ABSENT = {name: np.dtype([(name, f"u{size}")]) for size, names in (
     (1, "qint8 quint8 float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz int4 uint4 int2 uint2"),
     (2, "bfloat16 qint16 quint16"), (4, "qint32")) for name in names.split()}
@@ -25,7 +24,7 @@ string = np.dtype(object)
 
 
 def to_bfloat16(array):
-    """Rounded to the nearest, halves to even; NaN stays NaN."""
+    """Rounds to the nearest bfloat16, ties to even; NaN stays NaN."""
     bits = np.asarray(array, np.float32).view(np.uint32).astype(np.int64)
     rounded = np.where(np.isnan(array), 0x7fc0, (bits + 0x7fff + (bits >> 16 & 1)) >> 16)
     return np.asarray(rounded, np.uint16).view(bfloat16)
@@ -37,7 +36,7 @@ def from_bfloat16(array):
 
 @functools.cache
 def number_of(kind):
-    """Of an element type, as the binding and NumPy name it."""
+    """Returns the number of an element type, which the binding or NumPy names."""
     return thalweg.as_dtype(kind.names[0] if isinstance(kind, np.dtype) and kind.names else kind).number
 
 
@@ -50,7 +49,7 @@ def numpy_of(dtype):
 
 
 def to_tensor(array):
-    """Nothing of the array is converted: what is of the wrong type goes to the runtime as it is."""
+    """Makes a tensor of the array without a conversion: the runtime gets an array of a wrong type unchanged."""
     array = np.asarray(array)
     if array.dtype.kind != "V":
         return Tensor(array)
@@ -100,7 +99,7 @@ def set_list(op, name, values):
         low.tw_op_set_ints(op, name, (c.c_int64 * len(values))(*values), len(values))
 
 
-# How attributes are written. Tuples are shapes (None: of unknown rank), lists are of numbers, shapes or types, arrays are tensors.
+# The functions that set attributes. Tuples are shapes (None: unknown rank), lists have numbers, shapes or types, arrays are tensors.
 SETTERS = ((bool, low.tw_op_set_bool), (TYPES, lambda op, name, kind: low.tw_op_set_type(op, name, number_of(kind))),
            (int, low.tw_op_set_int), (float, low.tw_op_set_float), (Func, lambda op, name, f: low.tw_op_set_func(op, name, f.encode())),
            (str, lambda op, name, text: low.tw_op_set_string(op, name, text.encode(), len(text.encode()))),
@@ -112,23 +111,23 @@ def setter_of(kind):
     return next(setter for kinds, setter in SETTERS if issubclass(kind, kinds))
 
 
-# How values come in: the planner may fold a constant; what is fed has no rank before the step, or its shape, which is all that is known of
-# it; what another op computes lies in memory that an op may write over.
+# The ways to give values: the planner may fold a constant; a feed has no known rank before the step ("fed"), or a known shape ("shaped");
+# a value that another op computes is in memory that the op may overwrite.
 WAYS = ("constant", "fed", "shaped", "computed")
 
 
 class Graph:
-    """A graph of the binding's, to which operations are added whether they are right or wrong."""
+    """A graph of the binding, to which tests add valid and invalid operations."""
 
     def __init__(self):
         self.graph = thalweg.Graph()
 
     def add(self, op, *inputs, **more):
-        """A new operation."""
+        """Adds an operation and returns it."""
         return Operation(self.graph, self._add(op, inputs, **more))
 
     def op(self, op, *inputs, **more):
-        """Output 0 of a new operation."""
+        """Adds an operation and returns its output 0."""
         return Output(self.graph, low.tw_operation_output(self._add(op, inputs, **more), 0))
 
     def _add(self, op, inputs, name=None, after=(), **attrs):
@@ -149,8 +148,8 @@ class Graph:
         return self.op("Const", value=array, dtype=array.dtype)
 
     def enter(self, array, how, feeds):
-        """The array as a value, by one of the WAYS, or `late`: nothing is known of it, not even its shape, before other kernels have run.
-        What has to be fed for it is added to `feeds`."""
+        """Returns the array as a value, by one of the WAYS, or `late`: nothing is known of it, not even its shape, before other kernels
+        have run. Adds the necessary feeds to `feeds`."""
         if how == "constant":
             return self.constant(array)
         if how == "late":
@@ -173,14 +172,14 @@ class Graph:
         return self.op("Reshape", self.op("SelectV2", yes, value, value), known)
 
     def variable(self, x, how="fed", reference=False):
-        """(a handle or a reference of a variable of its own, what gives it its value, or nothing, and a handle)."""
+        """Makes a variable. Returns (its handle or reference, a list of the operations that assign its value, its handle)."""
         known = dict(dtype=x.dtype, shape=x.shape if how == "shaped" else None, shared_name=f"variable {next(_variables)}")
         handle = self.op("VarHandleOp", **known)
         start = [self.add("AssignVariableOp", handle, self.constant(x.array), dtype=x.dtype)] if x.set else []
         return self.op("VariableV2", **known) if reference else handle, start, handle
 
     def list(self, x, how, feeds):
-        """The rows of the array as a list, whose elements may have any shape; the array comes in by one of the WAYS."""
+        """Returns the rows of the array as a list, whose elements may have any shape; the array is given by one of the WAYS."""
         rows, any_shape = self.enter(x.array, how, feeds), self.constant(np.int32(-1))
         return self.op("TensorListFromTensor", rows, any_shape, element_dtype=x.dtype, shape_type=np.int32)
 
@@ -193,7 +192,7 @@ _variables = itertools.count()  # their names
 
 @dataclasses.dataclass
 class Held:
-    """An array in the place of an input that only leads to it. It has the array's looks."""
+    """Stands for an input that refers to an array. It has the attributes of the array."""
     array: np.ndarray
 
     def __post_init__(self):
@@ -212,27 +211,26 @@ class Held:
 
 @dataclasses.dataclass
 class Variable(Held):
-    """In the place of an input that is a handle of a variable, or a reference to one: the variable holds the array, or, if it is not `set`,
-    nothing."""
+    """Stands for an input that is a handle of a variable, or a reference to one. The variable holds the array or, if not `set`, nothing."""
     set: bool = True
 
 
 @dataclasses.dataclass
 class List(Held):
-    """In the place of an input that is a variant: a list of the array's rows."""
+    """Stands for an input that is a variant: a list of the array's rows."""
 
 
 def fed(array):
-    """What the binding can be fed for it."""
+    """Returns the array in a form that the binding can feed."""
     return array if isinstance(array, Tensor) or array.dtype.kind != "V" else to_tensor(array)
 
 
-# How sessions are made where a test does not say: THALWEG_TEST_SESSION, "key=value" separated by blanks, puts the whole suite on a device.
+# The default options of sessions: THALWEG_TEST_SESSION, "key=value" separated by blanks, runs the whole suite on a device.
 SESSION = dict(option.split("=", 1) for option in os.environ.get("THALWEG_TEST_SESSION", "").split())
 
 
 def runtime(**options):
-    """One of its own, with what THALWEG_OPTIONS says of the default one."""
+    """Returns a new runtime, with the options of the default one from THALWEG_OPTIONS."""
     given = dict(option.split("=", 1) for option in os.environ.get("THALWEG_OPTIONS", "").split(";") if option)
     return thalweg.Runtime(**{**given, **options})
 
@@ -242,12 +240,12 @@ class Session(thalweg.Session):
         super().__init__(graph, **{**SESSION, **options})
 
     def run(self, fetches, feeds=None, targets=()):
-        """One step. Answers the fetched arrays."""
+        """Runs one step. Returns the fetched arrays."""
         feeds = {x: fed(array) for x, array in (feeds or {}).items()}
         return list(map(to_array, super().run([*fetches, *targets], feeds, as_tensors=True)[:len(fetches)]))
 
     def step(self, fetches, feeds=(), targets=(), read=to_array, timeout=None):
-        """The same, prepared: a function of the arrays, which answers what `read` makes of the tensors. timeout: in seconds."""
+        """Prepares a step. Returns a function of the fed arrays, which returns the tensors as `read` converts them. timeout: in seconds."""
         run = self.callable(fetches, feeds, targets)
         return lambda arrays: list(map(read, run(*map(fed, arrays), timeout=timeout, as_tensors=True)))
 
@@ -276,7 +274,7 @@ class Call:
             self.results += [self.graph.op("ReadVariableOp", handle, dtype=dtype, after=[self.operation]) for handle, dtype in handles]
 
     def consumed(self, y):
-        """The same through another op: what is fetched itself never lies where an input did."""
+        """Passes y through another op, because a fetched value itself never shares the memory of an input."""
         if y.dtype.name in ("resource", "variant"):
             return y
         yes = self.graph.placeholder(np.bool_)
@@ -284,14 +282,14 @@ class Call:
         return self.graph.op("SelectV2", yes, y, y)
 
     def step(self, outputs=None, read=to_array, **options):
-        """What one step makes, or so many results of it."""
+        """Runs one step. Returns its results, or the first `outputs` of them."""
         results = self.results[:outputs]
         return self.graph.session(**options).step(results, self.feeds, [] if results else [self.operation], read)(self.feeds.values())
 
 
 @functools.cache
 def referred(op):
-    """Which inputs of the op are references to variables."""
+    """Returns the inputs of the op that are references to variables."""
     about = ops().get(op)
     names = re.findall(r"(\w+)\s*:\s*ref\(", about["schema"].partition("->")[0]) if about else []
     return {k for k, x in enumerate(about["inputs"]) if x["name"] in names} if names else set()
@@ -299,17 +297,18 @@ def referred(op):
 
 @functools.cache
 def refers_to_its_variable(op):
-    """Whether the op's output is a reference to the variable that it changes."""
+    """Returns whether the op's output is a reference to the variable that it changes."""
     about = ops()[op]
     return bool(referred(op)) and "ref(" in about["schema"].partition("->")[2].partition(";")[0]
 
 
 def run(op, inputs, outputs=None, how="fed", **attrs):
-    """The outputs of one op and then what its variables hold, or as many of these as are asked for, as arrays. how: as Graph.enter."""
+    """Runs one op. Returns its outputs and then the values of its variables, or the first `outputs` of these, as arrays. how: as in
+    Graph.enter."""
     return Call(op, inputs, how, attrs).step(outputs)
 
 
 @functools.cache
 def ops():
-    """The schemas of every op that the runtime knows, by name, as Runtime.ops."""
+    """Returns the schemas of every op that the runtime knows, by name, like Runtime.ops."""
     return thalweg.Runtime.default().ops()

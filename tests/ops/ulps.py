@@ -1,4 +1,4 @@
-"""How far results are off, in units in the last place of their type (ulps)."""
+"""Measures errors of results in units in the last place of their type (ulps)."""
 import dataclasses
 import os
 
@@ -9,15 +9,15 @@ import tw
 # Bits of the significand, the exponent of the largest power of 2, and that of the smallest denormal.
 FORMATS = {"float16": (11, 15, -24), "bfloat16": (8, 127, -133), "float32": (24, 127, -149), "float64": (53, 1023, -1074)}
 FORMATS |= {"complex64": FORMATS["float32"], "complex128": FORMATS["float64"]}
-LEAST = float(os.environ.get("THALWEG_TEST_ULPS", 0))  # that results may be off at least: what a device's own functions are
-SLACK = 2.0**-9  # of the oracle's own rounding; half an ulp where NumPy has nothing longer than a double
+LEAST = float(os.environ.get("THALWEG_TEST_ULPS", 0))  # lower bound of the allowed error, for a device's own functions
+SLACK = 2.0**-9  # the oracle's own rounding; half an ulp if NumPy has no type longer than double
 if np.finfo(np.longdouble).nmant < 60:
     SLACK += 0.5
 
 
 @dataclasses.dataclass
 class Near:
-    """A wanted value whose error is counted in ulps of `size`, such as the sum of the magnitudes of what was added up."""
+    """A wanted value whose error is counted in ulps of `size`, such as the sum of the magnitudes of its terms."""
     value: np.ndarray
     size: np.ndarray
 
@@ -30,8 +30,8 @@ def name_of(dtype):
 
 
 def widened(array):
-    """An input as an oracle gets it: floating-point and complex numbers in extended precision, all others as they are; of a variable what it
-    holds."""
+    """Returns an input for an oracle: floating-point and complex numbers in extended precision, all others unchanged; for a variable, its
+    value."""
     if isinstance(array, tw.Variable):
         array = array.array
     if array.dtype == tw.bfloat16:
@@ -41,7 +41,7 @@ def widened(array):
 
 
 def unit(size, form):
-    """One ulp at numbers of that size."""
+    """Returns one ulp at numbers of that size."""
     bits, largest, least = form
     with np.errstate(all="ignore"):
         exponent = np.frexp(np.where(np.isfinite(size) & (size != 0), size, 1))[1] - bits
@@ -50,7 +50,7 @@ def unit(size, form):
 
 
 def difference(got, wanted, ulps, half_ulps=None, zero_signs=True, denormals=True):
-    """What is wrong with the array `got`, or None. The limits: as in declare.Declaration."""
+    """Returns the first error in the array `got`, or None. The limits are those of declare.Declaration."""
     size = wanted.size if isinstance(wanted, Near) else None
     wanted = np.asarray(wanted.value if isinstance(wanted, Near) else wanted)
     name = name_of(got.dtype)
@@ -83,8 +83,8 @@ def least_normal(form):
 
 
 def distance(got, wanted, ulp, form):
-    """In ulps, 0 between two NaN and between equal infinities. What is too large for the type is as far away as the infinity that it
-    becomes: one ulp beyond the largest number."""
+    """Returns the distance in ulps, 0 between two NaNs and between equal infinities. A value too large for the type counts as infinity,
+    which is one ulp beyond the largest number."""
     if got.dtype.kind == "c":
         off = np.hypot(apart(got.real, wanted.real, form), apart(got.imag, wanted.imag, form)) / ulp
         return np.where(np.isfinite(wanted), off, 0)
@@ -97,6 +97,6 @@ def apart(got, wanted, form):
 
 
 def first(wrong, got, wanted):
-    """Of the wrong elements the first."""
+    """Describes the first wrong element."""
     at = tuple(int(k) for k in np.argwhere(wrong)[0])
     return f"{got[at]!s} is not {np.broadcast_to(wanted, got.shape)[at]!s} at {list(at)} ({int(np.sum(wrong))} of {got.size})"

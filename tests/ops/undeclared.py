@@ -1,4 +1,4 @@
-"""Ops without a declaration, by the tests that have an oracle for them, written by hand. A new op does not belong here: declare it."""
+"""Ops without a declaration, grouped by the hand-written tests that have an oracle for them. Declare a new op instead of adding it here."""
 UNDECLARED = {
     "ops/snapshot_test.py": "ReadVariables AssignVariables",
     "ops/state_test.py": "VarHandleOp DestroyResourceOp SaveResource RestoreResources",
@@ -41,7 +41,7 @@ UNDECLARED = {
     "framework/runtime/frame_run_test.cc": "Switch Merge Enter Exit NextIteration LoopCond ControlTrigger Abort",
 }
 
-# Files of ops/ whose tests have another name than theirs: neither FAMILY/NAME.py nor NAME_test.py.
+# Files of ops/ whose tests have other names than FAMILY/NAME.py and NAME_test.py.
 NAMED_OTHERWISE = {
     "array/const": "ops/tw.py", "control/abort": "framework/runtime/frame_run_test.cc", "control/assert": "ops/error_test.py",
     "control/check_numerics": "ops/array/passed.py", "control/control_trigger": "framework/runtime/frame_run_test.cc",

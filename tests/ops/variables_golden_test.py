@@ -1,5 +1,5 @@
-"""Ops on variables against what TensorFlow left in them (goldens/variables.json.gz, which variables_peer.py writes); where there is a form
-with references, that one too."""
+"""Compares ops on variables, also in their form with references, with the values that TensorFlow leaves in variables
+(goldens/variables.json.gz, which variables_peer.py writes)."""
 import itertools
 
 import cases
@@ -12,13 +12,13 @@ fresh = map("variables_golden{}".format, itertools.count())
 
 
 def types_of(op, dtype, inputs):
-    """The types that no input tells."""
+    """Returns the type attributes that no input implies."""
     attrs = {a["name"] for a in tw.ops()[op]["attrs"]}
     return {"dtype": dtype} if "dtype" in attrs else {}
 
 
 def left(use, op, by_reference):
-    """What the variables hold after two runs, and the last answer."""
+    """Returns the values of the variables after two runs, and the last result."""
     graph, slots = tw.Graph(), [golden.unpacked(*x) for x in use["slots"]]
     made, assign = ("VariableV2", "Assign") if by_reference else ("VarHandleOp", "AssignVariableOp")
     variables = [graph.op(made, dtype=x.dtype, shape=x.shape, shared_name=next(fresh)) for x in slots]

@@ -1,5 +1,5 @@
-"""Writes goldens/variables.json.gz: what ops on variables leave in them, and answer, in TensorFlow. Run by hand, after more uses:
-`tools/cmake/peer-python tests/ops/variables_peer.py`. variables_golden_test.py reads it."""
+"""Writes goldens/variables.json.gz: the values that ops leave in variables in TensorFlow, and their results. variables_golden_test.py
+reads it. Run it by hand after uses were added: `tools/cmake/peer-python tests/ops/variables_peer.py`."""
 import base64
 import gzip
 import json
@@ -22,7 +22,7 @@ def packed(array):
 
 
 def use(op, slots, inputs, **attrs):
-    """Two runs of the op on variables with these first values."""
+    """Runs the op twice on variables with these initial values."""
     definition = op_def_registry.get(op)
     variables = [tf.Variable(x) for x in slots]
     typed = {a.name: attrs[a.name] for a in definition.attr if a.name in attrs}
@@ -35,7 +35,7 @@ def use(op, slots, inputs, **attrs):
                   "after": [packed(v.numpy()) for v in variables], "answer": packed(answer.numpy()) if definition.output_arg else None})
 
 
-# op: how many slots beside the variable, the factors, where the gradient stands among them, attributes.
+# op: the number of slots beside the variable, the factors, the position of the gradient among them, attributes.
 OPTIMIZERS = {
     "GradientDescent": (0, [0.5], 1, [{}]), "Momentum": (1, [0.5, 0.75], 1, [{}, {"use_nesterov": True}]),
     "KerasMomentum": (1, [0.5, 0.75], 1, [{}, {"use_nesterov": True}]), "Adagrad": (1, [0.5], 1, [{}, {"update_slots": False}]),

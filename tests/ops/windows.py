@@ -1,5 +1,5 @@
-"""Windows over images and volumes, written out: what convolutions and poolings of any number of axes of space have in common. Channels are
-last here; `last` and `back` turn what comes in another format."""
+"""Windows over images and volumes in plain NumPy, shared by convolutions and poolings of any number of spatial axes. Channels are last
+here; `last` and `back` convert other formats."""
 import itertools
 
 import numpy as np
@@ -14,12 +14,12 @@ def back(x, data_format):
 
 
 def spaces(values, data_format):
-    """The entries for the axes of space of a list with one per axis."""
+    """Returns the entries for the spatial axes of a list with one entry per axis."""
     return values[2:] if data_format[1] == "C" else values[1:-1]
 
 
 def paddings(sizes, windows, strides, dilations, padding, explicit, data_format):
-    """Before and after each axis of space."""
+    """Returns the padding before and after each spatial axis."""
     if padding == "EXPLICIT":
         pairs = list(zip(explicit[::2], explicit[1::2]))
         return spaces(pairs, data_format)
@@ -30,7 +30,8 @@ def paddings(sizes, windows, strides, dilations, padding, explicit, data_format)
 
 
 def taps(image, windows, strides, dilations, pads):
-    """For each tap its place in the window and what it reads of the padded image [batch, ..., channels]: a view per tap."""
+    """Yields, for each tap, its position in the window and a view of the padded image [batch, ..., channels] with the elements that it
+    reads."""
     padded = np.pad(image, [(0, 0), *pads, (0, 0)])
     for tap in itertools.product(*map(range, windows)):
         view = padded
@@ -41,8 +42,8 @@ def taps(image, windows, strides, dilations, pads):
 
 
 def draw_windows(d, rank, paddings_of, most=6):
-    """Attributes of a convolution over so many axes of space, drawn so that it is one: (format, sizes of the image but batch and channels,
-    windows). Sets strides, padding, explicit_paddings and dilations."""
+    """Draws valid attributes of a convolution over `rank` spatial axes. Returns (format, spatial sizes of the image, windows). Sets
+    strides, padding, explicit_paddings and dilations."""
     data_format = d.attrs["data_format"]
     first = data_format[1] == "C"
 
@@ -64,7 +65,7 @@ def draw_windows(d, rank, paddings_of, most=6):
 
 
 def beyond(d, sizes, windows, strides, dilations):
-    """Now and then an image so small that a window has no position along one axis: by less than two strides."""
+    """Sometimes makes the image so small (by less than two strides) that a window has no position along one axis."""
     if d.smooth or d.large or d.integer(0, 5):
         return
     k = d.integer(0, len(sizes) - 1)
@@ -81,7 +82,8 @@ def with_channels(data_format, batch, sizes, channels):
 
 
 def convolutions(shapes):
-    """The draws of a convolution, of its gradient for the image and of that for the filter; shapes(d) are those of image, filter and result."""
+    """Returns the draws of a convolution, of its gradient for the image and of that for the filter. shapes(d): those of image, filter and
+    result."""
     def forward(d):
         image, kernel, _ = shapes(d)
         return [d("input", image), d("filter", kernel)]

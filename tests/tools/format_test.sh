@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every C and C++ file is as .clang-format says.
+# Checks that every C and C++ file has the format of .clang-format.
 set -euo pipefail
 cd "$THALWEG_SOURCE_DIR"
 program=$(command -v clang-format-19) || { echo "no clang-format-19 here: tools/setup --dev"; exit 77; }

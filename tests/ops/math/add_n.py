@@ -13,7 +13,7 @@ op("AddN", total, ulps=4, zero_signs=False)
 
 
 def shaped(d):
-    """Of a shape that the attribute knows, in part, or not at all."""
+    """Draws a shape that the attribute knows fully, partly or not at all."""
     arrays = same(d)
     shape = arrays[0][0].shape
     d.set(shape=d.pick(None, shape, tuple(-1 for _ in shape)))

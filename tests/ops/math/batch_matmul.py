@@ -15,7 +15,7 @@ def batches(d):
 
 
 def one_large(d):
-    """Fewer products than there are threads, and worth sharing."""
+    """Draws fewer products than there are threads, large enough to share."""
     return [d("x", (1, 90, 101) if d.attrs["adj_x"] else (1, 101, 90)), d("y", (1, 103, 90) if d.attrs["adj_y"] else (1, 90, 103))]
 
 
@@ -30,7 +30,7 @@ def equal_batches(d):
     return [d("x", whole + x.shape[-2:]), d("y", whole + y.shape[-2:])]
 
 
-# What V3 offers: types whose numbers the product's type holds.
+# The types of V3: those whose numbers the product's type can hold.
 HELD = {"int16": "int8 uint8 int16", "int32": "int8 uint8 int16 int32", "int64": "int8 uint8 int16 int32 int64", "half": "int8 uint8 half",
         "bfloat16": "int8 uint8 bfloat16", "float": "int8 uint8 int16 half bfloat16 float",
         "double": "int8 uint8 int16 int32 half bfloat16 float double",

@@ -12,7 +12,7 @@ def towards_zero(x, y):
 
 
 def fits(d):
-    """Not the quotient of the smallest number and -1, which the type lacks."""
+    """Draws no quotient of the smallest integer and -1, which the type cannot hold."""
     x, y = broadcast(d)
     return [x, np.where(y == -1, np.array(1, y.dtype), y)] if y.dtype.kind == "i" else [x, y]
 
@@ -22,7 +22,7 @@ quotients = where(nonzero, lambda x: np.isinf(x) | np.isnan(x) | (abs(x) > 0.01)
 
 
 def powers(d):
-    """Whole numbers have small exponents that are not negative; no complex 0 is raised to 0."""
+    """Draws powers: integers have small non-negative exponents; no complex 0 is raised to 0."""
     x, y = broadcast(d)
     if x.dtype.kind == "c":
         return [np.where(x == 0, 2, x).astype(x.dtype), y]

@@ -4,7 +4,7 @@ from declare import broadcast, expect, op
 
 
 def amount(y):
-    """Shifts are by 0 bits at least and by one less than there are at most."""
+    """Returns the amount of a shift, limited to 0 and the number of bits less one."""
     return np.asarray(np.clip(y, 0, y.dtype.itemsize * 8 - 1), y.dtype)
 
 

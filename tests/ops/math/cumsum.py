@@ -11,7 +11,7 @@ def running(d):
 
 
 def shifted(x, axis, first):
-    """Each element in the place of the next."""
+    """Shifts each element to the position of the next."""
     if not x.shape[axis]:
         return x
     return np.concatenate([np.full_like(np.take(x, [0], axis), first), np.delete(x, -1, axis)], axis)
@@ -34,7 +34,7 @@ def cumprod(x, axis, *, exclusive, reverse):
 
 
 def factors(rng, shape, smooth):
-    """Products of long runs neither vanish nor overflow."""
+    """Draws factors whose products over long runs neither vanish nor overflow."""
     return rng.uniform(0.5, 1.5, shape) if smooth else rng.choice([-1, 1, 0.5, 2], shape, p=[0.1, 0.8, 0.05, 0.05])
 
 

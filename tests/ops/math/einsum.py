@@ -30,7 +30,8 @@ def factors(d):
 
 
 def empty(equation, arrays):
-    """np.einsum writes beyond its result where there are no elements. What grows with the empty axes of the inputs is empty."""
+    """Computes a product without elements, because np.einsum then writes beyond its result. A result with the inputs' empty axes is
+    empty."""
     small, large = (np.einsum(equation, *[np.zeros([size or n for size in x.shape]) for x in arrays]).shape for n in (1, 2))
     return np.zeros([size * (size == other) for size, other in zip(small, large)], arrays[0].dtype)
 

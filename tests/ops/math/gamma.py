@@ -12,7 +12,7 @@ BERNOULLI = [L(a) / L(b) for a, b in ((1, 12), (-1, 720), (1, 30240), (-1, 12096
 
 
 def zeta_above_0(x, q, terms=40):
-    """Of x > 1 and q > 0, by Euler and Maclaurin."""
+    """Returns zeta(x, q) for x > 1 and q > 0, by the Euler-Maclaurin formula."""
     a = q + terms
     total = sum((q + k) ** -x for k in range(terms)) + a ** (1 - x) / (x - 1) + a ** -x / 2
     factor = x * a ** (-x - 1)
@@ -24,7 +24,7 @@ def zeta_above_0(x, q, terms=40):
 
 def zeta(x, q):
     x, q = np.broadcast_arrays(x, q)
-    up = np.where(q > 0, 0, np.ceil(-np.maximum(q, -60)))  # so many terms have q below 0
+    up = np.where(q > 0, 0, np.ceil(-np.maximum(q, -60)))  # number of terms with q below 0
     direct = np.zeros(q.shape, L)
     for k in range(61):
         direct = direct + np.where(k < up, (q + k) ** -np.where(k < up, x, 1), 0)
@@ -48,7 +48,7 @@ def polygamma(n, x):
 
 
 def polygamma_far(n, x):
-    """Of large n and x: by the logarithm of the factorial; half way between poles below 0 the terms above it cancel."""
+    """Returns polygamma for large n and x, by the logarithm of the factorial; half way between poles below 0 the terms above 0 cancel."""
     q = np.where(x > 0, x, 1 - x)
     scaled = sum((1 + k / q) ** -(n + 1) for k in range(2000))
     power = special.lgamma(n + 1) - (n + 1) * np.log(q)
@@ -56,7 +56,7 @@ def polygamma_far(n, x):
 
 
 def digamma(x):
-    """Near a zero the error is that of the terms that cancel there: two below 0, logarithm and quotients above."""
+    """Returns digamma. Near a zero the error is that of the terms that cancel: two below 0, logarithm and quotients above."""
     found = special.digamma(x)
     below = np.where((x < 0) & np.isfinite(found), special.digamma(np.where(x < 0, 1 - x, 1)), 0)
     return near(found, np.where(np.isfinite(found), np.maximum(np.maximum(abs(found), abs(below)), np.where(abs(x - 0.5) < 2.5, 0.25, 0)), found))
@@ -72,7 +72,7 @@ op("Zeta", zeta, broadcast, domain=dict(x=between(1, 12), q=between(0.1, 60).cal
 op("Erfinv", special.erfinv, domain=everything(between(-1, 1)), smooth=between(-0.8, 0.8), ulps=4)
 op("Ndtri", special.ndtri, domain=everything(between(0, 1)), smooth=between(0.1, 0.9), ulps=5, zero_signs=False)
 
-# Below 0, at poles, far out.
+# Points below 0, at poles and of extreme size.
 x = np.array([-0.5, -1.5, -7.25, -40.125, 0.0, -1.0, -2.0, 1e300, np.inf, np.nan, 1e-300])
 for order in (1.0, 2.0, 3.0):
     below = x[:4]
@@ -81,7 +81,7 @@ expect("Polygamma", [np.float64(1), x[4:9]], [np.array([np.inf, np.inf, np.inf, 
 expect("Polygamma", [np.float64(2), x[4:7]], [np.full(3, np.nan)])
 expect("Polygamma", [np.array([-1.0, 0.5, np.nan, np.inf]), np.ones(4)], [np.full(4, np.nan)])
 expect("Polygamma", [np.float64(1), np.float64(-1e15 - 0.5)], [np.float64(np.pi ** 2)], 1e-13)
-# Where the factorial is beyond the range of double, or the sum of the powers.
+# Orders at which the factorial, or the sum of the powers, exceeds the range of double.
 for order, far in ((101, 2e3), (120, 1e3), (150, 500), (170, 700), (171, 60), (300, 110.5), (1000, 400), (120, -46.5), (150, -89.5)):
     wanted = np.float64(polygamma_far(L(order), L(far)))
     expect("Polygamma", [np.float64(order), np.float64(far)], [wanted], 1e-12 * abs(wanted))

@@ -17,8 +17,8 @@ def sized(m, k, n, transpose_a=False, transpose_b=False):
     return draw
 
 
-# Vectors, long ones too; rows at a large power of two apart; more columns than a stripe has; a product that is worth many cells;
-# few rows.
+# Vectors, also long ones; rows whose distance is a large power of two; more columns than a stripe has; a product that is divided
+# into many cells; few rows.
 others = [sized(*sizes) for sizes in (
     (1, 21, 32), (1, 21, 37), (1, 300, 9, False, True), (300, 21, 1, True), (48, 300, 1), (9, 512, 70), (9, 1030, 70), (1024, 9, 70, True),
     (30, 9, 600), (230, 40, 8, True), (370, 370, 371), (2, 1030, 9, False, True), (5, 300, 70, False, True), (8, 128, 3, False, True))]

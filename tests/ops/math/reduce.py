@@ -38,7 +38,7 @@ def largest(x):
     return np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max
 
 
-# Near 1, or what makes the same product in any order.
+# Numbers near 1, or special numbers whose product is the same in any order.
 moderate = Domain(lambda rng, shape, smooth: rng.uniform(0.7, 1.4, shape) * rng.choice([-1, 1], shape),
                   lambda x: (x == 0) | (abs(x) == 1) | np.isinf(x) | np.isnan(x))
 

@@ -15,7 +15,7 @@ def segments(d):
 
 
 def reduced(f):
-    """f(rows) for each segment, rows never empty; 0 elsewhere."""
+    """Returns f(rows) for each segment that has rows, and 0 for the others."""
     def oracle(data, ids):
         result = np.zeros((ids.max(initial=-1) + 1, *data.shape[1:]), data.dtype)
         for s in range(len(result)):
@@ -65,5 +65,5 @@ for name, none in (("SegmentSum", 0), ("SegmentMean", 0), ("SegmentProd", 1), ("
     refuses(name, [np.zeros((2, 1)), np.int32([0])], "segment_ids", "1", "2")
     refuses(name, [np.float64(1), np.int32([0])], "data")
 
-# Halves count beyond 2048: the gradient of a mean of 3000 rows.
+# The count of a half segment goes beyond 2048: the gradient of a mean of 3000 rows.
 expect("SegmentMean", [np.ones((3000, 1), np.float16), np.zeros(3000, np.int32)], [np.ones((1, 1), np.float16)])

@@ -6,7 +6,7 @@ from ulps import near
 
 
 def segments(d):
-    """Rows, the segment of each, some of them left out, and how many segments there are."""
+    """Draws rows, the segment of each (some rows have none), and the number of segments."""
     shape = d.shape(least=1)
     n = d.integer(1 if d.smooth else 0, 5)
     ids = d.rng.integers(-1, max(n, 1), shape[:d.integer(0, len(shape))]) if n else np.full(shape[:1], -1)
@@ -39,7 +39,7 @@ def product(rows):
 
 
 def filled(d):
-    """Each segment has a row: what it is without one stands below."""
+    """Draws segments that each have a row; a case below covers segments without one."""
     data, ids, n = segments(d)
     if set(range(int(n))) <= set(ids.ravel().tolist()):
         return [data, ids, n]

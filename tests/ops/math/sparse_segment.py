@@ -30,7 +30,7 @@ def backward(d):
 
 def few_of_many(n):
     def draw(d):
-        """Gradients of a few rows among very many."""
+        """Draws gradients of a few rows among very many."""
         rows = 70001
         indices, ids = d.rng.integers(rows - 9, rows, n), np.sort(d.rng.integers(0, 5, n))
         return [d("grad", (5, 3)), d("indices", of=indices), d("segment_ids", of=ids), d("output_dim0", of=rows)]

@@ -9,7 +9,7 @@ OTHERS = ("string bool int8 int16 uint8 uint16 uint32 uint64 qint8 qint16 qint32
 
 
 def factors(rows, inner, columns, stored, sort):
-    """The inputs of such a product, places drawn with repetition, in their order by row or in any."""
+    """Draws the inputs of a product. Positions may repeat, and are sorted by row or in any order."""
     def draw(d):
         m, k, n, nnz = (d.integer(*size) if isinstance(size, tuple) else size for size in (rows, inner, columns, stored))
         a_shape = (k, m) if d.attrs["adjoint_a"] else (m, k)
@@ -30,7 +30,7 @@ def drawn(d):
     return (large if d.large else small)(d)
 
 
-# A vector; more columns than a task takes; few elements of very many rows, in order and not; one long row.
+# A vector; more columns than a task takes; few elements of very many rows, sorted and unsorted; one long row.
 others = [factors(70, 60, 1, 900, "any"), factors(5, 9, 700, 40, "sorted"), factors(70001, 5, 2, 60, "sorted"), factors(70001, 5, 2, 60, "any"),
           factors(1, 50, 19, 500, "any"), factors(70001, 5, 3, 0, "any")]
 
@@ -62,9 +62,9 @@ expect("SparseTensorDenseMatMul", [at, values, sizes, b[:2]], [np.array([[7.5, 1
 expect("SparseTensorDenseMatMul", [np.int32([[0, 1]]), np.array([2j]), np.int64([1, 2]), np.array([[1j], [3j]])], [np.array([[-6 + 0j]])])
 expect("SparseTensorDenseMatMul", [np.int32([[0, 1]]), np.array([2j]), np.int64([1, 2]), np.array([[3j]])], [np.array([[0j], [6 + 0j]])],
        adjoint_a=True)
-# What no stored element leads to takes no part.
+# Rows of the dense matrix that no stored element uses do not count.
 expect("SparseTensorDenseMatMul", [at[:1], values[:1], sizes, np.array([[1.0], [np.nan], [np.inf]])], [np.array([[0.0], [2.0]])])
-# No element of very many rows.
+# Very many rows without an element.
 none = np.zeros((0, 2), np.int64), np.zeros(0)
 expect("SparseTensorDenseMatMul", [*none, np.int64([1 << 40, 4]), np.zeros((4, 0))], [np.zeros((1 << 40, 0))])
 # 2049 is no half, and the sum of 2048 and eight times 0.5, each rounded to half, would be 2048.

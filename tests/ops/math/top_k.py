@@ -12,7 +12,7 @@ def largest(d):
 
 
 def top_k(x, k, *, sorted, index_type):
-    """NaN first, then by size; equals as they stand."""
+    """Sorts NaN first, then by size; equal elements keep their order."""
     keys = np.where(np.isnan(x), 0, 1) if x.dtype.kind == "f" else np.ones(x.shape, int)
     down = -np.where(np.isnan(x), 0, x) if x.dtype.kind == "f" else x.astype(object) * -1 if x.dtype.itemsize == 8 else -x.astype(np.int64)
     order = np.argsort(down, -1, kind="stable")

@@ -7,7 +7,7 @@ from domains import between, everything, normal
 
 
 def inside(domain):
-    """Complex numbers away from 1 and -1, where the inverse functions have no derivative."""
+    """Returns the domain without complex numbers near 1 and -1, where the inverse functions have no derivative."""
     return dataclasses.replace(domain, complex=lambda rng, shape: rng.uniform(0.2, 0.7, shape) * np.exp(1j * rng.uniform(-3.1, 3.1, shape)))
 
 

@@ -5,7 +5,7 @@ from domains import between, nonzero, where
 
 
 def fits(d):
-    """Not the quotient of the smallest number and -1, which the type lacks."""
+    """Draws no quotient of the smallest integer and -1, which the type cannot hold."""
     x, y = broadcast(d)
     return [x, np.where(y == -1, np.array(1, y.dtype), y)] if y.dtype.kind == "i" else [x, y]
 

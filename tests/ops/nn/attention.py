@@ -10,8 +10,8 @@ BIASES = [lambda q, k: (q, k), lambda q, k: (1, k), lambda q, k: (q, 1), lambda 
 
 
 def drawn(d):
-    """query, key, value and perhaps a bias."""
-    if d.large:  # more than one block of queries and of keys, with a rest
+    """Draws query, key, value and sometimes a bias."""
+    if d.large:  # more than one block of queries and of keys, and a remainder
         batch, queries, keys, depth, width = (d.integer(1, 2),), d.integer(129, 300), d.integer(257, 600), d.integer(1, 40), d.integer(1, 40)
     elif d.smooth:
         batch, queries, keys, depth, width = d.pick((), (2,), (1, 2)), *(d.integer(1, 3) for _ in range(4))
@@ -28,7 +28,7 @@ def drawn(d):
 
 
 def long_rows(d):
-    """One query, as while text is made; and more keys than a block has."""
+    """Draws one query, as in text generation, and more keys than a block has."""
     batch, keys = d.integer(1, 9), d.integer(257, 700)
     return [d("query", (batch, 1, 9)), d("key", (batch, keys, 9)), d("value", (batch, keys, 5)), []]
 
@@ -44,7 +44,7 @@ def turned(x):
 
 
 def scores(query, key, bias, is_causal, scale):
-    """The scores, -infinity where nothing is seen, and how large what makes a row of them is."""
+    """Returns the scores, -infinity for masked keys, and the magnitude of the terms of each row."""
     scale = scale or 1 / np.sqrt(np.longdouble(max(query.shape[-1], 1)))
     s, size = scale * (query @ turned(key)), abs(scale) * (abs(query) @ abs(turned(key)))
     for b in bias:
@@ -61,7 +61,7 @@ def attention(query, key, value, bias, *, is_causal, scale, T, U):
     total = grown.sum(-1, keepdims=True)
     shares = grown / np.where(total == 0, 1, total)
     logarithm = (most + np.log(total))[..., 0]
-    rounded = 2.0 ** 29 if U == np.float64 and T != np.float64 else 1  # what is computed in float has no more digits
+    rounded = 2.0 ** 29 if U == np.float64 and T != np.float64 else 1  # results that are computed in float have only its digits
     of_logarithm = reach[..., 0] + np.where(np.isfinite(logarithm), abs(logarithm), 0)
     return [near(shares @ value, (shares @ abs(value)) * reach), near(logarithm, of_logarithm * rounded)]
 
@@ -89,7 +89,7 @@ op("ScaledDotProductAttentionGrad", gradients, back,
    domain=dict(query=small, key=small, value=small, bias=hidden, output=small, grad_output=small,
                logsumexp=where(between(0, 3), lambda x: x == NOTHING)), **how)
 
-# A column of the values each tells who is seen.
+# Each column of the values shows which keys are visible.
 one = np.eye(3)
 half, third = 1 / 2, 1 / 3
 expect("ScaledDotProductAttention", [np.zeros((3, 2)), np.zeros((3, 2)), one],
@@ -98,22 +98,23 @@ expect("ScaledDotProductAttention", [np.zeros((2, 2)), np.zeros((3, 2)), one, np
        [np.array([[0, half, half], [0, 0, 0]]), np.array([np.log(2.0), NOTHING])], N=1, U=np.float64)
 expect("ScaledDotProductAttention", [np.zeros((2, 2)), np.zeros((0, 2)), np.zeros((0, 3))], [np.zeros((2, 3)), np.full(2, NOTHING)], N=0, U=np.float64)
 
-# Far from 0: what is taken off before the exponential is the row's largest.
+# Scores far from 0: the row's largest score is subtracted before the exponential.
 far = np.array([[1000.0], [-1000.0]])
 expect("ScaledDotProductAttention", [far, far, np.array([[1.0], [2.0]])], [np.array([[1.0], [2.0]]), np.array([1e6, 1e6])], N=0, U=np.float64)
 
-# Equal scores, so large that the logarithm of their sum is lost beside them, have equal shares; so has a row that a large bias hides as a whole.
+# Equal scores have equal weights, even if they are so large that the logarithm of their sum is lost; so have those of a row that a large
+# bias masks as a whole.
 many, large = np.full((1, 1), 2e3, np.float32), np.full((3, 1), 2e3, np.float32)
 expect("ScaledDotProductAttention", [many, large, one.astype(np.float32)], [np.full((1, 3), third), np.full(1, 4e6)], 1e-6, N=0)
 ramp = np.arange(16.0, dtype=np.float32).reshape(8, 2)
 expect("ScaledDotProductAttention", [np.zeros((2, 1), np.float32), np.zeros((8, 1), np.float32), ramp, np.array([[0], [-1e9]], np.float32)],
        [np.array([[7, 8], [7, 8]]), np.array([np.log(8), -1e9])], 1e-6, N=1)
 
-# A row that sees nothing is 0, whatever the values are.
+# A row without visible keys is 0 for any values.
 expect("ScaledDotProductAttention", [np.zeros((1, 2)), np.zeros((2, 2)), np.array([[np.nan], [np.inf]]), np.array(NOTHING)],
        [np.zeros((1, 1)), np.array([NOTHING])], N=1, U=np.float64)
 
-# Keys that a row does not see.
+# Masked keys.
 rng = np.random.default_rng(5)
 q, k, v, b = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 3)), rng.normal(size=(3, 4))
 b[1, :3] = NOTHING

@@ -7,7 +7,7 @@ from windows import back, convolutions, draw_windows, last, out_sizes, paddings,
 
 
 def drawn(d):
-    """The shapes of image, filter and result; a filter with fewer channels than the image works in groups."""
+    """Draws the shapes of image, filter and result; a filter with fewer channels than the image has groups."""
     data_format, sizes, windows, strides, dilations = draw_windows(d, 2, ("SAME", "VALID", "EXPLICIT"), most=16 if d.large else 7)
     batch, groups = d.integer(int(d.smooth), 3), d.pick(1, 1, 1, 2, 3)
     channels, results = (d.integer(1, 2 if d.smooth else 5) for _ in range(2))
@@ -19,7 +19,7 @@ def drawn(d):
 
 
 def sized(data_format, batch, sizes, windows, channels, results, stride=1):
-    """Shapes that are given, nothing beside the image."""
+    """Returns a function that draws the given shapes, without padding."""
     def shapes(d):
         strides = [1, 1, stride, stride] if data_format == "NCHW" else [1, stride, stride, 1]
         d.set(data_format=data_format, strides=strides, dilations=[1] * 4, padding="VALID", explicit_paddings=[])
@@ -35,7 +35,7 @@ others = [sized(*sizes) for sizes in (
     ("NCHW", 1, (33, 32), (1, 1), 3, 5),
     ("NCHW", 3, (16, 16), (1, 1), 3, 7),      # more points than a tile has, two images in a chunk
     ("NCHW", 9, (16, 16), (1, 1), 3, 7),
-    ("NHWC", 1, (5, 5), (3, 3), 3, 257),      # weights whose rows lie badly
+    ("NHWC", 1, (5, 5), (3, 3), 3, 257),      # weights whose rows are badly aligned
     ("NCHW", 1, (5, 5), (3, 3), 3, 256),
     ("NHWC", 1, (5, 5), (3, 3), 3, 256),
     ("NHWC", 1, (45, 45), (2, 2), 2, 5),      # points in chunks
@@ -44,7 +44,7 @@ others = [sized(*sizes) for sizes in (
 
 
 def grouped(x, groups):
-    """The channels, which are last, of each group."""
+    """Splits the channels, which are last, into groups."""
     return np.split(x, groups, -1)
 
 
@@ -60,7 +60,7 @@ def views(image, windows, strides, padding, explicit_paddings, data_format, dila
 
 
 def product(view, w, groups):
-    """Of each group the channels times its part of the filter's tap [channels in, channels out]."""
+    """Multiplies the channels of each group by the group's part of the filter's tap [channels in, channels out]."""
     return np.concatenate([v @ part for v, part in zip(grouped(view, groups), grouped(w, groups))], -1)
 
 
@@ -100,7 +100,7 @@ def filter_oracle(image, sizes, dy, *, strides, padding, explicit_paddings, data
     return both(gradient, image, last(dy, data_format), data_format="NHWC")
 
 
-# Whether a NaN of the filter, or of what arrives at it, meets what pads the image, or nothing, is up to the algorithm.
+# It depends on the algorithm whether a NaN of the filter, or of out_backprop, is multiplied by the padding.
 kernel, arriving = (dict(input=normal.calm, filter=normal.plain, out_backprop=domain) for domain in (normal.calm, normal.plain))
 more = dict(ulps=16, half_ulps=2, zero_signs=False, given=dict(strides=[1, 1, 1, 1], padding="VALID"))
 op("Conv2D", oracle, forward, domain=kernel, also=[o[0] for o in others], **more)

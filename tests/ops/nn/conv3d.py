@@ -8,7 +8,7 @@ from windows import back, convolutions, draw_windows, last, out_sizes, paddings,
 
 
 def drawn(d):
-    """The shapes of volume, filter and result."""
+    """Draws the shapes of volume, filter and result."""
     data_format, sizes, windows, strides, dilations = draw_windows(d, 3, ("SAME", "VALID"), most=5)
     batch, channels, results = (d.integer(1, 2) if d.smooth else d.integer(low, 4) for low in (0, 1, 0))
     if d.large:
@@ -19,7 +19,7 @@ def drawn(d):
 
 
 def sized(batch, sizes, windows, channels, results):
-    """Shapes that are given, with strides of 1 and all that is computed inside the volume."""
+    """Returns a function that draws the given shapes, with strides of 1 and without padding."""
     def shapes(d):
         data_format = d.attrs["data_format"]
         d.set(strides=[1] * 5, dilations=[1] * 5, padding="VALID")
@@ -71,7 +71,7 @@ def filter_oracle(volume, sizes, dy, *, strides, padding, data_format, dilations
     return both(gradient, last(volume, data_format), last(dy, data_format), data_format="NDHWC")
 
 
-# Whether a NaN of the filter, or of what arrives at it, meets what pads the image, or nothing, is up to the algorithm.
+# It depends on the algorithm whether a NaN of the filter, or of out_backprop, is multiplied by the padding.
 kernel, arriving = (dict(input=normal.calm, filter=normal.plain, out_backprop=domain) for domain in (normal.calm, normal.plain))
 plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 1, 1, 1], padding="VALID")
 op("Conv3D", oracle, forward, domain=kernel, given=given, **plain)

@@ -25,7 +25,7 @@ def chosen(d):
 
 
 def one_for_all(d):
-    """Of one input a row or a column stands for all."""
+    """Draws inputs of which one has a single row or column, which is broadcast."""
     weights = d.rng.uniform(0.1, 0.2, d.pick((5, 1), (1, 7), (5, 7)))
     return [d("features", (5, 7) if weights.size < 35 else d.pick((5, 1), (1, 7))), d("labels", of=weights)]
 

@@ -10,7 +10,7 @@ PADDINGS = ("SAME", "VALID", "EXPLICIT")
 
 
 def drawn(d):
-    """The shapes of image, filter and result."""
+    """Draws the shapes of image, filter and result."""
     data_format, sizes, windows, strides, dilations = draw_windows(d, 2, PADDINGS)
     batch, channels, multiplier = d.integer(int(d.smooth), 3), d.integer(1, 2 if d.smooth else 5), d.integer(1, 2 if d.smooth else 3)
     if d.large:
@@ -21,7 +21,7 @@ def drawn(d):
 
 
 def wide(channels, stride):
-    """Channels side by side, so many that vectors of them are full."""
+    """Returns a function that draws contiguous channels that fill whole vectors."""
     def shapes(d):
         d.set(data_format="NHWC", strides=[1, stride, stride, 1], dilations=[1] * 4, padding="SAME")
         return (2, 5, 9, channels), (2, 3, channels, 1), (2, -(-5 // stride), -(-9 // stride), channels)
@@ -33,7 +33,7 @@ others = [wide(*sizes) for sizes in ((1, 1), (4, 1), (5, 1), (37, 1), (48, 2), (
 
 
 class Geometry:
-    """The attributes, for an image of that shape with the channels last."""
+    """The attributes, applied to an image of that shape with the channels last."""
 
     def __init__(self, shape, windows, strides, padding, explicit_paddings, data_format, dilations):
         self.windows, self.strides, self.dilations = windows, spaces(strides, data_format), spaces(dilations, data_format)
@@ -51,7 +51,7 @@ def convolve(image, kernel, g):
 
 
 def gradient_of_input(shape, kernel, dy, g):
-    """What arrives at every element, tap by tap, through a map of the image's own elements."""
+    """Returns the gradient of every element of the image, added tap by tap through a map of the image's elements."""
     n = int(np.prod(shape))
     places, sums = np.arange(1, n + 1).reshape(shape), np.zeros(n + 1, dy.dtype)
     dy = dy.reshape(*dy.shape[:-1], *kernel.shape[2:])
@@ -91,7 +91,7 @@ def filter_oracle(image, sizes, dy, *, strides, padding, explicit_paddings, data
     return both(lambda x, v: gradient_of_filter(x, tuple(sizes), v, g), image, last(dy, data_format), data_format="NHWC")
 
 
-# What pads an image meets no filter: a NaN beside it may count in NumPy.
+# The op does not multiply padding by the filter; in NumPy a NaN there may count.
 image_only, result_only = dict(input=normal.calm, filter=normal.plain), dict(input=normal.calm, out_backprop=normal.plain)
 plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 1, 1], padding="VALID")
 op("DepthwiseConv2dNative", oracle, forward, domain=image_only, given=given, also=[o[0] for o in others], **plain)

@@ -10,7 +10,7 @@ FLOAT_ONLY = "float is its widest type; gradient_of_floats_test.py checks it"
 
 
 def drawn(d):
-    """The shape of the image and its number of channels."""
+    """Draws the shape of the image and its number of channels."""
     channels, others = d.integer(1, 70 if d.large else 5), [d.integer(1, 4) for _ in d.attrs["data_format"][1:-1]]
     batch = 40 if d.large else d.integer(0, 3)
     if d.large:

@@ -14,7 +14,7 @@ def image(d):
 
 
 def around(v, radius):
-    """The sum over as many neighbours on either side along the last axis."""
+    """Returns the sums over `radius` neighbours on either side along the last axis."""
     total, n = np.array(v), v.shape[-1]
     for k in range(1, min(radius, n - 1) + 1):
         total[..., k:] += v[..., :-k]

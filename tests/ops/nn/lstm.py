@@ -6,7 +6,7 @@ from domains import between
 from ulps import near
 
 FLOAT_ONLY = "float is its widest type; gradient_of_floats_test.py checks it"
-ICFO, IFCO = (0, 1, 2, 3), (0, 2, 1, 3)  # the places of i, ci, f and o among the gates
+ICFO, IFCO = (0, 1, 2, 3), (0, 2, 1, 3)  # the positions of i, ci, f and o among the gates
 
 
 def sigmoid(x):
@@ -14,7 +14,7 @@ def sigmoid(x):
 
 
 def forward(gates, cs_prev, wci, wcf, wco, forget_bias, cell_clip, use_peephole):
-    """i, cs, f, o, ci, co, h from what stands before the gates."""
+    """Returns i, cs, f, o, ci, co, h from the inputs of the gates."""
     i, ci, f, o = gates
     if use_peephole:
         i, f = i + cs_prev * wci, f + cs_prev * wcf
@@ -27,7 +27,7 @@ def forward(gates, cs_prev, wci, wcf, wco, forget_bias, cell_clip, use_peephole)
 
 
 def backward(cs_prev, wci, wcf, wco, i, cs, f, o, ci, co, cs_grad, h_grad, use_peephole):
-    """cs_prev_grad, the gradients before i, ci, f and o, and those of the peepholes."""
+    """Returns cs_prev_grad, the gradients of the inputs of i, ci, f and o, and those of the peepholes."""
     do = o * (1 - o) * h_grad * co
     dcs = (1 - co ** 2) * h_grad * o + cs_grad + (do * wco if use_peephole else 0)
     di, dci, df = i * (1 - i) * dcs * ci, (1 - ci ** 2) * dcs * i, f * (1 - f) * dcs * cs_prev
@@ -53,7 +53,7 @@ def sizes(d):
 
 
 def parameters(d, n, cell):
-    """w, wci, wcf, wco, b."""
+    """Draws w, wci, wcf, wco, b."""
     hole = cell if d.attrs["use_peephole"] else d.pick(cell, 0, 3)
     return [d("w", (n + cell, 4 * cell))] + [d(name, (hole,)) for name in ("wci", "wcf", "wco")] + [d("b", (4 * cell,))]
 
@@ -82,7 +82,7 @@ def sequence_back(d):
 
 
 def close(values, reach):
-    """Errors count in what the sums in them reach."""
+    """Returns values whose errors are relative to the magnitude of the sums in them."""
     return [near(v, np.full(v.shape, reach)) for v in values]
 
 

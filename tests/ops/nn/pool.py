@@ -8,11 +8,11 @@ from windows import back, beyond, last, out_sizes, paddings, spaces, taps, with_
 
 
 def sizes(d):
-    """Shapes of image and result, ksize and strides; sets padding. NCHW_VECT_C is of a GPU's."""
+    """Draws the shapes of image and result, ksize and strides; sets padding. NCHW_VECT_C exists only on GPUs."""
     data_format = d.attrs["data_format"] = d.pick("NHWC", "NCHW")
     space = [d.integer(1, 4 if d.smooth else 40 if d.large else 7) for _ in range(2)]
     window, stride = [d.integer(1, min(3, n)) for n in space], [d.integer(1, 3) for _ in range(2)]
-    if d.smooth and d.attrs["padding"] == "EXPLICIT":  # its gradient has none
+    if d.smooth and d.attrs["padding"] == "EXPLICIT":  # its gradient has no explicit padding
         d.set(padding="VALID")
     if d.attrs["padding"] == "EXPLICIT":
         around = [d.integer(0, w - 1) for w in window for _ in range(2)]
@@ -26,7 +26,7 @@ def sizes(d):
 
 
 def told(d, ksize, strides):
-    """Sizes and strides as inputs, or as attributes."""
+    """Gives sizes and strides as inputs or as attributes."""
     if "ksize" in d.inputs:
         return [d("ksize", of=ksize), d("strides", of=strides)]
     d.set(ksize=ksize, strides=strides)
@@ -62,20 +62,20 @@ def pooled_of(d, x, ksize, strides):
 
 
 class Windows:
-    """The attributes, for an image of that shape with the channels last."""
+    """The attributes, applied to an image of that shape with the channels last."""
 
     def __init__(self, shape, ksize, strides, padding, data_format, explicit_paddings=()):
         self.window, self.stride = spaces(list(ksize), data_format), spaces(list(strides), data_format)
         self.pads = paddings(shape[1:3], self.window, self.stride, [1, 1], padding, list(explicit_paddings), data_format)
 
     def places(self, shape):
-        """Tap by tap which elements of the image there are, counted from 1; 0 where there is none."""
+        """Returns the element of the image at each tap, counted from 1; 0 for padding."""
         for _, at in taps(np.arange(1, int(np.prod(shape)) + 1).reshape(shape), self.window, self.stride, [1, 1], self.pads):
             yield at
 
 
 def winners(x, how):
-    """The largest elements, and their places in x, the channels last; NaN is the largest of all, and of equal ones the first counts."""
+    """Returns the largest elements and their positions in x, with channels last. NaN is the largest; of equal elements the first counts."""
     best = where = None
     for at in Windows(x.shape, **how).places(x.shape):
         value = np.concatenate([x.reshape(-1)[:1], x.reshape(-1)])[at] if x.size else np.empty(at.shape, x.dtype)
@@ -106,7 +106,7 @@ def pool_grad_grad(x, _, dy, **how):
 
 
 def mean(x, **how):
-    """Of the elements that there are."""
+    """Returns the mean of the elements inside the image."""
     x, total, size, count = last(x, how["data_format"]), 0, 0, 0
     for at in Windows(x.shape, **how).places(x.shape):
         value = np.concatenate([np.zeros(1, x.dtype), x.reshape(-1)])[at]
@@ -126,7 +126,7 @@ def mean_grad(shape, dy, **how):
 
 
 def by_inputs(f):
-    """Sizes and strides come as the last inputs."""
+    """Returns f with sizes and strides as the last inputs."""
     return lambda *inputs, **how: f(*inputs[:-2], ksize=inputs[-2], strides=inputs[-1], **how)
 
 

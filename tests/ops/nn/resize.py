@@ -14,7 +14,7 @@ def alignment(d):
 
 
 def shapes(d):
-    """Of an image and of one of another size."""
+    """Draws the shapes of an image and of its resized image."""
     alignment(d)
     most = 3 if d.smooth else 60 if d.large else 7
     batch, channels = (2, 9) if d.large else (d.integer(0, 3), d.integer(0, 4)) if not d.smooth else (1, 2)
@@ -28,14 +28,14 @@ def forward(d):
 
 
 def places(n, size, align_corners, half_pixel_centers, centre):
-    """Where each of `size` pixels lies among n, in float as the op computes it. centre: what is taken off again where pixels are areas."""
+    """Returns the position of each of `size` pixels among n, in float as in the op. centre: subtracted again if pixels are areas."""
     scale = np.float32(n - 1) / np.float32(size - 1) if align_corners and size > 1 else np.float32(n) / np.float32(size)
     at = np.arange(size, dtype=np.float32)
     return (at + np.float32(0.5)) * scale - np.float32(centre) if half_pixel_centers else at * scale
 
 
 def bilinear_matrix(n, size, align_corners, half_pixel_centers):
-    """The pixels along one axis as sums of those before: [size, n]."""
+    """Returns the weights of the source pixels for each pixel along one axis: [size, n]."""
     at = places(n, size, align_corners, half_pixel_centers, 0.5)
     low = np.floor(at)
     weight = (at - low).astype(np.longdouble)
@@ -46,7 +46,7 @@ def bilinear_matrix(n, size, align_corners, half_pixel_centers):
 
 
 def nearest(n, size, align_corners, half_pixel_centers):
-    """Which pixel each one is."""
+    """Returns the source pixel of each pixel."""
     at = places(n, size, align_corners, half_pixel_centers, 0)
     return np.clip(np.floor(at + np.float32(0.5)) if align_corners else np.floor(at), 0, n - 1).astype(int)
 
@@ -58,7 +58,7 @@ def matrices(image, size, how):
 def bilinear(x, size, *, align_corners, half_pixel_centers):
     rows, columns = matrices(x.shape[1:3], size, (align_corners, half_pixel_centers))
     x = x.astype(np.longdouble)
-    size = np.einsum("yi,xj,bijc->byxc", rows != 0, columns != 0, abs(x))  # the heavier pixel's error remains where it weighs nothing
+    size = np.einsum("yi,xj,bijc->byxc", rows != 0, columns != 0, abs(x))  # the error of a pixel remains at weight 0
     return near(np.einsum("yi,xj,bijc->byxc", rows, columns, x), size)
 
 
@@ -87,7 +87,7 @@ def backward(d):
     return [d("grads", resized), d("original_image", image) if "original_image" in d.inputs else d("size", of=image[1:3])]
 
 
-# Plain numbers: a pixel that weighs nothing may count, or not.
+# Plain numbers, because a pixel with weight 0 may count or not.
 op("ResizeBilinear", bilinear, forward, domain=normal.plain, ulps=4, zero_signs=False, no_gradient=RESULT_IN_FLOAT)
 op("ResizeBilinearGrad", bilinear_grad, backward, domain=normal.plain, ulps=16, half_ulps=2, zero_signs=False, no_gradient=RESULT_IN_FLOAT)
 op("ResizeNearestNeighbor", nearest_neighbor, forward)

@@ -6,7 +6,7 @@ from ulps import near
 
 
 def seeded(d, most):
-    """True classes and the attributes that all samplers have, for classes below `most`."""
+    """Draws true classes and the attributes that all samplers have, for classes below `most`."""
     unique = bool(d.attrs["unique"])
     d.set(seed=d.pick(1, -1, 2**63 - 1, d.integer(1, 2**62)), seed2=d.pick(0, 7, d.integer(0, 2**62)), num_true=d.integer(1, 4),
           num_sampled=d.integer(1, min(most, 12) if unique else 12))
@@ -81,7 +81,7 @@ def hits(true_classes, sampled):
 
 
 ATTRS = dict(num_true=1, num_sampled=3, unique=False)
-# Logarithms and powers of floats may differ in the last bits; a draw at such an edge is one in millions.
+# Logarithms and powers of floats may differ in the last bits, which changes one draw in millions.
 op("UniformCandidateSampler", oracle(samplers.Uniform), wide, ulps=4, given=ATTRS | dict(range_max=9))
 op("LogUniformCandidateSampler", oracle(samplers.LogUniform), ranged, ulps=4, given=ATTRS | dict(range_max=9))
 op("LearnedUnigramCandidateSampler ThreadUnsafeUnigramCandidateSampler", oracle(samplers.Learned), ranged, ulps=4,

@@ -9,7 +9,7 @@ def drawn(d):
     d.set(seed=d.pick(1, -1, 2**63 - 1, d.integer(1, 2**62)), seed2=d.pick(0, 7, d.integer(0, 2**62)))
     rows, samples = (70, 133) if d.large else (d.integer(0, 4), d.integer(0, 9))
     x = d("logits", (rows, d.integer(1, 7)))
-    if x.dtype.kind == "f" and x.shape[1] > 1 and d.integer(0, 1):  # what is infinite is never drawn
+    if x.dtype.kind == "f" and x.shape[1] > 1 and d.integer(0, 1):  # a class with an infinite logit is never drawn
         x[:, 1:][x[:, 1:] > 5] = np.inf
     return [x, d("num_samples", of=samples)]
 

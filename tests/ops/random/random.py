@@ -8,7 +8,7 @@ SEEDS = [(87654321, 42), (1, 0), (0, 1), (2**63 - 1, 2**31 + 5), (-1, -2)]
 
 
 def seeded(d):
-    """The key and the upper half of the counter. Without both seeds a stream would be another one each time."""
+    """Sets the seeds: the key and the upper half of the counter. If both seeds were 0, each run would have another stream."""
     seed, seed2 = d.pick(*SEEDS, (d.integer(1, 2**62), d.integer(0, 2**62)))
     d.set(seed=seed, seed2=seed2)
 
@@ -30,7 +30,7 @@ def bits(seed, seed2, n):
 
 
 def blocks(seed, seed2, n, dtype):
-    """As many whole blocks as so many elements take."""
+    """Returns as many whole blocks as n elements need."""
     return bits(seed, seed2, n)[:(n * (2 if dtype == np.float64 else 1) + 3) // 4 * 4]
 
 

@@ -42,7 +42,7 @@ op("StatelessRandomUniformV2", plain(philox.uniform), drawn, domain=SEEDS)
 op("StatelessRandomNormalV2", normal, drawn, domain=SEEDS, ulps=16, zero_signs=False)
 op("StatelessTruncatedNormalV2", truncated, drawn, domain=SEEDS, ulps=16, zero_signs=False)
 
-# TensorFlow's, as numbers and, of bfloat16, as bits.
+# TensorFlow's results, as numbers; those of bfloat16 as bits.
 KEY, COUNTER = np.array([0x123456789abcdef0], np.uint64), np.array([2**64 - 1, 77], np.uint64)
 GOLDEN = {
     "StatelessRandomUniformV2": {

@@ -9,7 +9,7 @@ SUMS = dict(domain=dict(updates=whole(-9, 9), resource=whole(-9, 9), ref=whole(-
 
 
 def rows(d):
-    """Updates of some rows, one of each or one for all."""
+    """Draws updates of some rows, one for each row or one for all."""
     variable, indices, updates = d.inputs
     shape = (300, 77) if d.large else d.shape(least=1, most=4)
     ids = d.rng.integers(0, max(1, shape[0]), ((500,) if d.large else d.pick((), (1,), (5,), (2, 3), (0, 2))) if shape[0] else (0,))

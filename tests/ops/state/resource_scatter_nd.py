@@ -8,7 +8,7 @@ INDICES = dict(Tindices="int32 int64")
 
 
 def blocks(d):
-    """A place for each update, some named twice."""
+    """Draws a position for each update; some positions repeat."""
     shape = (300, 77) if d.large else d.shape(least=1, most=5)
     depth = 1 if d.large else d.integer(1, len(shape))
     outer = (500,) if d.large else d.pick((), (1,), (5,), (2, 3), (0, 2)) if np.prod(shape[:depth]) else (0,)

@@ -8,7 +8,7 @@ SUMS = dict(domain=whole(-9, 9), zero_signs=False)
 
 
 def like(d):
-    """A variable and a value of its shape."""
+    """Draws a variable and a value of its shape."""
     first, second = d.inputs
     shape = d.shape()
     return [d(first, shape), d(second, shape)]

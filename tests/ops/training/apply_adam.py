@@ -4,7 +4,7 @@ from optimizers import mild, optimizer, slot
 
 
 def averages(m, v, g, beta1, beta2):
-    """Of the gradient and its square, with the size of the one and how much the error of the other counts."""
+    """Returns the averages of the gradient and of its square, with the size of the first and the weight of the error of the second."""
     m, size = m + (g - m) * (1 - beta1), abs(m) + abs(g)
     old, v = v, v + (g * g - v) * (1 - beta2)
     return m, size, v, abs(old) + abs(g * g)

@@ -5,7 +5,7 @@ from optimizers import mild, optimizer, slot
 
 
 def ftrl(var, accum, linear, g, lr, l1, l2, lr_power, multiply_linear_by_lr, l2_shrinkage=0):
-    """With multiply_linear_by_lr, linear is kept times lr."""
+    """Applies FTRL. With multiply_linear_by_lr, linear is stored as a multiple of lr."""
     rate, scale = (1, lr) if multiply_linear_by_lr else (lr, 1)
     new = accum + g * g
     root, was = new ** -lr_power, accum ** -lr_power
