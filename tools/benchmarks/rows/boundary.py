@@ -1,6 +1,6 @@
-"""Row 33: what it costs that a kernel lies behind the plugin ABI, over a virtual call in the same program that does the same work.
-All nodes read one scalar, write one scalar and wait for nobody. A node is a frame that is filled in advance and one call of the kernel; the
-line `plan` has the executor on top, with all that it does for a node."""
+"""Row 33: the cost of a kernel behind the plugin ABI, over a virtual call in the same program that does the same work. All nodes read one
+scalar, write one scalar and have no dependencies. A node is a frame that is filled in advance and one call of the kernel; the line `plan`
+adds the executor, with all its work for a node."""
 from bench import Goal
 
 NUMBER = 33

@@ -1,5 +1,5 @@
 """Row 23: a checkpoint of 1 GB with checksums, written and synced, and read again from the file system's cache, against plain calls that
-write, sync and rename, or read, as many bytes. The one before stays until the new one is whole, as in training."""
+write, sync and rename, or read, as many bytes. The previous checkpoint stays until the new one is complete, as in training."""
 import pathlib
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ never be half of one cannot."""
 
 
 def run(bench):
-    # In the build's folder, which is on a disk; /tmp may be memory.
+    # The files are in the build's folder, which is on a disk; /tmp may be in memory.
     folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder))
     try:
         ours, machine = bench.ours(2), bench.machine()

@@ -1,4 +1,4 @@
-"""Row 21: bytes over the transport: a step that brings a value of 64 KB, 1 MB and 64 MB from a parameter server."""
+"""Row 21: bytes over the transport: a step that fetches a value of 64 KB, 1 MB and 64 MB from a parameter server."""
 from bench import Goal
 from rows.cluster_step import bare_grpc
 

@@ -1,5 +1,4 @@
-"""Row 19: a step that brings 100 MB from a parameter server to the worker, which looks at the first number: from the variable to a tensor
-at the worker."""
+"""Row 19: a step that copies 100 MB from a variable on a parameter server to a tensor at the worker, which reads the first number."""
 from bench import Goal
 from rows.cluster_step import bare_grpc
 

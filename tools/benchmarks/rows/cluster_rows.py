@@ -1,4 +1,4 @@
-"""Row 20: a step that brings 32 rows of 64 numbers from a table that a parameter server has: of 1 GB, and of up to 8 GB as memory allows;
+"""Row 20: a step that fetches 32 rows of 64 numbers from a table on a parameter server, of 1 GB and of up to 8 GB as memory allows;
 and against the empty step of row 18."""
 from bench import Goal
 from rows.embedding import free_gibibytes

@@ -1,6 +1,6 @@
-"""Row 18: a step that brings four bytes from each of 1, 4 and 16 parameter servers, processes of this machine, to the worker, which adds
-them. Against TensorFlow's distributed runtime (one and four servers), calls of gRPC alone, and plain TCP, none of which has a client, a
-graph or a worker between it and the servers."""
+"""Row 18: a step that fetches four bytes from each of 1, 4 and 16 parameter servers, processes of this machine, to the worker, which adds
+them. It is compared with TensorFlow's distributed runtime (one and four servers), with calls of gRPC alone, and with plain TCP, none of
+which has a client, a graph or a worker between it and the servers."""
 from bench import Goal
 from workers import Failed
 
@@ -15,7 +15,7 @@ gRPC, that is some 1.5x the time of gRPC alone with 16 servers."""
 
 
 def bare_grpc(bench, name):
-    """A worker of its own for each kind of server; None where gRPC's C++ library is not installed."""
+    """Returns a worker of its own for each kind of server, or None if gRPC's C++ library is not installed."""
     try:
         return bench.program_worker(f"gRPC {name}", "grpc_worker", 2)
     except Failed:
@@ -27,7 +27,7 @@ def run(bench):
         ours = bench.program_worker(f"cluster of {servers}", "thalweg_worker", 2)
         command = f"{servers} 4 {SAMPLES}"
         anchors = [("gRPC", bare_grpc(bench, f"of {servers}"), f"call {command}"), ("TCP", bench.machine(), f"tcp {command}")]
-        if servers <= 4:  # sixteen of TensorFlow's do not fit beside the rest
+        if servers <= 4:  # sixteen of TensorFlow's servers do not fit beside the other processes
             anchors.insert(0, ("TensorFlow", bench.peer("TensorFlow", 2), f"cluster {command}"))
         for name, anchor, what in anchors:
             bench.compare(f"{servers} server{'s' * (servers > 1)}", ("Thalweg", ours, f"cluster {command}"), (name, anchor, what),

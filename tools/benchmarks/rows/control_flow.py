@@ -1,6 +1,6 @@
-"""Row 38: what branches and loops cost: 1,000 additions of one element one after the other, in a branch and in a loop of ten rounds, as
-functions (If, While) and of primitives (Switch and Merge, frames), against the same without; and in a graph with a loop that the step does
-not need, which costs nothing."""
+"""Row 38: the cost of branches and loops: 1,000 additions of one element one after the other, in a branch and in a loop of ten iterations,
+as functions (If, While) and as primitives (Switch and Merge, frames), against the same additions without them; and in a graph with a loop
+that the step does not need, which costs nothing."""
 from bench import Goal
 
 NUMBER = 38

@@ -1,5 +1,5 @@
 """Row 7: convolutions of known networks and their gradients, float and bfloat16, against oneDNN called as its manual says, with the filter
-in the layout that it wants from the start. Ours has the filter as any program would give it. Both must give the same numbers."""
+in oneDNN's preferred layout from the start. Ours has the filter in the usual layout of programs. Both must have the same results."""
 from bench import Goal
 
 from . import libraries
@@ -8,7 +8,7 @@ NUMBER = 7
 TITLE = "convolutions and their gradients"
 MISSED = """Row 7, 3x3 of 512 channels at 7: ours turns the filter in each step, because it may have changed, a twentieth of the time;
 a constant one is packed once by the graph compiler."""
-CONVOLUTIONS = [  # what, "N SIZE IN OUT WINDOW STRIDE PADDING"
+CONVOLUTIONS = [  # name, "N SIZE IN OUT WINDOW STRIDE PADDING"
     ("VGG conv3_1", "16 56 128 256 3 1 1"),
     ("AlexNet conv1", "16 224 3 64 11 4 2"),
     ("1x1, 256 to 64", "8 56 256 64 1 1 0"),

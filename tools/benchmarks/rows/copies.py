@@ -1,5 +1,6 @@
-"""Row 41: when values come to a device: the most memory that it holds in a step that adds up 64 values of 256 KB which the host makes, each
-copied when it is first needed, against all of them copied when the step begins, as they are where nothing settles when copies come."""
+"""Row 41: the time at which values are copied to a device: the peak memory of a device in a step that adds 64 values of 256 KB which the
+host makes. Each value is copied when it is first needed, against all values copied when the step begins, which happens if nothing schedules
+copies."""
 from bench import Goal
 
 NUMBER = 41

@@ -1,12 +1,12 @@
-"""Row 42: steps of several workers at one time, each a process, at sixteen parameter servers, processes too: four bytes of each server, a model
-of 100 MB and of 1 GB, and 32 rows of a table of 1 GB and of up to 8 GB (E02 to E05 of the paper, with as many workers as two processors
-carry). Against the same steps of one worker."""
+"""Row 42: simultaneous steps of several workers, each a process, with sixteen parameter servers, also processes: four bytes of each
+server, a model of 100 MB and of 1 GB, and 32 rows of a table of 1 GB and of up to 8 GB (E02 to E05 of the paper, with as many workers as
+two processors carry). They are compared with the same steps of one worker."""
 import peers
 from bench import Goal
 from rows.embedding import free_gibibytes
 from workers import Worker
 
-PYTHON = "/usr/bin/python3"  # for which the binding is built
+PYTHON = "/usr/bin/python3"  # the binding is built for this one
 NUMBER = 42
 TITLE = "workers at sixteen parameter servers"
 MODEL = 100 * 1000 * 1000

@@ -1,12 +1,12 @@
-"""Row 8: element-wise work on 16M and 64K elements: single operations, a chain of six, softmax and layer norm written out of primitives.
-Fused against node by node, and against the time in which the machine moves as many bytes."""
+"""Row 8: element-wise work on 16M and 64K elements: single operations, a chain of six, softmax and layer norm made of primitives. Fused
+execution is compared with execution node by node, and with the time in which the machine moves as many bytes."""
 from bench import Goal
 
 NUMBER = 8
 TITLE = "element-wise chain, softmax and layer norm, 16M and 64K elements"
 MISSED = """Row 8 on 64K elements: the table stays in the second-level cache, from which a loop reads as fast as it writes to the first;
 what fusing saves there is only the call."""
-STREAMS = {"add": 3, "mul": 3, "relu": 2, "chain": 2, "softmax": 2, "layer_norm": 2}  # tables that are read or written
+STREAMS = {"add": 3, "mul": 3, "relu": 2, "chain": 2, "softmax": 2, "layer_norm": 2}  # number of arrays that are read or written
 
 
 def run(bench):

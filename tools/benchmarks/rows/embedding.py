@@ -1,5 +1,6 @@
-"""Row 16: a sparse look-up and update: 1,024 rows of a table of 64 columns are gathered, and take a step of gradient descent. Which rows
-changes from step to step. Against PyTorch on a million rows; and a table of 1 GiB against one as large as memory allows, up to 16 GiB."""
+"""Row 16: a sparse look-up and update: a step gathers 1,024 rows of a table of 64 columns and updates them by gradient descent. The rows
+change from step to step. Compares with PyTorch on a million rows; and a table of 1 GiB with the largest that memory allows, up to 16
+GiB."""
 import pathlib
 
 from bench import Goal
@@ -18,7 +19,7 @@ def free_gibibytes():
 
 
 def largest():
-    """Gibibytes of the large table: 16, or as many as leave a third of the free memory, and not fewer than 2."""
+    """Returns the gibibytes of the large table: 16, or as many as leave a third of the free memory, and not fewer than 2."""
     return max(2, min(16, (free_gibibytes() - 1) * 2 // 3))
 
 

@@ -1,5 +1,5 @@
-"""Row 31, experiment E06: null operations a second and core, from a step of 10,000 nodes that do nothing and wait for nobody. The white
-paper's runtime ran 2,000,000, which is 500 ns each."""
+"""Row 31, experiment E06: null operations per second and core, from a step of 10,000 nodes that do nothing and have no dependencies. The
+white paper's runtime ran 2,000,000, which is 500 ns each."""
 from bench import Goal
 
 NUMBER = 31

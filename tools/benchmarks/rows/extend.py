@@ -1,5 +1,5 @@
-"""Row 40: a graph that a session runs gets ten more operations, and a step that needs them and nothing else: the time of both in a graph of
-100,000 operations against one of 1,000."""
+"""Row 40: a graph that a session runs gets ten more operations, and then a step runs only these. The time of both in a graph of 100,000
+operations is compared with that in one of 1,000."""
 from bench import Goal
 
 NUMBER = 40

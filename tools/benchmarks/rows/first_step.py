@@ -1,4 +1,4 @@
-"""Row 32, experiment G7: the first step of a new session, which plans, and a later one, which finds its plan; a training graph of 5,300
+"""Row 32, experiment G7: the first step of a new session, which plans, and a later step, which finds its plan, in a training graph of 5,300
 small nodes."""
 import pathlib
 import tempfile

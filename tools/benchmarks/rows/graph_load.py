@@ -1,5 +1,5 @@
-"""Row 25: a training graph of 5,300 nodes from the bytes of its file: imported, and to the end of the first step, so that it is planned
-too, against parsing the file with Protocol Buffers into an arena."""
+"""Row 25: the time to import a training graph of 5,300 nodes from the bytes of its file, and the time to the end of its first step, which
+includes planning, against parsing the file with Protocol Buffers into an arena."""
 import pathlib
 import tempfile
 

@@ -1,4 +1,5 @@
-"""Row 36: two loops of one step, one putting 20,000 values into a queue that holds one, the other taking them out: what a value costs."""
+"""Row 36: the cost of a value through a queue: two loops of one step, of which one enqueues 20,000 values into a queue of capacity one and
+the other dequeues them."""
 from bench import Goal
 
 NUMBER = 36

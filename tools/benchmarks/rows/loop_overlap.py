@@ -1,6 +1,6 @@
-"""Row 37: a loop of 32 iterations, each of eight stages one after the other, which do not depend on other iterations: so many of them at
-once (parallel_iterations) against one at a time. On the CPU, where a stage is a running sum on one of two threads. And on eight simulated
-devices, a stage of 300 us on each, against iterations that wait for each other: how many at once are enough."""
+"""Row 37: a loop of 32 iterations, each of eight stages one after the other, which do not depend on other iterations. Several iterations at
+once (parallel_iterations) are compared with one at a time: on the CPU, where a stage is a running sum on one of two threads; and on eight
+simulated devices, each with a stage of 300 us, against iterations that wait for each other, to see how many at once are enough."""
 from bench import Goal
 
 NUMBER = 37

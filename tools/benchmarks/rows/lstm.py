@@ -1,6 +1,6 @@
-"""Row 15: a training step of a language model of two LSTM layers of 200, 20 steps, batch 20, 10,000 words, with plain gradient descent:
-its steps in a loop against unrolled, and both against TensorFlow. And one layer of 512, 200 steps, at several batches: in a loop against
-unrolled, of which the paper on control flow says 3 to 8 % for its own, and the loop against TensorFlow's."""
+"""Row 15: a training step of a language model of two LSTM layers of 200, 20 steps, batch 20, 10,000 words, with plain gradient descent. Its
+steps in a loop are compared with unrolled ones, and both with TensorFlow. Then one layer of 512 with 200 steps at several batches: in a
+loop against unrolled, for which the paper on control flow reports 3 to 8 %, and the loop against TensorFlow's."""
 from bench import Goal
 from rows.mlp_step import check_losses
 

@@ -1,6 +1,6 @@
-"""Row 6: single matrix products, from 64^3 to 2048^3, with vectors, and those of known networks, against the fastest of the libraries at
-hand: oneDNN by both its ways in, OpenBLAS, and Eigen compiled for this machine. All must give the same numbers. Then the CPU plugin's own
-kernels, without the kernel pack, against that Eigen."""
+"""Row 6: single matrix products, from 64^3 to 2048^3, with vectors, and those of known networks, against the fastest of the available
+libraries: oneDNN by both of its interfaces, OpenBLAS, and Eigen compiled for this machine. All must have the same results. Then the CPU
+plugin's own kernels, without the kernel pack, are compared with that Eigen."""
 from bench import Goal
 
 from . import libraries
@@ -8,7 +8,7 @@ from . import libraries
 NUMBER = 6
 TITLE = "matrix products"
 LIBRARIES = {"oneDNN sgemm": "sgemm", "oneDNN matmul": "matmul", "OpenBLAS": "openblas", "Eigen": "eigen"}
-PRODUCTS = [  # what, "M N K TRANSPOSE_A TRANSPOSE_B TYPE"
+PRODUCTS = [  # name, "M N K TRANSPOSE_A TRANSPOSE_B TYPE"
     ("64^3", "64 64 64 0 0 float"),
     ("128^3", "128 128 128 0 0 float"),
     ("256^3", "256 256 256 0 0 float"),
@@ -30,7 +30,7 @@ WITHOUT_PACK = "disabled_plugins=org.thalweg.onednn"
 
 
 def installed(bench):
-    """The libraries that answer; OpenBLAS comes with tools/setup --peers."""
+    """Returns the installed libraries; tools/setup --peers installs OpenBLAS."""
     return {name: command for name, command in LIBRARIES.items() if name != "OpenBLAS" or bench.use_peers}
 
 

@@ -1,5 +1,5 @@
-"""Row 9: a training step of the multi-layer perceptron 784-100-10 on a batch of 100, with plain gradient descent; feeds pictures and
-labels, fetches the loss. All contenders start from the same weights and must agree on the first five losses."""
+"""Row 9: a training step of the multi-layer perceptron 784-100-10 on a batch of 100, with plain gradient descent. It feeds pictures and
+labels and fetches the loss. All contenders start from the same weights and must agree on the first five losses."""
 import array
 import pathlib
 import random
@@ -20,7 +20,7 @@ GOALS = {  # threads: peer: goal
 
 
 def write_data(folder):
-    """Pictures, labels and initial weights: raw arrays, see programs/mlp_data.h."""
+    """Writes pictures, labels and initial weights as raw arrays; see programs/mlp_data.h."""
     source = random.Random(0)
 
     def write(name, kind, count, draw):

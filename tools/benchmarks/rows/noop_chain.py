@@ -1,4 +1,4 @@
-"""Row 2: a chain of 10,000 nodes that do nothing, one after the other by construction: the cost of the executor alone, per node."""
+"""Row 2: a chain of 10,000 nodes that do nothing and depend on each other: the cost of the executor alone, per node."""
 from bench import Goal
 
 NUMBER = 2

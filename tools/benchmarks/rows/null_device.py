@@ -1,6 +1,6 @@
-"""Row 34: what the runtime itself takes of a step and of its planning: the same graphs on a device that accepts every op and computes
-nothing (plugins/null), against the CPU. Its memory is the host's, so plans are the same, node by node; its kernels open no variables, so
-their locks are not in it. The ratio is the runtime's share."""
+"""Row 34: the runtime's own time in a step and in its planning: the same graphs on a device that accepts every op and computes nothing
+(plugins/null), against the CPU. The device uses the host's memory, so plans are the same, node by node. Its kernels open no variables, so
+the time excludes their locks. The ratio is the runtime's share."""
 import pathlib
 import tempfile
 
@@ -13,7 +13,7 @@ NODES = 1000
 
 
 def run(bench):
-    # Of its own: a runtime that knows the null device has kernels more to look through.
+    # This worker has a runtime of its own, because a runtime that knows the null device has more kernels to search.
     worker = bench.program_worker("thalweg null", "thalweg_worker", 1)
     worker.ask(f"device_load {bench.build / 'tests/devices/libnull.so'}")
     with tempfile.TemporaryDirectory() as folder:

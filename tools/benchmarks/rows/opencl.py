@@ -1,18 +1,18 @@
 """Row 29: an OpenCL device against a plain OpenCL program in the same process: an empty kernel, an addition of 16M elements, a product of
-1,024 rows and columns. Steps read variables that live on the device and leave their result there; each is waited for. A step of training
-digits against the same on the CPU plugin."""
+1,024 rows and columns. Steps read variables on the device and leave their result there; each step is waited for. A training step on digits
+is compared with the same step on the CPU plugin."""
 import peers
 from bench import Goal
 from workers import Failed, Worker
 
-PYTHON = "/usr/bin/python3"  # for which the binding is built
+PYTHON = "/usr/bin/python3"  # the binding is built for this one
 
 NUMBER = 29
 TITLE = "OpenCL: empty kernel, add 16M, matmul 1024, training"
 
 
 class Limit:
-    """A worker whose answer is how long the machine takes for that many additions and products."""
+    """A worker whose answer is the time that the machine needs for that many additions and multiplications."""
 
     def __init__(self, machine, threads):
         self.machine, self.threads = machine, threads

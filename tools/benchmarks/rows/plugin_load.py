@@ -1,4 +1,4 @@
-"""Row 28, the part that every machine has: loading plugins, over opening their files; starting with many that are known; building one."""
+"""Row 28, the part for every machine: loading plugins, over opening their files; starting with many known plugins; building a plugin."""
 import shlex
 import subprocess
 import time
@@ -14,7 +14,7 @@ plugin, a quarter take it over, a sixth sort it in by its op; it is read when th
 
 
 def folder_of_plugins(bench):
-    """KNOWN plugins with an op each, alike but for a number."""
+    """Makes a folder of KNOWN plugins with one op each, which differ only in a number."""
     folder = bench.folder / "numbered"
     folder.mkdir(exist_ok=True)
     file = bench.program("numbered_plugin").read_bytes()
@@ -27,7 +27,7 @@ def folder_of_plugins(bench):
 
 
 def compile_seconds(bench):
-    """A C++ file with one op, by the compiler of the build: the best of three, in nanoseconds."""
+    """Compiles a C++ file with one op by the build's compiler. Returns the best time of three, in nanoseconds."""
     cache = (bench.build / "CMakeCache.txt").read_text().splitlines()
     compiler = next(line.split("=", 1)[1] for line in cache if line.startswith("CMAKE_CXX_COMPILER:"))
     source = next(line.split("=", 1)[1] for line in cache if line.startswith("CMAKE_HOME_DIRECTORY:"))

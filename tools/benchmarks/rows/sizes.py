@@ -1,4 +1,4 @@
-"""Row 27: stripped sizes of what is installed, and the memory of a process that has run a step and waits."""
+"""Row 27: stripped sizes of installed files, and the memory of a process that has run a step and waits."""
 import pathlib
 import shutil
 import subprocess
@@ -9,11 +9,11 @@ from workers import Failed
 
 NUMBER = 27
 TITLE = "sizes, stripped, and idle memory"
-MOST = {"lib/libthalweg.so": 6e6, "lib/thalweg/plugins/libcpu.so": 25e6}  # bytes; tests/tools/sizes_test.py holds the library to it
+MOST = {"lib/libthalweg.so": 6e6, "lib/thalweg/plugins/libcpu.so": 25e6}  # bytes; tests/tools/sizes_test.py enforces the limits
 
 
 def stripped_bytes(path, folder):
-    """Size of a library or program without its symbols for debugging."""
+    """Returns the size of a library or program without its debug symbols."""
     copy = pathlib.Path(folder) / (pathlib.Path(path).name + ".stripped")
     if not shutil.which("strip"):
         raise Failed("there is no 'strip' here; install binutils")
@@ -24,7 +24,7 @@ def stripped_bytes(path, folder):
 
 
 def resident_bytes(program):
-    """Of a program that says "ready" and waits."""
+    """Returns the resident memory of a program that prints "ready" and waits."""
     with subprocess.Popen([str(program), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout.readline() != "ready\n":
             raise Failed(f"{program.name}: ended with status {process.wait()}")
@@ -34,7 +34,7 @@ def resident_bytes(program):
 
 
 def tensorflow_bytes(bench):
-    """Of the two libraries that hold TensorFlow's runtime and kernels, as its package ships them; None: not installed."""
+    """Returns the size of the two libraries with TensorFlow's runtime and kernels, as its package ships them; None if not installed."""
     folder = peers.package("tensorflow") if bench.use_peers else None
     return sum(path.stat().st_size for path in folder.glob("libtensorflow_*.so.2")) if folder else None
 

@@ -1,6 +1,6 @@
-"""Row 39: the gradient of a loop on a simulated device, what whose iterations keep goes to host memory beyond a limit: how many iterations
-find room on 4 MB, with and without; and what an iteration costs that does so, against a device with room for all. A kernel takes 250 us,
-and a copy of what an iteration keeps a quarter of that."""
+"""Row 39: the gradient of a loop on a simulated device. Beyond a limit, the values that iterations keep are swapped to host memory.
+Measures how many iterations fit into 4 MB, with and without swapping, and the time of an iteration that swaps, against a device with
+enough memory. A kernel takes 250 us, and a copy of an iteration's values a quarter of that."""
 from bench import Goal
 
 NUMBER = 39

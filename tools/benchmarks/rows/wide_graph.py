@@ -1,4 +1,4 @@
-"""Row 4: a wide graph, nodes that wait for nobody, on two threads against one: kernels of 0.1, 1 and 10 microseconds."""
+"""Row 4: a wide graph of nodes without dependencies, on two threads against one: kernels of 0.1, 1 and 10 microseconds."""
 from bench import Goal
 
 NUMBER = 4

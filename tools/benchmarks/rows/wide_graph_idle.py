@@ -1,4 +1,4 @@
-"""Row 5: 200 nodes of 10 microseconds after a pause of 5 ms, in which threads go to sleep, on two threads against one."""
+"""Row 5: 200 nodes of 10 microseconds after a pause of 5 ms, in which threads fall asleep, on two threads against one."""
 from bench import Goal
 
 NUMBER = 5
