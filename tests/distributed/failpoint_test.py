@@ -76,7 +76,7 @@ class Work:
             pass
 
     def parts(self):
-        """Returns the parts of the work in their order; each takes the session."""
+        """Yields the parts of the work in their order; each takes the session."""
         yield lambda session: session.run(self.begin)
         yield self.value
         yield lambda session: self.value(session, stats=tw.StepStats())

@@ -221,8 +221,8 @@ class Soak:
         return client
 
     def heard(self, client):
-        """Returns a line of the client's output, "" at its end. Meanwhile the schedule goes on, because the client may wait for a stopped
-        task."""
+        """A generator whose result is a line of the client's output, "" at its end. Meanwhile the schedule goes on, because the client may
+        wait for a stopped task."""
         until = time.monotonic() + PATIENCE
         while not select.select([client.stdout], [], [], 0)[0]:
             assert time.monotonic() < until, f"client {client.pid} says nothing for {PATIENCE} s"
@@ -394,7 +394,7 @@ class Soak:
     # ---- The schedule ----
 
     def draw(self):
-        """Yields every action once per round, each round in another order."""
+        """Returns the next action. A round has every action once, each round in another order."""
         if not self.deck:
             self.deck = self.random.sample(self.actions, len(self.actions))
         return self.deck.pop()

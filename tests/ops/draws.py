@@ -175,7 +175,7 @@ def type_choices(declaration, about, rng, kind):
 
 
 def uses(declaration, about, count, seed, kind):
-    """Returns `count` uses. kind: a kind of Draw, or "", which starts with an edgy use for each combination of types."""
+    """Yields `count` uses. kind: a kind of Draw, or "", which starts with an edgy use for each combination of types."""
     rng = np.random.default_rng([seed, *kind.encode(), *declaration.op.encode()])
     met = set()
     for types in itertools.islice(type_choices(declaration, about, rng, kind), count):

@@ -163,7 +163,7 @@ def counts(use, about, rng):
 
 
 def mutations(use, about, rng):
-    """Returns all mutations, in no particular order."""
+    """Yields all mutations, in no particular order."""
     for k, x in enumerate(about["inputs"]):
         if isinstance(use.inputs[k], kept.Kept):
             yield from kept_mutations(use, k, x["name"])

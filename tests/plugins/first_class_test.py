@@ -171,7 +171,7 @@ with tw.Checkpointer(session, sys.argv[2]) as c:
 
 
 def filtered(container, name="seen"):
-    """Makes a filter and a variable. Returns (session, function that asks for keys, the variable)."""
+    """Makes a filter and a variable. Returns (session, an output that says whether the filter has some keys, the variable)."""
     weight = tw.Variable(0.0, name="weight")
     asked = tw.ops.bloom_contains(tw.ops.bloom_filter(bits=64, shared_name=name), tw.constant([1, 2, 5, 9], "int64"))
     session = tw.Session(weight.graph, container=container)

@@ -246,7 +246,7 @@ def test_special_functions_are_some_units_in_the_last_place_off():
 
 
 def network(columns):
-    """Builds a small net with many kinds of layers, its training step and its initializer."""
+    """Builds a small net with several kinds of ops. Returns its inputs x and label, its logits and its mean loss."""
     x, label = tw.placeholder("float32", [None, columns]), tw.placeholder("int64", [None])
     w1, b1 = tw.Variable(np.linspace(-.3, .3, columns * 20, dtype="f").reshape(columns, 20)), tw.Variable(np.zeros(20, "f"))
     w2, b2 = tw.Variable(np.linspace(.2, -.2, 20 * 10, dtype="f").reshape(20, 10)), tw.Variable(np.zeros(10, "f"))

@@ -35,7 +35,7 @@ def environment(folder, **more):
 
 
 def on_a_terminal(folder):
-    """Returns all output to the terminal; the build goes on once the script has reported two steps of three."""
+    """Checks the output to a terminal. The build goes on once the script has reported two steps of three."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([folder / "tools/cmake/build", "release"], env=environment(folder), stdin=subprocess.DEVNULL, stdout=theirs)
     os.close(theirs)

@@ -5,7 +5,7 @@ NUMBERS = {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64
 
 
 def findings(headers):
-    """Returns one line for each type that may not cross, each hole in a struct, each record without a head."""
+    """Yields one line for each type that may not cross, each hole in a struct, each record without a head."""
     declared = {d["name"]: d for h in headers for d in h.declarations if d["kind"] in ("struct", "handle", "alias", "callback")}
     for header in headers:
         yield from of_preprocessor(header)

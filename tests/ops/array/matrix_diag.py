@@ -12,7 +12,7 @@ def longest(low, high, rows, cols):
 
 
 def places(align, low, high, rows, cols):
-    """Returns the position of each element of the band in the matrix and among the diagonals."""
+    """Yields the position of each element of the band in the matrix and among the diagonals."""
     above, below = align.split("_")
     for d in range(low, high + 1):
         n = length(d, rows, cols)

@@ -9,7 +9,7 @@ OTHERS = ("string bool int8 int16 uint8 uint16 uint32 uint64 qint8 qint16 qint32
 
 
 def factors(rows, inner, columns, stored, sort):
-    """Draws the inputs of a product. Positions may repeat, and are sorted by row or in any order."""
+    """Returns a function that draws the inputs of a product. Positions may repeat, and are sorted by row or in any order."""
     def draw(d):
         m, k, n, nnz = (d.integer(*size) if isinstance(size, tuple) else size for size in (rows, inner, columns, stored))
         a_shape = (k, m) if d.attrs["adjoint_a"] else (m, k)

@@ -19,7 +19,7 @@ def drawn(d):
 
 
 def sized(data_format, batch, sizes, windows, channels, results, stride=1):
-    """Returns a function that draws the given shapes, without padding."""
+    """Returns the three draws of `convolutions` for the given shapes, without padding."""
     def shapes(d):
         strides = [1, 1, stride, stride] if data_format == "NCHW" else [1, stride, stride, 1]
         d.set(data_format=data_format, strides=strides, dilations=[1] * 4, padding="VALID", explicit_paddings=[])

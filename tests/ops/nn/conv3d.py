@@ -19,7 +19,7 @@ def drawn(d):
 
 
 def sized(batch, sizes, windows, channels, results):
-    """Returns a function that draws the given shapes, with strides of 1 and without padding."""
+    """Returns the three draws of `convolutions` for the given shapes, with strides of 1 and without padding."""
     def shapes(d):
         data_format = d.attrs["data_format"]
         d.set(strides=[1] * 5, dilations=[1] * 5, padding="VALID")

@@ -21,7 +21,7 @@ def drawn(d):
 
 
 def wide(channels, stride):
-    """Returns a function that draws contiguous channels that fill whole vectors."""
+    """Returns the three draws of `convolutions` for channels that are contiguous; large numbers of them fill whole vectors."""
     def shapes(d):
         d.set(data_format="NHWC", strides=[1, stride, stride, 1], dilations=[1] * 4, padding="SAME")
         return (2, 5, 9, channels), (2, 3, channels, 1), (2, -(-5 // stride), -(-9 // stride), channels)

@@ -69,7 +69,7 @@ class Windows:
         self.pads = paddings(shape[1:3], self.window, self.stride, [1, 1], padding, list(explicit_paddings), data_format)
 
     def places(self, shape):
-        """Returns the element of the image at each tap, counted from 1; 0 for padding."""
+        """Yields, tap by tap, the numbers of the image's elements, counted from 1; 0 for padding."""
         for _, at in taps(np.arange(1, int(np.prod(shape)) + 1).reshape(shape), self.window, self.stride, [1, 1], self.pads):
             yield at
 
