@@ -133,8 +133,7 @@ StatusOr<std::vector<Tensor>> State::Contents() const {
     auto content = [&]() -> StatusOr<Tensor> {
       if (r->is_variable() && r->value()) return FindDType(r->value().dtype())->plain ? device_->ToHost(r->value()) : r->value();
       if (r->is_variable() || !r->object() || !r->def()->def.save) {
-        return TensorOf(
-            TW_BOOL, Shape(nullptr, 0), r->exists() ? [](uint64_t) { return 1.0; } : [](uint64_t) { return 0.0; });
+        return TensorOf(TW_BOOL, Shape(nullptr, 0), r->exists() ? [](uint64_t) { return 1.0; } : [](uint64_t) { return 0.0; });
       }
       ASSIGN_OR_RETURN(std::string bytes, Saved(*r));
       ASSIGN_OR_RETURN(Tensor t, Tensor::Make(TW_STRING, nullptr, 0));

@@ -171,7 +171,7 @@ class Call {
       for (int32_t arg : run_.kernel->inplace[a]) {
         const uint32_t i = in_at[size_t(arg)];
         const bool one = in_at[size_t(arg) + 1] == i + 1,
-                   taken = std::any_of(shared_.begin(), shared_.end(), [&](auto&s) { return s.second == i; });
+                   taken = std::any_of(shared_.begin(), shared_.end(), [&](auto& s) { return s.second == i; });
         if (one && !taken && bytes > 0 && places_[i].bytes() == bytes && run_.host_in[i] == run_.host_out[o]) return int32_t(i);
       }
     }

@@ -46,8 +46,7 @@ Outcome SignalsWhenDone(const Device& d) {
     RETURN_IF_ERROR(b.Write(0, want.data(), kBytes, q.c()));
     RETURN_IF_ERROR(b.Read(0, got.data(), kBytes, q.c()));
     ASSIGN_OR_RETURN(uint64_t value, q.Signal());
-    q.line()->When(
-        value, [](void* arg, const tw_status*) { static_cast<Seen*>(arg)->times.fetch_add(1); }, &seen);
+    q.line()->When(value, [](void* arg, const tw_status*) { static_cast<Seen*>(arg)->times.fetch_add(1); }, &seen);
     if (!Reaches(q.line(), value, kSoon)) return Fail("value ", value, " did not come within ", kSoon.count(), " ms");
     if (q.line()->value() != value) return Fail("the line is at ", q.line()->value(), ", though ", value, " is the last value asked for");
     if (std::string s = Difference(got, want); !s.empty()) return Fail("value ", value, " came before the work was over: ", s);

@@ -87,7 +87,7 @@ std::vector<Claim> Chosen(const Sample& sample, std::vector<Claim> taken) {
   return out;
 }
 
-Outcome ClaimsWell(const Subject& s, std::string Claims::*wrong) {
+Outcome ClaimsWell(const Subject& s, std::string Claims::* wrong) {
   for (const Sample& sample : *s.samples) {
     for (bool known : {true, false}) {
       At(StrCat("claiming of ", sample.name, known ? "" : " of unknown shapes"));
