@@ -108,8 +108,12 @@ class ClusterSession {
   void AddRoutes(Part* part) const;
   StatusOr<bool> OpenAll(const Parts& parts, int64_t deadline);
   void DropForgotten();
-  // Stores the signature, and drops the least recently used ones if there are too many.
-  void Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared);
+  // Stores the signature, and drops the least recently used ones if there are too many. Returns false,
+  // and stores nothing, if a task has forgotten the signature meanwhile.
+  bool Keep(const CallableSpec& spec, const std::shared_ptr<const Prepared>& prepared);
+  // Tells the tasks that hold signatures of `lapsed_` to forget them, except for signatures that a
+  // step still has.
+  void ForgetLapsed();
   // REQUIRES: mu_. Returns NULL if the signature is not prepared.
   std::shared_ptr<const Prepared> FindLocked(const CallableSpec& spec);
   // Marks the task as knowing nothing of the session.
@@ -166,6 +170,10 @@ class ClusterSession {
     uint64_t used = 0;  // time of the last use
   };
   std::map<SpecKey, Kept> prepared_;
+  // Signatures that left `prepared_` and that tasks may still hold: they were evicted, or one of
+  // their other tasks was lost. A task must not forget a signature while a step has it, because that
+  // step would fail with NOT_FOUND instead of the cause.
+  std::vector<std::shared_ptr<const Prepared>> lapsed_;
   uint64_t uses_ = 0;
   std::map<uint64_t, std::shared_ptr<ClusterStep>> running_;
   struct Unended {

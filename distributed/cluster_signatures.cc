@@ -58,11 +58,15 @@ std::shared_ptr<const Prepared> ClusterSession::FindLocked(const CallableSpec& s
   return it->second.prepared;
 }
 
-void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared) {
-  std::vector<std::shared_ptr<const Prepared>> dropped;
+bool ClusterSession::Keep(const CallableSpec& spec, const std::shared_ptr<const Prepared>& prepared) {
   {
     std::lock_guard lock(mu_);
-    prepared_[KeyOf(spec)] = {std::move(prepared), ++uses_};
+    // Under the lock: a task that is lost from here on takes the signature out of `prepared_`.
+    if (!std::all_of(prepared->tasks.begin(), prepared->tasks.end(), [&](const Prepared::Task& t) { return KnowsLocked(t); })) {
+      lapsed_.push_back(prepared);
+      return false;
+    }
+    prepared_[KeyOf(spec)] = {prepared, ++uses_};
     while (prepared_.size() > options_.max_plans) {
       auto oldest = prepared_.end();
       for (auto it = prepared_.begin(); it != prepared_.end(); ++it) {
@@ -70,21 +74,33 @@ void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepar
         if (idle && (oldest == prepared_.end() || it->second.used < oldest->second.used)) oldest = it;
       }
       if (oldest == prepared_.end()) break;
-      dropped.push_back(std::move(oldest->second.prepared));
+      lapsed_.push_back(std::move(oldest->second.prepared));
       prepared_.erase(oldest);
     }
   }
-  for (const auto& p : dropped) {
-    for (const Prepared::Task& t : p->tasks) {
-      Call call;
-      call.to = t.to;
-      call.method = Method::kForget;
-      HandleMessage{id_, t.handle}.Put(&call.fields);
-      call.deadline = clock_->Now() + kRegisterTime;
-      call.done = [](const Reply&) {};  // a lost task has forgotten it anyway
-      messenger_->Start(std::move(call));
-    }
+  ForgetLapsed();
+  return true;
+}
+
+void ClusterSession::ForgetLapsed() {
+  std::vector<Call> calls;
+  {
+    std::lock_guard lock(mu_);
+    std::erase_if(lapsed_, [&](const std::shared_ptr<const Prepared>& p) {
+      if (p.use_count() > 1) return false;
+      for (const Prepared::Task& t : p->tasks) {
+        if (!KnowsLocked(t)) continue;  // the session has ended there, and the signature with it
+        Call& call = calls.emplace_back();
+        call.to = t.to;
+        call.method = Method::kForget;
+        HandleMessage{id_, t.handle}.Put(&call.fields);
+        call.deadline = clock_->Now() + kRegisterTime;
+        call.done = [](const Reply&) {};  // a lost task has forgotten it anyway
+      }
+      return true;
+    });
   }
+  for (Call& call : calls) messenger_->Start(std::move(call));
 }
 
 // REQUIRES: prepare_mu_.
@@ -105,19 +121,13 @@ StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const Callable
       if (auto found = FindLocked(spec)) return found;
     }
     DropForgotten();
+    ForgetLapsed();  // before their successors are registered
     ASSIGN_OR_RETURN(Parts parts, partition_->Split(spec));
     auto prepared = std::make_shared<Prepared>();
     ASSIGN_OR_RETURN(const bool told, Tell(&parts, deadline, prepared.get()));
     if (!told) continue;
     prepared->fetches = parts.fetches;
-    bool forgot = false;
-    {
-      std::lock_guard lock(mu_);
-      for (const Part& part : parts.parts) forgot = forgot || tasks_[size_t(part.task)].forgot;
-    }
-    if (forgot) continue;
-    Keep(spec, prepared);
-    return std::shared_ptr<const Prepared>(std::move(prepared));
+    if (Keep(spec, prepared)) return std::shared_ptr<const Prepared>(std::move(prepared));
   }
   return Error(absl::StatusCode::kUnavailable, "tasks of the cluster come and go too fast for a signature to be registered; run again");
 }

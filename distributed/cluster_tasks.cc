@@ -119,9 +119,11 @@ uint64_t ClusterSession::LoseLocked(int32_t task) {
   t.forgot = true;
   t.to.incarnation = 0;
   if (auto at = unended_.find(task); at != unended_.end()) at->second.steps.clear();  // they end before the task is opened again
-  std::erase_if(prepared_, [&](const auto& entry) {
+  std::erase_if(prepared_, [&](auto& entry) {
     const auto& all = entry.second.prepared->tasks;
-    return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
+    const bool lapses = std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
+    if (lapses) lapsed_.push_back(std::move(entry.second.prepared));
+    return lapses;
   });
   return std::exchange(t.watch, 0);
 }

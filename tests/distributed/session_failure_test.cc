@@ -179,6 +179,29 @@ TEST_P(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
   EXPECT_THAT(session.run({}, {sum})[0].values<float>(), ElementsAre(4));
 }
 
+// The session at ps:0 stays open, and its memory limit pays for each signature. All that were registered together are beyond the limit.
+TEST_P(SessionTest, OtherTasksForgetTheSignaturesOfATaskThatIsRestarted) {
+  constexpr int kRestarts = 60;
+  StartAll();
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {});
+  const tw_output y = On(s, kW1, "Neg", {On(s, kPs, "Neg", {x})});
+  s.finish();
+  tw::Session session = NewSession(graph, {"memory_limit=400000"});
+  EXPECT_THAT(session.run({{x, tw::Tensor(3.0f)}}, {y})[0].values<float>(), ElementsAre(3));
+  for (int i = 0; i < kRestarts; ++i) {
+    w1_.reset();
+    w1_ = std::make_unique<Server>(cluster_, "worker", 1);
+    // The first run may be the one that finds out.
+    for (bool good = false; !good;) {
+      const Failure f = FailureOf([&] { EXPECT_THAT(session.run({{x, tw::Tensor(3.0f)}}, {y})[0].values<float>(), ElementsAre(3)); });
+      good = f.code == TW_OK;
+      ASSERT_TRUE(good || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << "after " << i + 1 << " restarts: " << f.text;
+    }
+  }
+}
+
 TEST_P(SessionTest, TasksMayStartInAnyOrderAndNobodyWaitsForEver) {
   tw::Graph graph(client_);
   tw::Scope s(graph);
