@@ -19,7 +19,7 @@ using thalweg::Tensors;
 
 namespace {
 
-// The attributes as the framework takes them.
+// Converts the attributes of a call to the framework's form, which borrows their names and values.
 class Attrs {
  public:
   Status Read(const tw_eager_attr* attrs, uint32_t n) {
@@ -41,7 +41,7 @@ class Attrs {
   uint32_t n_ = 0;
 };
 
-// What the record says, up to its inputs.
+// Checks that the record has every array that its counts announce, and that no input is NULL.
 Status CheckCall(const tw_eager_call& what, tw_tensor** out_outputs) {
   if (!what.op) return InvalidArgument("tw_eager_call: op is NULL");
   if (what.n_inputs > 0 && !what.inputs) return InvalidArgument(what.op, ": inputs is NULL, but there are ", what.n_inputs);

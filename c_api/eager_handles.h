@@ -1,4 +1,4 @@
-// What the handles of eager contexts and tapes are made of. Threads: as eager.h and tape.h say.
+// Defines the handles of eager contexts and tapes. Threads: as eager.h and tape.h say.
 #pragma once
 #include <memory>
 

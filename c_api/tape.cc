@@ -17,7 +17,7 @@ Status CheckThread(const tw_tape& tape) {
   return FailedPrecondition("the tape belongs to another thread; use it on the thread that made it");
 }
 
-// may_be_empty: where an entry is NULL.
+// Appends a tensor for each value to *out, empty for a NULL. may_be_empty: a NULL is no error.
 Status Share(tw_tensor* const* values, uint32_t n, const char* what, bool may_be_empty, std::vector<Tensor>* out) {
   for (uint32_t i = 0; i < n; ++i) {
     if (!values[i] && !may_be_empty) return InvalidArgument(what, "[", i, "] is NULL");
