@@ -39,8 +39,8 @@ struct Keeping {
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
                     std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
 
-// As AddGradients, for incoming gradients that may be sparse. dys: one for each y; without values it
-// stands for ones.
+// As AddGradients, for incoming gradients that may be sparse. dys: one for each y, or empty for ones;
+// an entry without values stands for ones.
 Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
                          std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
 

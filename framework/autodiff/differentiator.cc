@@ -14,7 +14,7 @@
 
 namespace thalweg {
 
-// Whether what was given to arrive at y can be its gradient.
+// Checks the type, and unless sparse the shape, of the gradient given for y.
 static Status CheckArriving(const Edge& y, const Gradient& dy) {
   const uint32_t type = BaseType(y.node->out_type(y.port));
   const Edge& values = dy.values;

@@ -1,6 +1,7 @@
-// FloatState: what the results of a thread's floating-point arithmetic depend on beside its numbers: rounding, and whether denormal numbers
-// count as zero. A library that is linked with -ffast-math changes it for the thread that loads it, and for all that this one starts later.
-// Threads: any; each has a state of its own.
+// FloatState: the floating-point settings of a thread, such as rounding and whether denormal numbers
+// count as zero. A library that is linked with -ffast-math changes them for the thread that loads it,
+// and for all threads that this one starts later.
+// Threads: any; each thread has its own state.
 #pragma once
 #include <cfenv>
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace thalweg {
 
 class FloatState {
  public:
-  // The calling thread's.
+  // Returns the state of the calling thread.
   static FloatState Now() { return FloatState(Read()); }
-  // Makes it the calling thread's again.
+  // Sets the state of the calling thread to this one.
   void Restore() const {
 #if defined(__x86_64__)
     _mm_setcsr((_mm_getcsr() & kFlags) | uint32_t(word_));
@@ -27,7 +28,8 @@ class FloatState {
 #endif
   }
   bool operator==(const FloatState& o) const { return word_ == o.word_; }
-  // "denormal numbers count as zero, numbers are rounded toward zero"; "as usual" for what a program begins with.
+  // Returns a text such as "denormal numbers count as zero, numbers are rounded toward zero"; "as
+  // usual" for the state in which a program begins.
   std::string text() const {
     std::string text;
     const auto add = [&](bool is, const char* what) {
@@ -53,7 +55,7 @@ class FloatState {
  private:
   explicit FloatState(uint64_t word) : word_(word) {}
 #if defined(__x86_64__)
-  static constexpr uint32_t kFlags = 0x3f;  // what has happened, which is nobody's setting
+  static constexpr uint32_t kFlags = 0x3f;  // flags of past exceptions, which are not settings
 #endif
   static uint64_t Read() {
 #if defined(__x86_64__)
@@ -69,13 +71,13 @@ class FloatState {
   uint64_t word_;
 };
 
-// Puts the thread's state back where it goes out of scope, or before.
+// Saves the thread's state and restores it on destruction, or earlier by Undo.
 class KeptFloatState {
  public:
   ~KeptFloatState() { Undo(); }
   KeptFloatState() = default;
   KeptFloatState(const KeptFloatState&) = delete;
-  // What the state had become, as FloatState::text; empty where it is as it was.
+  // Restores the saved state. Returns the state found, as FloatState::text; empty if it was unchanged.
   std::string Undo() const {
     const FloatState now = FloatState::Now();
     if (now == kept_) return "";

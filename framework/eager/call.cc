@@ -12,7 +12,7 @@ void AppendValue(const T& value, std::string* key) {
   key->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// With its length, so that two texts in a row are not taken for two others.
+// Appends the length too, so that two texts in a row never equal another two.
 void AppendText(std::string_view text, std::string* key) {
   AppendValue(uint32_t(text.size()), key);
   key->append(text);

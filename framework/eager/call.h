@@ -1,4 +1,5 @@
-// EagerCall: one op to run now, and the key of what is prepared for it. Threads: values, no sharing.
+// EagerCall: one op with its inputs, and the key under which Eager keeps the entry prepared for it.
+// Threads: values, not shared.
 #pragma once
 #include <span>
 #include <string>
@@ -12,15 +13,15 @@ namespace thalweg {
 
 struct EagerCall {
   std::string_view op;
-  std::string_view device;         // empty: where the inputs are
+  std::string_view device;         // empty: the device that holds the inputs
   std::span<const Tensor> inputs;  // flat, in the order of the schema
   std::span<const tw_attr> attrs;
 };
 
-// Appends op, device, element types of the inputs and attributes to *key. Calls with equal keys can use one prepared entry. Shapes are not
-// part of the key: the plans of an entry tell them apart.
-// Errors: INVALID_ARGUMENT naming op and attribute: a name or values that are NULL, a kind that is unknown, a single value whose count is
-// not 1, a tensor in device memory. UNIMPLEMENTED for a function.
+// Appends op, device, element types of the inputs and attributes to *key. Calls with equal keys can
+// use one prepared entry. The key has no shapes, because an entry has a plan for each shape.
+// Errors: INVALID_ARGUMENT, naming op and attribute, for values that are NULL, an unknown kind, a
+// single value whose count is not 1, or a tensor in device memory. UNIMPLEMENTED for a function.
 Status AppendKey(const EagerCall& call, std::string* key);
 
 }  // namespace thalweg

@@ -40,9 +40,9 @@ std::shared_ptr<EagerEntry> Eager::Known(std::string_view key, uint64_t hash) {
   return nullptr;
 }
 
-// Of two threads that made the same, the entry of the first stays.
+// If two threads made the same entry, the first one is kept.
 std::shared_ptr<EagerEntry> Eager::Keep(std::string_view key, uint64_t hash, std::shared_ptr<EagerEntry> made) {
-  std::shared_ptr<EagerEntry> evicted;  // ends outside the lock
+  std::shared_ptr<EagerEntry> evicted;  // destroyed after the lock is released
   std::lock_guard lock(mu_);
   ++misses_;
   auto [first, last] = entries_.equal_range(hash);
@@ -83,8 +83,9 @@ Status Eager::Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const 
   return s;
 }
 
-// Tapes go by tensors. One that somebody else holds too (what an op hands on, what a variable holds) has more than one meaning, so that the
-// output gets a tensor of its own.
+// A tape identifies values by their tensors. An output whose tensor has other owners (an op forwarded
+// its input, or a variable holds the tensor) would stand for several values, so it gets a tensor of
+// its own.
 static Status TellApart(const Prepared& op, Tensor* out) {
   for (size_t o = 0; o < op.n_out(); ++o) {
     if (out[o].dtype() == TW_RESOURCE || out[o].get()->refs.load(std::memory_order_relaxed) == 1) continue;

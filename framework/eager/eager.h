@@ -1,5 +1,6 @@
-// Eager: runs one op on tensors now. What an op needs to run (a graph of one node, a session, plans) is prepared at the first call of its
-// key and found again by later ones, so that kernels, placement and devices are those of sessions.
+// Eager: runs one op on tensors at once. The first call of a key prepares an entry (a graph of one
+// node, a session, plans), and later calls of the key find it. Kernels, placement and devices are
+// therefore those of sessions.
 // Threads: any number of calls at once.
 #pragma once
 #include <atomic>
@@ -23,7 +24,7 @@ namespace thalweg {
 
 class Tape;
 
-// Counts since the context was made, but for `entries`, which are there now.
+// Counts since the context was created; `entries` is the current number.
 struct EagerReport {
   uint64_t entries = 0, hits = 0, misses = 0, evictions = 0;
 };
@@ -33,15 +34,18 @@ class Eager {
   static StatusOr<std::shared_ptr<Eager>> Create(std::shared_ptr<Runtime> runtime, const EagerOptions& options);
   ~Eager();
 
-  // What is prepared for the call; made if there is none. Errors: those of AppendKey and BuildCall.
+  // Returns the entry of the call, and makes it if there is none. Errors: those of AppendKey and
+  // BuildCall.
   StatusOr<std::shared_ptr<EagerEntry>> Find(const EagerCall& call);
-  // The same of nodes that are no single op. key: begins with a byte that AppendKey never begins with.
+  // The same for nodes that `build` adds, which need not be a single op. key: must differ from every
+  // key of AppendKey.
   StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const EagerEntry::Build& build);
-  // Runs what an entry holds, and notes it on the tapes of this thread. in, out: as of Prepared::Run.
+  // Runs `op`, which `entry` holds, and notes it on the tapes of this thread. in, out: as for
+  // Prepared::Run. On an error `out` is empty.
   Status Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
   EagerReport Report();
 
-  // Tapes begin and end on the thread that they belong to.
+  // Add and remove a tape, which may note calls in between.
   void Add(Tape* tape);
   void Remove(Tape* tape);
 
@@ -54,10 +58,10 @@ class Eager {
   const std::shared_ptr<Runtime> runtime_;
   SessionOptions session_options_;
   uint32_t max_entries_ = 0;
-  std::string own_container_;        // that ends with the context; empty: it has none
+  std::string own_container_;        // destroyed with the context; empty: it uses a shared one
   MemoryBudget* account_ = nullptr;  // NULL: no limit
 
-  std::mutex mu_;  // all below
+  std::mutex mu_;  // guards entries_ to evictions_
   struct Kept {
     std::string key;
     std::shared_ptr<EagerEntry> entry;

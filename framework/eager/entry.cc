@@ -10,7 +10,7 @@
 namespace thalweg {
 namespace {
 
-// The program may write to the memory of a tensor that it gave, and what is prepared outlives the call.
+// Copies tensors, because the program may later write to their memory, and the entry outlives the call.
 StatusOr<AttrValue> Kept(AttrValue value) {
   if (value.kind() != TW_ATTR_TENSOR) return value;
   std::vector<Tensor> copies;
@@ -20,7 +20,8 @@ StatusOr<AttrValue> Kept(AttrValue value) {
   return value.is_list() ? AttrValue::Tensors(std::move(copies)) : AttrValue::OfTensor(std::move(copies[0]));
 }
 
-// State that is found by name: without one, all calls with the same attributes would share it unawares.
+// Requires a name for state that is found by name. Without a name, all calls with the same attributes
+// would share the state unintentionally.
 Status CheckNamed(const OpSchema& op, const Node& node) {
   const AttrValue* name = node.FindAttr("shared_name");
   const bool gives = std::any_of(op.outputs.begin(), op.outputs.end(), [](const ArgSpec& y) { return y.dtype == TW_RESOURCE; });

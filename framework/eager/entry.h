@@ -1,5 +1,5 @@
-// EagerEntry: what is prepared for one key: a graph that holds the op, a session of it, and the op ready to run. An entry lives as long as
-// the cache, a run or a tape holds it.
+// EagerEntry: the graph that holds the op of one key, a session of that graph, and the Prepared that
+// runs the op. An entry lives as long as the cache, a run or a tape holds it.
 // Threads: any.
 #pragma once
 #include <functional>
@@ -15,31 +15,33 @@
 
 namespace thalweg {
 
-// The name of the node that runs an op, as messages have it.
+// The name of the node that runs an op; error messages contain it.
 inline constexpr char kEagerNode[] = "eager";
 
 class EagerEntry {
  public:
-  // Adds nodes to an empty graph and says what goes in and comes out.
+  // Adds nodes to an empty graph and sets the inputs, outputs and targets to run.
   using Build = std::function<Status(Graph*, Prepared::Parts*)>;
-  // account: pays for what the entry and its values hold; NULL: nobody does. Errors: those of `build`.
+  // account: charged with the memory of the entry and its values; NULL: none. Errors: those of
+  // `build` and of Session::Create.
   static StatusOr<std::shared_ptr<EagerEntry>> Make(std::shared_ptr<Runtime> runtime, const SessionOptions& options, MemoryBudget* account,
                                                     const Build& build);
   Prepared& op() { return *op_; }
 
-  uint64_t used = 0;  // guarded by the cache: when last
+  uint64_t used = 0;  // when last used, by the clock of the cache, whose mutex guards it
 
  private:
   EagerEntry() = default;
   std::unique_ptr<Session> session_;
   std::mutex differentiating_;
-  std::unique_ptr<Prepared> op_;  // after the session, so that it ends before
+  std::unique_ptr<Prepared> op_;  // declared after session_, so that it is destroyed first
 };
 
-// The nodes of a call: a placeholder for each input, and the op. Errors: those of Graph::AddNode, which name op and value; INVALID_ARGUMENT
-// for a resource without a name, and for an op on references.
+// Adds the nodes of a call: a placeholder for each input, and the op. Errors: those of Graph::AddNode,
+// which name op and value; INVALID_ARGUMENT for a resource without a name, and for an op on
+// references.
 Status BuildCall(const EagerCall& call, Graph* graph, Prepared::Parts* parts);
-// A placeholder of any shape.
+// Adds a placeholder of unknown shape for input i.
 StatusOr<Edge> AddInput(Graph* graph, uint32_t dtype, size_t i);
 
 }  // namespace thalweg

@@ -1,4 +1,4 @@
-// What an eager context can be told.
+// EagerOptions: the options of an eager context. Threads: values, not shared.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-// Names, defaults and meanings stand in the rows.
+// EagerOptionRows has names, defaults and meanings.
 struct EagerOptions {
   uint32_t max_entries = 1024;
   std::string container;  // empty: the context's own
@@ -20,7 +20,7 @@ struct EagerOptions {
   uint64_t memory_limit = 0;
 };
 std::span<const OptionRow<EagerOptions>> EagerOptionRows();
-// INVALID_ARGUMENT naming the option, the value and what it takes.
+// Errors: INVALID_ARGUMENT naming the option, the value and the values that it takes.
 Status SetEagerOption(EagerOptions* options, std::string_view key, std::string_view value);
 
 }  // namespace thalweg

@@ -19,7 +19,8 @@ std::vector<size_t> EachOnce(const std::vector<Edge>& in) {
   return once;
 }
 
-// Whether it is, or was, in the memory of a device, which alone is enough to look closer.
+// Returns true if the tensor is or was in device memory. This cheap test decides whether RunFed looks
+// up the exact devices.
 bool MayLieOnDevice(const Tensor& t) {
   const Buffer* buffer = t.get()->buffer;
   const MemoryPool* home = buffer ? buffer->home() : nullptr;
@@ -37,10 +38,11 @@ StatusOr<Edge> AddPlaceholder(Graph* graph, std::string_view name, uint32_t dtyp
   return Edge{n, 0};
 }
 
-// What gradients may take as a constant. It may lie on a device, where looking at it would cost a copy.
+// Returns true if gradients may take the tensor as a constant. A scalar in device memory is left out,
+// because reading it would cost a copy.
 bool IsWholeScalar(const Tensor& t) { return (t.dtype() == TW_INT32 || t.dtype() == TW_INT64) && t.rank() == 0 && LiesOnHost(*t.get()); }
 
-// Shapes and scalars of inputs, as text.
+// Returns the shapes and integer scalars of the inputs, as bytes.
 std::string FixedKey(const Tensor* in, size_t n) {
   std::string key;
   for (size_t i = 0; i < n; ++i) {
@@ -118,7 +120,7 @@ StatusOr<PreparedGradient*> Prepared::Gradient(const GradientForm& form, const T
   return it->second.get();
 }
 
-// REQUIRES: mu_. NULL: there are as many as are kept.
+// REQUIRES: mu_ is held. Returns NULL if kMostFixed others are kept already.
 StatusOr<PreparedGradient*> Prepared::FixedGradient(const GradientForm& form, const Tensor* in) {
   const std::pair key(FixedKey(in, parts_.in.size()), form);
   auto it = fixed_gradients_.find(key);
@@ -177,7 +179,7 @@ StatusOr<std::unique_ptr<PreparedGradient>> Prepared::MakeGradient(const Parts& 
   for (size_t i = 0; i < form.wanted.size(); ++i) {
     if (form.wanted[i]) xs.push_back(of.in[i]);
   }
-  // What goes in counts as independent, also where one value of the graph is made of another.
+  // Every input counts as independent, even if the graph computes it from another input.
   std::vector<thalweg::Gradient> dxs;
   RETURN_IF_ERROR(AddGradientsGiven(graph, ys, dys, xs, &dxs, of.in));
   auto made = std::make_unique<PreparedGradient>();

@@ -12,17 +12,18 @@
 namespace thalweg {
 namespace {
 
-// The variable behind a handle; NULL for other values.
+// Returns the variable of a handle; NULL for other values.
 const Resource* VariableOf(const Tensor& value) {
   if (value.dtype() != TW_RESOURCE || value.count() != 1) return nullptr;
   const auto* r = dynamic_cast<const Resource*>(value.as<Handle*>()[0]);
   return r && r->is_variable() ? r : nullptr;
 }
 
-// Of outputs: handles that an op makes have no gradient that could arrive.
+// Returns true if an output of the type can have an incoming gradient. Handles that an op makes have
+// none.
 bool HasOwnGradient(uint32_t dtype) { return dtype != TW_RESOURCE && HasGradients(dtype); }
 
-// While a tape works out gradients it notes nothing itself.
+// Stops a tape while it computes gradients, so that it does not note them itself.
 class Pause {
  public:
   explicit Pause(bool* stopped) : stopped_(stopped), before_(std::exchange(*stopped, true)) {}
@@ -96,7 +97,7 @@ Status Tape::Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>&
   return Status();
 }
 
-// The sum is that of a graph in which all of it arrives at one value.
+// Sums as a graph would in which all these gradients arrive at one value.
 StatusOr<TapeGradient> Tape::Sum(const Arriving& a) {
   const Tensor& like = a.dense.empty() ? a.sparse[0].values : a.dense[0];
   std::string key = StrCat("\1sum", like.dtype(), ":", a.dense.size());
@@ -177,7 +178,7 @@ Status Tape::Gradient(const std::vector<Tensor>& targets, const std::vector<Tens
                       std::vector<TapeGradient>* out) {
   const Pause pause(&stopped_);
   out->assign(sources.size(), {});
-  // Forwards: which values depend on a source.
+  // Forward: find the values that depend on a source.
   std::unordered_set<Id> useful;
   for (const Tensor& x : sources) useful.insert(IdOf(x));
   std::vector<const Noted*> between;

@@ -1,6 +1,7 @@
-// Tape: notes the ops that a thread runs on watched values, and differentiates what it noted by the ops' own gradients. The gradients run
-// on the context like any op, so that tapes around this one note them: that is how higher orders come about.
-// Threads: the one that made it.
+// Tape: notes the ops that a thread runs on watched values, and differentiates the noted ops by their
+// own gradients. The context runs these gradients like any op, so outer tapes note them, which gives
+// derivatives of higher orders.
+// Threads: only the thread that made the tape.
 #pragma once
 #include <memory>
 #include <unordered_map>
@@ -14,7 +15,8 @@
 
 namespace thalweg {
 
-// The gradient of one source; rows set: sparse, see Gradient (autodiff.h); both empty: no target depends on it.
+// The gradient of one source. If `rows` is set, the gradient is sparse; see Gradient (autodiff.h). If
+// both are empty, no target depends on the source.
 struct TapeGradient {
   Tensor values, rows;
 };
@@ -23,15 +25,19 @@ class Tape {
  public:
   explicit Tape(std::shared_ptr<Eager> eager);
   ~Tape();
-  // From now on ops on this value are noted. Errors: INVALID_ARGUMENT for an element type without gradients.
+  // Notes ops on this value from now on. Errors: INVALID_ARGUMENT for an element type without
+  // gradients.
   Status Watch(const Tensor& value);
   void Stop() { stopped_ = true; }
-  // Whether what this thread runs now is noted.
+  // Returns true if the tape notes the ops that this thread runs now.
   bool Hears() const { return !stopped_ && thread_ == __builtin_thread_pointer(); }
-  // Notes an op that ran, if it worked on a watched value, on a variable, or on what was made of these.
+  // Notes an op that ran, if it read a watched value, a variable, or an output of a noted op, and if
+  // one of its outputs can have a gradient.
   void Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, const Tensor* out);
-  // d(sum of targets)/d(sources). dys: gradients that arrive at the targets, one each, an empty one being ones; or none at all.
-  // Errors: INVALID_ARGUMENT (a type without gradients, a dy of another type); those of AddGradients and of the gradients' own ops.
+  // Computes d(sum of targets)/d(sources). dys: incoming gradients of the targets, one each; an empty
+  // tensor, or an empty list, stands for ones.
+  // Errors: INVALID_ARGUMENT (a type without gradients, a dy of another type or shape); those of
+  // AddGradients and of the ops of gradients.
   Status Gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& dys, const std::vector<Tensor>& sources,
                   std::vector<TapeGradient>* out);
   bool IsOfThisThread() const { return thread_ == __builtin_thread_pointer(); }
@@ -42,9 +48,9 @@ class Tape {
     Prepared* op;
     std::vector<Tensor> in, out;
   };
-  // What a value is known by: its tensor, or the variable that a handle leads to.
+  // Identifies a value by its tensor, or by the variable of its handle.
   using Id = const void*;
-  // All that arrives at one value.
+  // All incoming gradients of one value.
   struct Arriving {
     std::vector<Tensor> dense;
     std::vector<TapeGradient> sparse;
@@ -54,15 +60,15 @@ class Tape {
   using All = std::unordered_map<Id, Arriving>;
   Status Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>& dys, All* arriving);
   Status PassBack(const Noted& noted, const std::unordered_set<Id>& useful, All* arriving);
-  // Makes one of all that arrived. Answers NULL where nothing did.
+  // Sums all incoming gradients of a value into *sum and returns `sum`, or NULL if there are none.
   StatusOr<const TapeGradient*> Collect(Id id, All* arriving, TapeGradient* sum);
   StatusOr<TapeGradient> Sum(const Arriving& a);
 
   const std::shared_ptr<Eager> eager_;
   void* const thread_;
   bool stopped_ = false;
-  std::unordered_set<Id> watched_;  // and what was made of watched values
-  std::vector<Tensor> kept_;        // watched ones, so that no other tensor gets their place
+  std::unordered_set<Id> watched_;  // and outputs of noted ops
+  std::vector<Tensor> kept_;        // watched tensors, so that no other tensor reuses their addresses
   std::vector<Noted> noted_;
 };
 

@@ -1,9 +1,12 @@
-// A step reads a variable before it updates it, unless the graph says otherwise: each update of a variable waits for every read of it that
-// no node with effects comes before. So what is fetched beside a training step is computed from the variables as they were before the step.
-// A read that depends on a node with effects, by a data or control edge, is left as it is.
+// A step reads a variable before it updates the variable, unless the graph has another order. Each
+// update of a variable waits for every read of that variable that has no node with effects before it.
+// Values fetched beside a training step are therefore computed from the variables as they were before
+// the step. The pass leaves a read alone if the read depends on a node with effects by a data or
+// control edge.
 //
-// The added edges make no cycle and no deadlock: they lead from reads to updates only, and such a read depends neither on an update, nor on
-// what another task sends, nor on anything else that waits.
+// The added edges make no cycle and no deadlock. They lead from reads to updates only, and such a read
+// depends neither on an update, nor on a value that another task sends, nor on any other node that may
+// wait.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -23,7 +26,7 @@ namespace {
 
 using Handle = std::pair<int32_t, int32_t>;  // a work node and its output
 
-// What a node does with a resource that it is given.
+// How a node uses a resource that is one of its inputs.
 enum class Use : uint8_t { kUnknown, kReads, kUpdates };
 
 class ReadsFirst {
@@ -52,11 +55,11 @@ class ReadsFirst {
   }
 
  private:
-  // What is known of an op by its kernels.
+  // Facts about an op, from its kernels.
   struct Kind {
-    std::vector<Use> uses;  // by argument, of its resources
-    bool waits = false;     // for what happens elsewhere
-    bool views = false;     // its outputs may share memory with what it reads
+    std::vector<Use> uses;  // by argument; set for resources
+    bool waits = false;     // may wait for an event outside the step
+    bool views = false;     // its outputs may share memory with its inputs
   };
   const Kind& KindOf(const OpSchema& op) {
     const auto [it, is_new] = kinds_.try_emplace(&op);
@@ -87,13 +90,14 @@ class ReadsFirst {
 
   static Use Worse(Use a, Use b) { return a == Use::kUnknown || b == Use::kUnknown ? Use::kUnknown : std::max(a, b); }
 
-  // What a node does with its input i, a resource.
+  // Returns how a node uses its input i, which is a resource.
   Use UseOf(const Node& n, int32_t i) {
     if (Calls(n.op())) return UseOfCalled(n);
     return n.op().stateful ? KindOf(n.op()).uses[ArgumentOf(n, i)] : Use::kReads;
   }
 
-  // What the functions that a node calls, and those that they call, do with what they are given; unknown where one may wait.
+  // Returns how the functions that a node calls, and the functions that these call, use resources;
+  // kUnknown if one of the functions may wait.
   Use UseOfCalled(const Node& n) {
     std::vector<std::string> todo;
     AddCalled(n, &todo);
@@ -113,7 +117,8 @@ class ReadsFirst {
     return it->second = all;
   }
 
-  // What the nodes of a function do; the functions that they call go into todo.
+  // Returns how the nodes of a function use resources. Appends the functions that the nodes call to
+  // todo.
   Use UseIn(const Graph& body, std::vector<std::string>* todo) {
     Use all = Use::kReads;
     for (int32_t id = 0; id < body.size(); ++id) {
@@ -133,7 +138,8 @@ class ReadsFirst {
     return size_t(std::upper_bound(at.begin(), at.end(), uint32_t(input)) - at.begin()) - 1;
   }
 
-  // Of variables by reference none: their graphs were written for a runtime in which all readers share one memory (BuildWorkGraph).
+  // Returns true if the edge is the handle of a variable. Variables by reference do not count: their
+  // graphs were written for a runtime in which all readers share one memory (BuildWorkGraph).
   bool IsVariable(const WorkEdge& e) const {
     const WorkNode& n = w_.nodes[size_t(e.node)];
     if (n.node && &n.node->origin() != n.node) return false;
@@ -159,14 +165,15 @@ class ReadsFirst {
     for (const Handle& handle : begun) updates_.erase(handle);
   }
 
-  // The assignment that gives the variable its first value, by its name, as tw_variable_create makes it. A step with it has no value before
-  // it to read; initial values that read other variables rely on the order of the graph.
+  // Returns true if the update is the assignment of the variable's first value, which is recognised by
+  // the name that tw_variable_create gives it. In a step with this assignment there is no earlier value
+  // to read. Initial values that read other variables rely on the order of the graph.
   static bool IsFirst(const Node& update, const WorkNode& handle) {
     return handle.node && update.name().size() == handle.node->name().size() + kFirst.size() &&
            update.name().starts_with(handle.node->name()) && update.name().ends_with(kFirst);
   }
 
-  // Fills in what is known of node i. REQUIRES: that was done for those before it.
+  // Adds node i to acts_, looped_ and reads_. REQUIRES: Look was called for all nodes before i.
   void Look(int32_t i) {
     const WorkNode& n = w_.nodes[size_t(i)];
     bool acts = false, looped = n.flow != Flow::kNone;
@@ -182,17 +189,18 @@ class ReadsFirst {
       acts = acts || use != Use::kReads;
       if (n.node->op().stateful && updates_.count({e.node, e.port})) read.emplace_back(e.node, e.port);
     });
-    // A call without handles: its functions have those of none of the variables here, but may wait.
+    // A call that does not act on its inputs: its functions may still wait.
     if (n.node && !acts && Calls(n.node->op())) acts = UseOfCalled(*n.node) == Use::kUnknown;
     acts_.push_back(acts);
     looped_.push_back(looped);
     for (size_t k = 0; !acts && k < read.size(); ++k) reads_[read[k]].push_back(i);
   }
 
-  // A read may hand on the variable's own memory, of which an update makes a copy while somebody holds it. So the update waits for what
-  // uses the read, too, as far as no node with effects comes before that.
+  // A read may return the variable's own memory, and an update copies that memory while somebody else
+  // holds it. The update therefore also waits for the nodes that use the read, except nodes with
+  // effects and nodes after these.
   void AddUses() {
-    std::map<int32_t, std::vector<int32_t>> uses;  // by read
+    std::map<int32_t, std::vector<int32_t>> uses;  // users of each read
     for (const auto& [handle, by] : reads_) {
       for (const int32_t read : by) {
         if (KindOf(w_.nodes[size_t(read)].node->op()).views) uses[read];
@@ -215,7 +223,8 @@ class ReadsFirst {
     }
   }
 
-  // behind_: of every node, which of the reads come before it, as bits.
+  // Fills behind_: for every node, a bit for each read that comes before the node. Leaves behind_ empty
+  // if it would exceed kMostWords.
   void FindBehind() {
     for (const auto& [handle, by] : reads_) {
       for (const int32_t read : by) number_.emplace(read, number_.size());
@@ -236,14 +245,15 @@ class ReadsFirst {
     }
   }
 
-  // The graph has that order already; where so many reads meet so many nodes that to know it would take much memory, no is an answer too.
+  // Returns true if the graph already orders `read` before the node `before`. Returns false also if
+  // behind_ is empty; the added edge is then redundant at worst.
   bool Comes(int32_t read, int32_t before) const {
     if (behind_.empty()) return false;
     const size_t n = number_.at(read);
     return behind_[size_t(before) * words_ + n / 64] >> n % 64 & 1;
   }
 
-  // The nodes in topological order again, otherwise as before.
+  // Sorts the nodes topologically; otherwise the nodes keep their order.
   void Sort() {
     const size_t n = w_.nodes.size();
     std::vector<std::vector<int32_t>> readers(n);
@@ -291,10 +301,10 @@ class ReadsFirst {
 
   WorkGraph& w_;
   std::unordered_map<const OpSchema*, Kind> kinds_;
-  std::map<std::vector<std::string>, Use> called_;          // by the functions
-  std::vector<uint8_t> acts_;                               // it, or one before it, has effects or may wait
-  std::vector<uint8_t> looped_;                             // it, or one before it, decides what of the others runs, or is in a loop
-  std::map<Handle, std::vector<int32_t>> reads_, updates_;  // reads_: later also what uses them
+  std::map<std::vector<std::string>, Use> called_;          // by the sorted names of the functions
+  std::vector<uint8_t> acts_;                               // by node: it or a node before it has effects or may wait
+  std::vector<uint8_t> looped_;                             // by node: it or a node before it is a control flow primitive
+  std::map<Handle, std::vector<int32_t>> reads_, updates_;  // by handle; AddUses adds users of reads to reads_
   std::map<int32_t, size_t> number_;
   std::vector<uint64_t> behind_;
   size_t words_ = 0;
