@@ -6,6 +6,7 @@
 #include "framework/autodiff/autodiff.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/device.h"
+#include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
@@ -19,9 +20,19 @@ std::vector<size_t> EachOnce(const std::vector<Edge>& in) {
   return once;
 }
 
-// Returns true if the tensor is or was in device memory. This cheap test decides whether RunFed looks
-// up the exact devices.
+// Returns the device that a variable is on; NULL for host memory, for a variable without contents and
+// for a tensor that is no handle of a variable.
+Device* HomeOfVariable(const Tensor& t) {
+  if (t.dtype() != TW_RESOURCE || t.count() != 1) return nullptr;
+  const auto* r = dynamic_cast<const Resource*>(t.as<Handle*>()[0]);
+  Device* device = r ? r->device() : nullptr;
+  return device && !device->host_memory() ? device : nullptr;
+}
+
+// Returns true if the tensor is or was in device memory, or is a handle of a variable there. This
+// cheap test decides whether RunFed looks up the exact devices.
 bool MayLieOnDevice(const Tensor& t) {
+  if (t.dtype() == TW_RESOURCE) return HomeOfVariable(t) != nullptr;
   const Buffer* buffer = t.get()->buffer;
   const MemoryPool* home = buffer ? buffer->home() : nullptr;
   return home && home->place();
@@ -87,19 +98,21 @@ Status Prepared::RunFed(const Tensor* fed, Tensor* out) {
 
 Callable* Prepared::CallableFor(const Tensor* fed) {
   std::vector<Device*> where(feeds_.size());
-  Device* first = nullptr;
+  Device* near = nullptr;
   for (size_t i = 0; i < where.size(); ++i) {
     where[i] = HoldingDevice(*fed[i].get());
     if (where[i] && where[i]->host_memory()) where[i] = nullptr;
-    if (!first) first = where[i];
+    // What works on a variable runs where that is, before anything else is considered.
+    if (Device* home = HomeOfVariable(fed[i])) near = home;
   }
-  if (!first) return &on_host_;
+  for (size_t i = 0; i < where.size() && !near; ++i) near = where[i];
+  if (!near) return &on_host_;
   std::lock_guard lock(mu_);
-  std::unique_ptr<Callable>& callable = on_devices_[where];
+  std::unique_ptr<Callable>& callable = on_devices_[{near, where}];
   if (!callable) {
     CallableSpec spec = Spec();
     spec.feed_devices = where;
-    spec.near = first->name();
+    spec.near = near->name();
     callable = std::make_unique<Callable>(session_, std::move(spec));
   }
   return callable.get();

@@ -73,8 +73,9 @@ class Prepared {
   const Parts parts_;
   const std::vector<size_t> feeds_;  // inputs, without those whose edge occurs at an earlier input
   Callable on_host_;
-  std::mutex mu_;                                                         // guards the members below
-  std::map<std::vector<Device*>, std::unique_ptr<Callable>> on_devices_;  // by the devices of the feeds; NULL: host
+  std::mutex mu_;  // guards the members below
+  // By the device of the nodes and the devices of the feeds; NULL means host.
+  std::map<std::pair<Device*, std::vector<Device*>>, std::unique_ptr<Callable>> on_devices_;
   std::map<GradientForm, std::unique_ptr<PreparedGradient>> gradients_;
   std::map<std::string, Parts> fixed_;  // by shapes and scalars, as text
   std::map<std::pair<std::string, GradientForm>, std::unique_ptr<PreparedGradient>> fixed_gradients_;

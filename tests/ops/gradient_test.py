@@ -1,6 +1,7 @@
 """Compares symbolic gradients with central differences, both through the public API. The sum of all outputs, weighted with random
 cotangents, is differentiated for every input. Then the gradients, weighted again, are differentiated for the inputs and the cotangents,
 which gives the second derivative. While the graph is built, each case knows shapes and index inputs, or only ranks, or nothing.
+With THALWEG_TEST_EAGER=1 each case runs without a graph, by tapes (eager_problem.py).
 
 THALWEG_TEST_OPS names the ops to differentiate (default: all); `gradient_test.py PART PARTS` takes every PARTSth op, from the PARTth on."""
 import os
@@ -111,6 +112,13 @@ class Problem:
         return [[next(fetched) for _ in part] for part in which]
 
 
+# Without a graph: what is known while one is built makes no difference then.
+WAYS = ("ranks", "nothing", "shapes")
+if os.environ.get("THALWEG_TEST_EAGER"):
+    from eager_problem import Problem  # noqa: F811
+    WAYS = ("shapes",)
+
+
 def chosen(op):
     return op in ONLY if ONLY else ORDER[op] % PARTS == PART
 
@@ -125,7 +133,7 @@ def check(op, *inputs, wrt=None, second=True, **attrs):
     wrt = [i for i, x in enumerate(inputs) if x.dtype.kind in "fc"] if wrt is None else wrt
     where = f"{op} {[i.dtype.name + str(i.shape) for i in inputs]} {attrs}"
     try:
-        for known in ("ranks", "nothing", "shapes"):
+        for known in WAYS:
             exact = check_type(f"{where}, known: {known}", Problem(op, inputs, wrt, known, second, attrs), inputs, wrt)
         for short in filter(lambda short: knows(op, short), SHORTER):
             narrow = [x.astype(SHORTER[short][x.dtype]) if x.dtype in SHORTER[short] else x for x in inputs]

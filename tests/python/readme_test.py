@@ -63,10 +63,18 @@ def stats(graph, tmp_path):
 NAMES = {"Digits in 30 lines": digits, "Queues": queues, "Conditions, loops, functions": flow, "Training": training, "Graphs of others": imported,
          "Where the time goes": stats}
 CLUSTERS = {"Clusters"}  # need one: tests/distributed
+WITHOUT = "Without a graph"
 
 
 def test_every_chapter_with_a_fragment_is_known():
-    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS
+    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS | {WITHOUT}
+
+
+def test_the_fragment_without_a_graph_runs():
+    names = dict(tw=tw, np=np)
+    for block in fragments()[WITHOUT]:
+        exec(compile(block, "bindings/python/README.md", "exec"), names)
+    np.testing.assert_allclose(names["w"].read(), [0.5 - 0.1 * 0.5, -1.5 + 0.1 * 18], rtol=1e-6)
 
 
 @pytest.mark.parametrize("chapter", NAMES)

@@ -37,11 +37,21 @@ def build() -> tuple[tw.Graph, tw.Output, tw.Output, tw.Output, tw.Operation]:
         return g, x, y, loss, tw.train.Adam(0.01).minimize(loss)
 
 
+def without_a_graph() -> float:
+    x: tw.Output = tw.constant([1.0, 2.0])
+    with tw.Eager(threads=1), tw.Tape() as tape:
+        tape.watch(x)
+        y = (x * x).sum()
+    slope: Any = tape.gradient(y, x)
+    return float(y.item()) + float(x.numpy()[0]) + float(slope.numpy().sum()) + float(tw.grad(lambda v: v * v)(1.0).item())
+
+
 async def served(s: tw.Session, value: tw.Output, feeds: dict[Any, npt.NDArray[np.float32]]) -> Any:
     return await asyncio.wrap_future(s.run_async(value, feeds))
 
 
 def main() -> None:
+    assert without_a_graph() == 5 + 1 + 6 + 2
     g, x, y, loss, step = build()
     batches = tw.train.Batches(np.ones((8, 4), np.float32), np.zeros(8, np.int32), size=4, epochs=2)
     images = np.ones((2, 4), np.float32)

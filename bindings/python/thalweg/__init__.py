@@ -8,15 +8,17 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, train,
-schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, stats, future (steps without waiting), cancel,
-tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters), runtime, log, errors."""
+function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, eager and
+value (without a graph), tape, train, schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale,
+session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
+runtime, log, errors."""
 import typing as _typing
 
 from . import averages, log, losses, nn, ops, random, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
+from .eager import Eager, EagerReport
 from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, Error,
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,
@@ -37,19 +39,21 @@ from .session import Callable, PartialRun, Session
 from .sharded import ShardedTable, sharded_sampled_softmax, sharded_softmax
 from .slices import foldl, foldr, map_fn, scan
 from .stats import NodeStats, OpStats, StepStats, TotalStats, Trace, WaitStats
+from .tape import Tape, grad, value_and_grad
 from .tensor import Tensor, from_dlpack
+from .value import Value
 from .variable import Variable, assign_variables, read_variables
 from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
 __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
-           "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
+           "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
            "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
            "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
-           "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
-           "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
-           "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+           "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
+           "grad", "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
+           "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop", "write_checkpoint"]
 
 
 def __dir__() -> list[str]:  # what completion offers: no modules that only the package uses

@@ -14,14 +14,30 @@ from .tensor import Tensor
 
 def write(builder: int, op: str, attr: dict[str, Any], value: Any) -> None:
     """Sets one attribute of an operation that is being described. Raises TypeError for a value of another kind."""
+    name, kind, values = attr["name"].encode(), attr["kind"], _checked(op, attr, value)
+    if attr["list"]:
+        _LISTS[kind](builder, name, values)
+    else:
+        _SINGLES[kind](builder, name, values[0])
+
+
+def encoded(op: str, attr: dict[str, Any], value: Any) -> tuple["_low.tw_eager_attr", Any]:
+    """One attribute of an eager call, and what must live until that is over. Raises TypeError for a value of another kind."""
+    kind, many = attr["kind"], attr["list"]
+    values = _checked(op, attr, value)
+    array = _ARRAYS[kind](values)
+    made = _low.tw_eager_attr(name=attr["name"].encode(), values=ctypes.cast(array, c_void_p), kind=_KINDS[kind], is_list=int(many),
+                              count=len(values))
+    return made, (values, array)
+
+
+def _checked(op: str, attr: dict[str, Any], value: Any) -> list[Any]:
+    """The value, or the values of the list, as the C API takes them."""
     name, kind, many = attr["name"], attr["kind"], attr["list"]
     try:
-        if many:
-            if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-                raise TypeError("a list is needed")
-            _LISTS[kind](builder, name.encode(), [_CHECKED[kind](v) for v in value])
-        else:
-            _SINGLES[kind](builder, name.encode(), _CHECKED[kind](value))
+        if many and (isinstance(value, (str, bytes)) or not hasattr(value, "__iter__")):
+            raise TypeError("a list is needed")
+        return [_CHECKED[kind](v) for v in value] if many else [_CHECKED[kind](value)]
     except TypeError as e:
         wanted = f"a list of {kind}s" if many else f"of kind {kind}"
         raise TypeError(f"{op}: attribute '{name}' is {wanted}, not {value!r}: {e}") from None
@@ -119,6 +135,20 @@ _LISTS = {
     "string": _array_setter(_low.tw_op_set_strings, _strings), "func": _array_setter(_low.tw_op_set_funcs, _strings),
     "shape": _set_shapes, "tensor": _array_setter(_low.tw_op_set_tensors, lambda ts: (c_void_p * len(ts))(*(t._handle for t in ts))),
 }
+
+
+# ---- For eager calls ----
+
+def _shape_array(values: list[Any]) -> Any:
+    shapes, kept = _shapes(values)
+    shapes._kept = kept
+    return shapes
+
+
+_ARRAYS = {"int": _list_of(c_int64), "float": _list_of(c_double), "bool": _list_of(c_uint8), "type": _list_of(c_uint32), "string": _strings,
+           "func": _strings, "shape": _shape_array, "tensor": lambda ts: (c_void_p * len(ts))(*(t._handle for t in ts))}
+_KINDS = {"int": _low.TW_ATTR_INT, "float": _low.TW_ATTR_FLOAT, "bool": _low.TW_ATTR_BOOL, "string": _low.TW_ATTR_STRING,
+          "type": _low.TW_ATTR_TYPE, "shape": _low.TW_ATTR_SHAPE, "tensor": _low.TW_ATTR_TENSOR, "func": _low.TW_ATTR_FUNC}
 
 
 # ---- Reading ----

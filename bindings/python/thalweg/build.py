@@ -16,6 +16,7 @@ from .errors import here, made
 from .op_text import is_list, may_be_left_out, python_name, result_name
 from .output import Formula, Operation, Output
 from .tensor import Tensor, as_array
+from .value import Value
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -24,15 +25,16 @@ Made = Union[Operation, Output, list[Any], tuple[Any, ...]]
 
 
 def graph_of(inputs: Any) -> Optional["Graph"]:
-    """The graph of the first value among the inputs and in their lists."""
+    """The graph of the first value among the inputs and in their lists; where all of them are there already, what computes with them."""
+    computing = None
     for x in inputs:
-        if isinstance(x, Formula):
-            return x.graph
-        if isinstance(x, (list, tuple)):
-            found = graph_of(x)
-            if found is not None:
-                return found
-    return None
+        found = x.graph if isinstance(x, Formula) else graph_of(x) if isinstance(x, (list, tuple)) else None
+        if found is None:
+            continue
+        if not found.computes:
+            return found
+        computing = computing or found
+    return computing
 
 
 def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Made:
@@ -55,22 +57,30 @@ def _like(op: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close}'?" if close else ""
 
 
-def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
-    """The same; answers the operation."""
-    schema = graph.runtime.op(op)
+def schema_of(graph: "Graph", op: str) -> dict[str, Any]:
+    """The schema of an op of the graph's runtime. Raises AttributeError, with what may have been meant, where there is none."""
+    schema: Optional[dict[str, Any]] = graph.runtime.op(op)
     if schema is None:
         raise AttributeError(f"no op is called '{op}'{_like(op, graph.runtime.ops())}")
+    return schema
+
+
+def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
+    """The same; answers the operation."""
+    schema = schema_of(graph, op)
     inputs, named = defaults.filled(graph, schema, inputs, named)
     values, given = arrange(schema, inputs, named)
-    if _draws(schema) and not any(given.get(name) for name in ("seed", "seed2", "shared_name")):
-        given |= dict(zip(("seed", "seed2"), random.next_pair(graph) or ()))
-    arguments = _convert(graph, schema, values, given)
+    given = with_seeds(graph, schema, given)
+    arguments = convert(graph, schema, values, given)
     return _finish(graph, schema, arguments, given, name)
 
 
-def _draws(schema: dict[str, Any]) -> bool:
-    """Whether it is an op whose random numbers follow from attributes."""
-    return bool(schema["stateful"]) and {"seed", "seed2"} <= {a["name"] for a in schema["attrs"]}
+def with_seeds(graph: "Graph", schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The attributes; those of an op that draws random numbers and is given no seed, with the seeds that thalweg.random has for it."""
+    draws = schema["stateful"] and {"seed", "seed2"} <= {a["name"] for a in schema["attrs"]}
+    if not draws or any(given.get(name) for name in ("seed", "seed2", "shared_name")):
+        return given
+    return given | dict(zip(("seed", "seed2"), random.next_pair(graph) or ()))
 
 
 # ---- Arguments ----
@@ -96,7 +106,7 @@ def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, An
     return values, {known[key]["name"]: value for key, value in rest.items()}
 
 
-def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: dict[str, Any]) -> list[Output]:
+def convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: dict[str, Any]) -> list[Output]:
     """All inputs as values, flat. What is no value yet takes the type of the values that share its type attribute."""
     types = {a["name"]: as_dtype(given[a["name"]]) for a in schema["attrs"]
              if a["kind"] == "type" and not a["list"] and given.get(a["name"]) is not None}
@@ -108,7 +118,7 @@ def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: d
         entries += [(argument, v) for v in value] if many else [(argument, value)]
     resolved: list[Any] = []
     for argument, value in entries:
-        value = _as_value(argument, value)
+        value = _as_value(graph, argument, value)
         if isinstance(value, Output) and "type_attr" in argument:
             types.setdefault(argument["type_attr"], value.dtype)
         resolved.append(value)
@@ -118,8 +128,12 @@ def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: d
     return resolved
 
 
-def _as_value(argument: dict[str, Any], value: Any) -> Any:
-    """Variables as what the op asks for, their handle or their contents."""
+def _as_value(graph: "Graph", argument: dict[str, Any], value: Any) -> Any:
+    """Variables as what the op asks for, their handle or their contents; what is there already as a tensor, for a graph to hold."""
+    if isinstance(value, Formula) and value.graph.computes and not graph.computes:
+        if not isinstance(value, Value):
+            raise TypeError(f"{value!r} is a variable without a graph; share it by a container of that name, or use its value, `.read()`")
+        return value.tensor
     if isinstance(value, Formula) and not isinstance(value, Output):
         return value._handle_value() if argument.get("type") == "resource" else value._value()
     if isinstance(value, Operation):
@@ -207,20 +221,22 @@ def _result(operation: Operation, schema: dict[str, Any]) -> Made:
         return operation
     graph, handle = operation.graph, operation._handle
     flat = [Output(graph, _low.tw_operation_output(handle, i)) for i in range(_low.tw_operation_output_count(handle))]
-    if len(outputs) == 1 and not is_list(outputs[0]):
-        return flat[0]
-    results: list[Any] = []
-    at = 0
+    counts = []
     for output in outputs:
         attr = output.get("number_attr") or output.get("list_attr")
-        if attr is None:
-            results.append(flat[at])
-            at += 1
-        else:
-            found = attributes.read(handle, attr.encode())
-            n = found if isinstance(found, int) else len(found)
-            results.append(flat[at:at + n])
-            at += n
+        found = 1 if attr is None else attributes.read(handle, attr.encode())
+        counts.append(found if isinstance(found, int) else len(found))
+    return grouped(schema, flat, counts)
+
+
+def grouped(schema: dict[str, Any], flat: list[Any], counts: list[int]) -> Any:
+    """All outputs of an op as its function answers them. counts: how many values each is."""
+    outputs, results, at = schema["outputs"], [], 0
+    if not outputs:
+        return None
+    for output, n in zip(outputs, counts):
+        results.append(flat[at:at + n] if is_list(output) else flat[at])
+        at += n
     return results[0] if len(results) == 1 else _tuple_of(result_name(schema), tuple(o["name"] for o in outputs))(*results)
 
 

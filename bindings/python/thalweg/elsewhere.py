@@ -46,7 +46,7 @@ NAMES: dict[str, str] = {
     "manualseed": "random.seed", "prngkey": "random.seed", "setrandomseed": "random.seed", "setseed": "random.seed",
     # What is no op
     "array": "constant", "asarray": "constant", "converttotensor": "constant", "detach": "ops.stop_gradient", "foriloop": "while_loop",
-    "grad": "gradients", "gradient": "gradients", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
+    "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
 }
 
 # Ops under a name that others give to another op, whose inputs come in their order.

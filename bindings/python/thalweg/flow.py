@@ -118,6 +118,8 @@ def _captures(*functions: Traced) -> list[Output]:
 def graph_for(values: Any) -> Graph:
     """The graph that an operation on the values goes into."""
     found = build.graph_of(values)
+    if found is not None and found.computes:
+        raise TypeError("functions, conditions and loops belong to a graph; without one, write Python's own `if`, `for` and `while`")
     return scopes.working(found) if found is not None else current_graph()
 
 

@@ -56,6 +56,8 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
     if not ys:
         raise ValueError("there is no y to differentiate")
     graph = ys[0].graph
+    if graph.computes:
+        raise TypeError(f"{ys[0]!r} was computed without a graph; note it in a `with thalweg.Tape() as tape:` and ask tape.gradient")
     if dys is not None:
         dys = _several(dys)
         if len(dys) != len(ys):

@@ -17,10 +17,12 @@ import numpy as np
 from . import _low, build, scopes
 from ._handle import Handle, c_text
 from .dtypes import DTypeLike, as_dtype
+from .eager import default_eager
 from .errors import Line, check, here, line_of, made
 from .output import Formula, Operation, Output
 from .runtime import Runtime, default_runtime
 from .tensor import Tensor, bytes_of
+from .value import Value
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 class Graph(Handle):
     """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
+    computes = False  # at once, as Eager does
     outer: Optional["Graph"] = None  # of the body of a function: the graph around it
 
     def __init__(self, runtime: Optional[Runtime] = None):
@@ -77,6 +80,8 @@ class Graph(Handle):
 
     def constant(self, value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
         """A fixed value, copied. dtype: None: that of the array; float32 and int32 for Python's own numbers."""
+        if isinstance(value, Value):
+            value = value.tensor
         if isinstance(value, Formula):
             raise TypeError(f"{value!r} is a value of a graph, not a number or an array")
         if dtype is not None and as_dtype(dtype).name == "bfloat16" and isinstance(value, (int, float)):
@@ -293,12 +298,16 @@ class Graph(Handle):
 
 def current_graph() -> Graph:
     """The graph of the innermost `with`. Raises RuntimeError outside of all."""
-    return scopes.current().graph
+    graph = scopes.current().graph
+    if not isinstance(graph, Graph):
+        raise scopes.no_graph()
+    return graph
 
 
 def constant(value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
-    """Graph.constant of the current graph."""
-    return current_graph().constant(value, dtype, name)
+    """Graph.constant of the current graph; without one, a Value that is there at once."""
+    scope = scopes.innermost()
+    return (scope.graph if scope is not None else default_eager()).constant(value, dtype, name)
 
 
 def placeholder(dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:

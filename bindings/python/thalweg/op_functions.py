@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Optional
 
-from . import build, graph
+from . import build, eager
 from .elsewhere import NAMES, is_name, plain
 from .op_text import attr_kind, attributes, default_of, doc, input_kind, may_be_left_out, python_name, snake_case
 from .runtime import default_runtime
@@ -16,8 +16,8 @@ def _function(schema: dict[str, Any]) -> Any:
     op = schema["name"]
 
     def function(*inputs: Any, name: Optional[str] = None, **named: Any) -> Any:
-        where = build.graph_of(inputs) or build.graph_of(named.values()) or graph.current_graph()
-        return build.add(where, op, inputs, named, name)
+        where = build.graph_of([*inputs, *named.values()]) or eager.here()
+        return where.run(op, inputs, named, name) if where.computes else build.add(where, op, inputs, named, name)
 
     function.__name__, function.__qualname__, function.__module__ = snake_case(op), snake_case(op), "thalweg.ops"
     function.__doc__ = doc(schema)

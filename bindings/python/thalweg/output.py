@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 import numpy as np
 
 from . import _low
-from .dtypes import DType, DTypeLike, as_dtype, from_number
+from .dtypes import Array, DType, DTypeLike, as_dtype, from_number
 from .errors import Line, check, line_of
 
 if TYPE_CHECKING:
@@ -303,6 +303,14 @@ class Output(Formula):
     def named(self, name: str) -> "Output":
         """The value under a name of its own, to feed or fetch it by."""
         return self.graph.op("Identity", self, name=name)
+
+    def numpy(self) -> Array:
+        """Its elements as an array, of a Value, which has them. Raises TypeError for a value of a graph."""
+        raise TypeError(f"{self!r} has no elements before a session runs it: fetch it")
+
+    def item(self) -> Any:
+        """Its only element, of a Value. Raises TypeError for a value of a graph."""
+        raise TypeError(f"{self!r} has no elements before a session runs it: fetch it")
 
     def __repr__(self) -> str:
         return f"<Output '{self.name}' {self.dtype} {shape_text(self.shape)}>"

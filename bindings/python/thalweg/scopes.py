@@ -32,16 +32,39 @@ class _Stack(threading.local):
 _stack = _Stack()
 
 
+def no_graph() -> RuntimeError:
+    """What is raised where a graph is needed."""
+    return RuntimeError("no graph is current; write `with thalweg.Graph() as g:` around it, or use the graph's own methods")
+
+
 def current(graph: Optional["Graph"] = None) -> Scope:
     """The innermost scope, or the innermost of that graph. Raises RuntimeError where no graph is current."""
     if graph is None:
         if not _stack.scopes:
-            raise RuntimeError("no graph is current; write `with thalweg.Graph() as g:` around it, or use the graph's own methods")
+            raise no_graph()
         return _stack.scopes[-1]
     for scope in reversed(_stack.scopes):
         if scope.graph is graph:
             return scope
     return Scope(graph)
+
+
+def innermost() -> Optional[Scope]:
+    """The innermost scope; None where there is none."""
+    return _stack.scopes[-1] if _stack.scopes else None
+
+
+def device_here() -> str:
+    """Where ops run that compute at once: what the innermost `with` says; "" for anywhere."""
+    return _stack.scopes[-1].device if _stack.scopes else ""
+
+
+def _here(graph: Optional["Graph"]) -> Scope:
+    """As current; where no graph is current, the scope of what computes at once."""
+    if graph is not None or _stack.scopes:
+        return current(graph)
+    from .eager import default_eager
+    return Scope(default_eager())  # type: ignore[arg-type]
 
 
 def working(graph: "Graph") -> "Graph":
@@ -89,7 +112,7 @@ def device(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[Non
     themselves, and do not wait for control_dependencies either."""
     if not isinstance(name, (str, type(None))):
         raise TypeError(f"a device is a name such as \"CPU:0\", or \"\" for anywhere, not {name!r}")
-    with _inside(dataclasses.replace(current(graph), device=name or "")):
+    with _inside(dataclasses.replace(_here(graph), device=name or "")):
         yield
 
 

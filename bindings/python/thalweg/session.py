@@ -25,6 +25,7 @@ from .output import Formula, Operation, Output
 from .runtime import Option, list_options, option_texts
 from .stats import StepStats, give_back, handle_of, take
 from .tensor import Tensor
+from .value import Value
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -338,6 +339,8 @@ class _Prepared(Handle):
         if len(feeds) != len(self.feeds):
             raise TypeError(f"the step takes {len(self.feeds)} feeds, not {len(feeds)}")
         for i, feed in enumerate(feeds):
+            if isinstance(feed, Value):
+                feed = feed.tensor
             if isinstance(feed, Tensor):
                 _low.tw_tensor_retain(feed._handle)
                 handles[i] = feed._handle

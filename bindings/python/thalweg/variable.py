@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _low, build, scopes
 from ._handle import c_text
 from .dtypes import DType, DTypeLike, from_number
+from .eager import here
 from .errors import check, made
 from .output import Formula, Operation, Output, shape_from, shape_text
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Variable(Formula):
-    """A variable of the current graph, or of the graph of its initial value. In formulas it stands for its contents at that moment.
+    """A variable of the current graph, or of the graph of its initial value; without a graph, one that has its value at once, and whose
+    assignments answer None. In formulas it stands for its contents at that moment.
 
     initial: a value, a number or an array, which gives it dtype and shape.   name: below the current name scope, with a number behind it
     where it is taken: `w_1`; also its name in checkpoints; None: Variable, Variable_1, ...
@@ -26,7 +28,10 @@ class Variable(Formula):
     __slots__ = ("graph", "handle", "name", "dtype", "shape", "__weakref__")
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
-        graph = build.graph_of([initial]) or scopes.current().graph
+        graph = build.graph_of([initial]) or here()
+        if graph.computes:
+            self._be_at_once(graph, initial, name, dtype, trainable)
+            return
         if graph.outer is not None:
             raise ValueError("a variable is made inside a function; make it outside, where initializers and savers find it")
         if isinstance(initial, Formula):
@@ -38,13 +43,25 @@ class Variable(Formula):
             name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
             with graph.building() as scope:
                 number = _low.tw_variable_create(scope, c_text(name), initial.number)
-        self._be(graph, number, prefix + name, initial.dtype, initial.shape)
+        self._be(graph, Output(graph, number), prefix + name, initial.dtype, initial.shape)
         if not trainable:
             graph._fixed.add(number)
 
-    def _be(self, graph: "Graph", number: int, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
-        self.graph, self.handle, self.name, self.dtype, self.shape = graph, Output(graph, number), name, dtype, shape
-        graph._variables[number] = self
+    def _be(self, graph: "Graph", handle: Output, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
+        self.graph, self.handle, self.name, self.dtype, self.shape = graph, handle, name, dtype, shape
+        if not graph.computes:
+            graph._variables[handle.number] = self
+
+    def _be_at_once(self, eager: Any, initial: Any, name: Optional[str], dtype: Optional[DTypeLike], trainable: bool) -> None:
+        """One without a graph, which has its initial value at once."""
+        value = eager.constant(initial, dtype)
+        name = eager.unique("Variable" if name is None else name)
+        handle = eager.op("VarHandleOp", dtype=value.dtype, shape=value.shape, shared_name=name)
+        eager.op("AssignVariableOp", handle, value, dtype=value.dtype)
+        self._be(eager, handle, name, value.dtype, value.shape)
+        eager.end_with(handle)
+        if not trainable:
+            eager._fixed.add(handle.number)
 
     def _value(self) -> Output:
         return self.read()
@@ -80,11 +97,15 @@ class Variable(Formula):
     @property
     def _referred(self) -> bool:
         """It is a reference, as in graphs from before there were handles."""
-        return self.handle.operation.type != "VarHandleOp"
+        return not self.graph.computes and self.handle.operation.type != "VarHandleOp"
 
     def _update(self, op: str, value: Any) -> Operation:
         if self._referred:
             return self.graph.op(op, self.handle, value).operation
+        if self.graph.computes:
+            value = self.graph.constant(value, self.dtype)
+            if value.shape != self.shape:  # a handle alone does not tell the shape that was declared
+                raise ValueError(f"{self!r} cannot take {value!r}: its shape is another")
         return self.graph.op(op + "VariableOp", self.handle, value, dtype=self.dtype)
 
     def __repr__(self) -> str:
@@ -104,7 +125,7 @@ def of_handle(handle: Output) -> Variable:
     """The variable that a new VarHandleOp stands for."""
     known = handle.operation.attributes
     variable = Variable.__new__(Variable)
-    variable._be(handle.graph, handle.number, handle.operation.name, known["dtype"], known["shape"])
+    variable._be(handle.graph, handle, handle.operation.name, known["dtype"], known["shape"])
     return variable
 
 
@@ -116,7 +137,7 @@ def _variable(graph: "Graph", listing: int, i: int) -> Variable:
         if variable is None:
             check(_low.tw_variables_describe(listing, i, dtype, shape))
             variable = Variable.__new__(Variable)
-            variable._be(graph, number, _low.tw_variables_name(listing, i).decode(), from_number(dtype.value), shape_from(shape))
+            variable._be(graph, Output(graph, number), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value), shape_from(shape))
         return variable
 
 

@@ -40,7 +40,8 @@ typedef struct tw_eager_call {
   const char* op;             /* "MatMul" */
   tw_tensor* const* inputs;   /* n_inputs tensors in the order of the op's schema; a list's tensors in a row */
   const tw_eager_attr* attrs; /* n_attrs; attributes with defaults, and types and counts that the inputs determine, may be left out */
-  const char* device;         /* such as "CPU:0"; NULL: the device of the first input in device memory, else the option `device` */
+  const char* device;         /* such as "CPU:0"; NULL: the device of a handle's variable or of the first input in device
+                                 memory, else the option `device` */
   const char* place;          /* the line of the program, such as TW_PLACE (op.h); error messages begin with it; NULL: none */
   uint32_t n_inputs, n_attrs;
   uint32_t n_outputs; /* capacity of out_outputs; at least the number of outputs of the op */
@@ -52,8 +53,9 @@ typedef struct tw_eager_call {
  * output of the op is a reference that the caller owns, and further entries are NULL; on failure all
  * entries are NULL. An output stays in the memory of the device that made it. An op that opens state
  * by name (VarHandleOp, queues, tables) needs the attribute `shared_name`. The state is in the
- * context's container, which sessions with the same option `container` share. A random generator of
- * an op continues where the last call of the same entry ended. Errors: NOT_FOUND (no such op);
+ * context's container, which sessions with the same option `container` share. Calls see the contents
+ * of a variable, not the shape that its VarHandleOp declares: an assignment of another shape is not
+ * refused. A random generator of an op continues where the last call of the same entry ended. Errors: NOT_FOUND (no such op);
  * INVALID_ARGUMENT (types, shapes, attributes, an input that is NULL, too little room, state without
  * a name); UNIMPLEMENTED for attributes that are functions; errors of the kernel. Messages name op
  * and value: "MatMul 'eager' on CPU:0: inner dimensions differ: ...". */

@@ -1,5 +1,6 @@
 /* What an eager call costs over its kernel: nanoseconds of one small Add, in a chain of them, for each way to run it, the median of many
  * samples. usage: eager_calls [SAMPLES [ONLY]]; ONLY: one of the names that it prints, to look at one under callgrind. */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,109 @@
+"""Values that are there already: what ops give where no graph is being built. They have the operators and methods of all values, and their
+elements, as NumPy's arrays have.
+
+    x = thalweg.constant([1.0, 2.0])
+    (x * x).sum().item()        # 5.0
+
+Threads: values do not change, so any number of threads may use them."""
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from . import _low
+from .dtypes import Array, DType
+from .errors import made
+from .output import Output, shape_text
+from .tensor import Tensor, bytes_of, to_array
+
+if TYPE_CHECKING:
+    from .eager import Eager
+    from .output import Operation
+
+
+class Value(Output):
+    """A value with elements. tensor: them.   graph: the context that computes with it."""
+    __slots__ = ("tensor",)
+
+    graph: "Eager"  # type: ignore[assignment]
+
+    def __new__(cls, graph: "Eager", tensor: Tensor) -> "Value":  # type: ignore[misc]
+        return object.__new__(cls)  # in no table of a graph's values
+
+    def __init__(self, graph: "Eager", tensor: Tensor):
+        self.graph, self.number, self.tensor = graph, tensor._handle, tensor
+
+    @property
+    def dtype(self) -> DType:
+        """Of its elements."""
+        return self.tensor.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dims; () for a scalar."""
+        return self.tensor.shape
+
+    @property
+    def device(self) -> Optional[str]:
+        """The device in whose memory it is; None: host memory."""
+        return self.tensor.device
+
+    def numpy(self) -> Array:
+        """Its elements as an array that shares its memory, so that it is read-only; those on a device, and strings, are copied."""
+        array = to_array(self.tensor)
+        array.flags.writeable = False
+        return array
+
+    def item(self) -> Any:
+        """Its only element as a number of Python's, or as bytes. Raises ValueError where there are others, or none."""
+        return self.numpy().item()
+
+    def _producer(self) -> tuple["Operation", int]:
+        raise TypeError("a value that is there already belongs to no operation of a graph")
+
+    def named(self, name: str) -> Output:
+        """Itself: names are for values of graphs."""
+        return self
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
+        return self.tensor.__array__(dtype, copy)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*_arrays(args), **{key: _arrays(x) for key, x in kwargs.items()})
+
+    def __bool__(self) -> bool:
+        if self.tensor.size != 1:
+            raise ValueError(f"a value of shape {shape_text(self.shape)} is neither true nor false; only one of a single element is")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer or self.shape:
+            raise TypeError(f"{self!r} is no index; a scalar of whole numbers is")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __iter__(self) -> Iterator["Value"]:  # type: ignore[override]
+        return (self[i] for i in range(len(self)))  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        here = self.tensor.to_host() if self.device else self.tensor
+        try:
+            shown = bytes_of(made(_low.tw_tensor_text, here._handle, 20)).decode(errors="replace")
+        except Exception:  # resources and variants have no text
+            shown = "..."
+        return f"Value({shown}, dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device or 'host'})"
+
+
+def _arrays(x: Any) -> Any:
+    """Arguments of a function of NumPy's, with arrays for values."""
+    if isinstance(x, Value):
+        return np.asarray(x)
+    return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
