@@ -111,7 +111,7 @@ static int run_programs(const program* p, long most, const char* only) {
 
 int main(int argc, char** argv) {
   const char* options[] = {"threads=2", "disabled_plugins=org.thalweg.opencl"};
-  const program* lists[] = {building_programs, running_programs, training_programs, saving_programs};
+  const program* lists[] = {building_programs, running_programs, eager_programs, training_programs, saving_programs};
   const long most = argc > 1 ? atol(argv[1]) : 150;
   void* frames[4];
   backtrace(frames, 4); /* loads the library that backtrace needs */

@@ -22,8 +22,9 @@ from .variable import Variable
 
 
 class Tape(Handle):
-    """Notes, until its `with` ends, what is computed from watched values and from variables. gradient may be called inside or afterwards, any
-    number of times; tapes within each other give higher derivatives. It keeps the values that it noted as long as it lives."""
+    """Notes, until its `with` ends, what is computed from watched values and from variables. gradient may be called inside or
+    afterwards, any number of times; tapes within each other give higher derivatives. It keeps the values that it noted as long as it
+    lives."""
     __slots__ = ("_handle", "eager")
 
     def __init__(self) -> None:
@@ -51,8 +52,8 @@ class Tape(Handle):
     def gradient(self, ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None) -> Any:
         """The gradient of the sum of all ys by each of xs: None where no y depends on it, a SparseGradient for what was only gathered from.
 
-        ys: a value or a list of values that were computed while the tape noted.   xs: watched values, values between, or variables; the answer
-        is a list if this is one.   dys: what to weight each y by, of its shape; None: ones.
+        ys: a value or a list of values that were computed while the tape noted.   xs: watched values, values between, or variables;
+        the answer is a list if this is one.   dys: what to weight each y by, of its shape; None: ones.
         Raises FailedPreconditionError for an op on the way that is not differentiable, UnimplementedError where a gradient is missing."""
         targets, many = _several(ys), isinstance(xs, (list, tuple))
         sources = [_source(x) for x in _several(xs)]
@@ -89,15 +90,16 @@ def _handles(values: Sequence[Optional[Value]]) -> Any:
 def _source(x: Any) -> Value:
     value = x._handle_value() if isinstance(x, Formula) else x
     if not isinstance(value, Value):
-        raise TypeError(f"{x!r} is neither a value without a graph nor a variable of such; for values of a graph there is thalweg.gradients")
+        raise TypeError(f"{x!r} is neither a value without a graph nor a variable of such; "
+                        "for values of a graph there is thalweg.gradients")
     return value
 
 
 def value_and_grad(f: Callable[..., Any], argnums: Union[int, Sequence[int]] = 0) -> Callable[..., tuple[Any, Any]]:
     """A function that answers f's value, which must be a scalar, and its gradient by the arguments at argnums: a number or a list of them.
 
-    These arguments are values, numbers, arrays or variables. f may use other values and variables, which count as constants. The function can
-    be differentiated again. Raises ValueError where f gives no scalar."""
+    These arguments are values, numbers, arrays or variables. f may use other values and variables, which count as constants. The
+    function can be differentiated again. Raises ValueError where f gives no scalar."""
     many = isinstance(argnums, (list, tuple))
     positions = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
 

@@ -16,7 +16,7 @@ typedef struct program {
 #define PROGRAM(name, lost) {#name, name, lost}
 
 /* Each list ends with an entry of NULLs. */
-extern const program building_programs[], running_programs[], training_programs[], saving_programs[];
+extern const program building_programs[], running_programs[], eager_programs[], training_programs[], saving_programs[];
 
 extern tw_runtime* runtime; /* of all programs */
 extern char folder[64];     /* for their files */
