@@ -130,3 +130,18 @@ def test_a_tape_is_of_its_thread():
         thread.join()
     y, error = told[0]
     assert "belongs to another thread" in str(error) and tape.gradient(y, x) is None
+
+
+def test_shapes_beyond_those_that_have_gradients_of_their_own():
+    for n in range(1, 41):
+        x = np.linspace(0.5, 1.5, n)
+        f = lambda v: (v * v * v * 2.0 + tw.ops.gather_v2(v * v, [0, n - 1], 0).sum()).mean()  # noqa: E731
+        wanted = 6 * x ** 2 / n
+        for i in (0, n - 1):
+            wanted[i] += 2 * x[i]
+        np.testing.assert_allclose(tw.grad(f)(x).numpy(), wanted, rtol=1e-12)
+        second = tw.grad(lambda v: tw.grad(f)(v).sum())(x)  # pylint: disable=cell-var-from-loop
+        curved = 12 * x / n
+        for i in (0, n - 1):
+            curved[i] += 2
+        np.testing.assert_allclose(second.numpy(), curved, rtol=1e-12)
