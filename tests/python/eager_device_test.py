@@ -48,10 +48,20 @@ def test_gradients_stay_there(runtime):
             outer.watch(x)
             with tw.Tape() as inner:
                 inner.watch(x)
-                y = x * x * x
+                y = tw.ops.square(x)
             g = inner.gradient(y, x)
         second = outer.gradient(g, x)
-    assert on_device(g) and g.numpy().tolist() == [12, 27] and second.numpy().tolist() == [12, 18]
+    assert on_device(y) and on_device(g) and g.numpy().tolist() == [4, 6] and second.numpy().tolist() == [2, 2]
+
+
+def test_what_a_device_has_no_kernel_for_is_computed_elsewhere(runtime):
+    with tw.Eager(runtime):
+        with tw.device("FAKE:0"):
+            x = tw.ops.mul([0.0, 1.0], [1.0, 1.0])
+        y = tw.ops.exp(x)
+        assert y.device is None and y.numpy().tolist() == pytest.approx([1, np.e])
+        with tw.device("FAKE:0"), pytest.raises(tw.Error, match="Exp.*FAKE"):
+            tw.ops.exp(x)
 
 
 def test_a_variable_is_read_and_updated_where_it_lives(runtime):

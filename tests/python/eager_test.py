@@ -128,6 +128,12 @@ def test_with_a_value_of_a_graph_an_op_is_added_to_it():
             p + w
     with tw.Session(g) as s:
         assert [v.tolist() for v in s.run(values, {p: x})] == [[1, 4], [1, 4], [1, 2, 1, 2], [2, 3]]
+    with g:
+        v = tw.Variable(x, dtype="float64", name="v")
+        init = tw.initializer()
+    with tw.Session(g) as s:
+        s.run(init)
+        assert v.graph is g and s.run(v).dtype == np.float64 and s.run(v).tolist() == [1, 2]
     assert tw.Variable(x).read().numpy().tolist() == [1, 2]
     with pytest.raises(ValueError, match="is a value of a graph; fetch it"):
         tw.Eager().constant(p)
@@ -161,6 +167,16 @@ def test_a_context_keeps_what_it_prepared_and_has_options():
         tw.Eager(max_entries=0)
     with tw.Eager(memory_limit="1M"), pytest.raises(tw.ResourceExhaustedError):
         tw.ops.fill([1 << 20], 1.0)
+
+
+def test_values_are_computed_with_in_the_current_context():
+    x, w = tw.constant([1.0, 2.0]), tw.Variable([3.0, 4.0])
+    with tw.Eager() as e, tw.Tape() as tape:
+        tape.watch(x)
+        y = x * w
+    assert e.report().entries >= 2 and [g.numpy().tolist() for g in tape.gradient(y, [x, w])] == [[3, 4], [1, 2]]
+    with tw.Eager(tw.Runtime()) as other:
+        assert (x + 1).numpy().tolist() == [2, 3] and other.report().entries == 0  # it is of another runtime
 
 
 def test_threads_compute_at_the_same_time():

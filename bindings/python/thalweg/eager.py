@@ -41,7 +41,6 @@ class Eager(Handle):
         self._handle = 0
         self.runtime = runtime or default_runtime()
         self._handle = made(_low.tw_eager_create, self.runtime._handle, *option_texts(options))
-        self._fixed: set[int] = set()  # handles of variables that are not trained
         self._names: dict[str, int] = {}
         self._shares = bool(options.get("container"))
         self._draws = 0  # how many calls took their seeds from thalweg.random

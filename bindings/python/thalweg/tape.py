@@ -22,7 +22,7 @@ from .variable import Variable
 
 
 class Tape(Handle):
-    """Notes, until its `with` ends, what is computed from watched values and from variables. gradient may be called inside or
+    """Notes, until its `with` ends, what the current context computes from watched values and from variables. gradient may be called inside or
     afterwards, any number of times; tapes within each other give higher derivatives. It keeps the values that it noted as long as it
     lives."""
     __slots__ = ("_handle", "eager")

@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 
 
 class Value(Output):
-    """A value with elements. tensor: them.   graph: the context that computes with it."""
-    __slots__ = ("tensor",)
+    """A value with elements. tensor: them."""
+    __slots__ = ("tensor", "_home")
 
-    graph: "Eager"  # type: ignore[assignment]
-
-    def __new__(cls, graph: "Eager", tensor: Tensor) -> "Value":  # type: ignore[misc]
+    def __new__(cls, home: "Eager", tensor: Tensor) -> "Value":  # type: ignore[misc]
         return object.__new__(cls)  # in no table of a graph's values
 
-    def __init__(self, graph: "Eager", tensor: Tensor):
-        self.graph, self.number, self.tensor = graph, tensor._handle, tensor
+    def __init__(self, home: "Eager", tensor: Tensor):
+        self.tensor, self.number, self._home = tensor, tensor._handle, home
+
+    @property
+    def graph(self) -> "Eager":  # type: ignore[override]
+        """The context that computes with it: the current one, where that is of the same runtime as the one that made it."""
+        from .eager import current_eager
+        current = current_eager()
+        return current if current.runtime is self._home.runtime else self._home
 
     @property
     def dtype(self) -> DType:

@@ -25,16 +25,19 @@ class Variable(Formula):
     initial: a value, a number or an array, which gives it dtype and shape.   name: below the current name scope, with a number behind it
     where it is taken: `w_1`; also its name in checkpoints; None: Variable, Variable_1, ...
     trainable: whether optimizers take it of themselves."""
-    __slots__ = ("graph", "handle", "name", "dtype", "shape", "__weakref__")
+    __slots__ = ("handle", "name", "dtype", "shape", "_untrained", "__weakref__")
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
-        graph = build.graph_of([initial]) or here()
+        graph = build.graph_of([initial])
+        if graph is None or graph.computes:  # a value that is there already is as good as an array
+            graph = here()
         if graph.computes:
-            self._be_at_once(graph, initial, name, dtype, trainable)
+            self._be_at_once(graph, initial, name, dtype)
+            self._untrained = not trainable
             return
         if graph.outer is not None:
             raise ValueError("a variable is made inside a function; make it outside, where initializers and savers find it")
-        if isinstance(initial, Formula):
+        if isinstance(initial, Formula) and not initial.graph.computes:
             initial = initial._value() if dtype is None else initial.astype(dtype)
         else:
             initial = graph.constant(initial, dtype)
@@ -43,25 +46,28 @@ class Variable(Formula):
             name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
             with graph.building() as scope:
                 number = _low.tw_variable_create(scope, c_text(name), initial.number)
-        self._be(graph, Output(graph, number), prefix + name, initial.dtype, initial.shape)
+        self._be(Output(graph, number), prefix + name, initial.dtype, initial.shape)
         if not trainable:
             graph._fixed.add(number)
 
-    def _be(self, graph: "Graph", handle: Output, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
-        self.graph, self.handle, self.name, self.dtype, self.shape = graph, handle, name, dtype, shape
-        if not graph.computes:
-            graph._variables[handle.number] = self
+    def _be(self, handle: Output, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
+        self.handle, self.name, self.dtype, self.shape = handle, name, dtype, shape
+        if not handle.graph.computes:
+            handle.graph._variables[handle.number] = self
 
-    def _be_at_once(self, eager: Any, initial: Any, name: Optional[str], dtype: Optional[DTypeLike], trainable: bool) -> None:
+    @property
+    def graph(self) -> "Graph":  # type: ignore[override]
+        """Of which it is; without a graph, what computes with it."""
+        return self.handle.graph
+
+    def _be_at_once(self, eager: Any, initial: Any, name: Optional[str], dtype: Optional[DTypeLike]) -> None:
         """One without a graph, which has its initial value at once."""
         value = eager.constant(initial, dtype)
         name = eager.unique("Variable" if name is None else name)
         handle = eager.op("VarHandleOp", dtype=value.dtype, shape=value.shape, shared_name=name)
         eager.op("AssignVariableOp", handle, value, dtype=value.dtype)
-        self._be(eager, handle, name, value.dtype, value.shape)
+        self._be(handle, name, value.dtype, value.shape)
         eager.end_with(handle)
-        if not trainable:
-            eager._fixed.add(handle.number)
 
     def _value(self) -> Output:
         return self.read()
@@ -72,7 +78,7 @@ class Variable(Formula):
     @property
     def trainable(self) -> bool:
         """Whether optimizers take it of themselves."""
-        return self.handle.number not in self.graph._fixed
+        return not self._untrained if self.graph.computes else self.handle.number not in self.graph._fixed
 
     def read(self) -> Output:
         """Its contents as they are when the read runs; reads and updates of one step are ordered by data and control edges only."""
@@ -125,7 +131,7 @@ def of_handle(handle: Output) -> Variable:
     """The variable that a new VarHandleOp stands for."""
     known = handle.operation.attributes
     variable = Variable.__new__(Variable)
-    variable._be(handle.graph, handle, handle.operation.name, known["dtype"], known["shape"])
+    variable._be(handle, handle.operation.name, known["dtype"], known["shape"])
     return variable
 
 
@@ -137,7 +143,7 @@ def _variable(graph: "Graph", listing: int, i: int) -> Variable:
         if variable is None:
             check(_low.tw_variables_describe(listing, i, dtype, shape))
             variable = Variable.__new__(Variable)
-            variable._be(graph, Output(graph, number), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value), shape_from(shape))
+            variable._be(Output(graph, number), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value), shape_from(shape))
         return variable
 
 
