@@ -175,6 +175,10 @@ def test_values_are_computed_with_in_the_current_context():
         tape.watch(x)
         y = x * w
     assert e.report().entries >= 2 and [g.numpy().tolist() for g in tape.gradient(y, [x, w])] == [[3, 4], [1, 2]]
+    with tw.Tape() as tape:
+        tape.watch(y)
+        z = (y * y).sum()
+    assert tape.gradient(z, y).numpy().tolist() == [6, 16]  # here, in the process's own
     with tw.Eager(tw.Runtime()) as other:
         assert (x + 1).numpy().tolist() == [2, 3] and other.report().entries == 0  # it is of another runtime
 

@@ -163,16 +163,15 @@ def _output_counts(schema: dict[str, Any], values: list[Any], given: dict[str, A
 
 
 _default_mutex = threading.Lock()
-_default: Optional[Eager] = None
 
 
 def default_eager() -> Eager:
     """The process's own context, made when it is first needed."""
-    global _default
     with _default_mutex:
-        if _default is None:
-            _default = Eager()
-        return _default
+        if scopes.default_context is None:
+            scopes.default_context = Eager()
+        made_: Eager = scopes.default_context
+        return made_
 
 
 def here() -> Any:
@@ -183,5 +182,5 @@ def here() -> Any:
 
 def current_eager() -> Eager:
     """The context of the innermost `with`, if that is one of a context; else the process's own."""
-    scope = scopes.innermost()
-    return scope.graph if scope is not None and isinstance(scope.graph, Eager) else default_eager()
+    found: Optional[Eager] = scopes.context()
+    return default_eager() if found is None else found

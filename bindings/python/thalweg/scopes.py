@@ -54,6 +54,16 @@ def innermost() -> Optional[Scope]:
     return _stack.scopes[-1] if _stack.scopes else None
 
 
+default_context: Any = None  # the process's own, once eager has made it
+
+
+def context() -> Any:
+    """The context of the innermost `with`, in which ops compute at once; where that is a graph's, or there is none, the process's own, which
+    is None as long as nobody needed it."""
+    graph = _stack.scopes[-1].graph if _stack.scopes else None
+    return graph if graph is not None and graph.computes else default_context
+
+
 def device_here() -> str:
     """Where ops run that compute at once: what the innermost `with` says; "" for anywhere."""
     return _stack.scopes[-1].device if _stack.scopes else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from . import _low
+from . import _low, scopes
 from .dtypes import Array, DType
 from .errors import made
 from .output import Output, shape_text
@@ -33,10 +33,9 @@ class Value(Output):
 
     @property
     def graph(self) -> "Eager":  # type: ignore[override]
-        """The context that computes with it: the current one, where that is of the same runtime as the one that made it."""
-        from .eager import current_eager
-        current = current_eager()
-        return current if current.runtime is self._home.runtime else self._home
+        """The context that computes with it: the current one, if that is of the same runtime as the one that made it, else that."""
+        home, current = self._home, scopes.context()
+        return home if current is None or current.runtime is not home.runtime else current
 
     @property
     def dtype(self) -> DType:
