@@ -30,7 +30,7 @@ class Tape {
   Status Watch(const Tensor& value);
   void Stop() { stopped_ = true; }
   // Returns true if the tape notes the ops that this thread runs now.
-  bool Hears() const { return !stopped_ && thread_ == __builtin_thread_pointer(); }
+  bool Hears() const { return IsOfThisThread() && !stopped_; }  // in this order: other threads must not read stopped_
   // Notes an op that ran, if it read a watched value, a variable, or an output of a noted op, and if
   // one of its outputs can have a gradient.
   void Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, const Tensor* out);
