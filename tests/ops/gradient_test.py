@@ -112,7 +112,7 @@ class Problem:
         return [[next(fetched) for _ in part] for part in which]
 
 
-# Without a graph: what is known while one is built makes no difference then.
+# Without a graph nothing is known before the op runs, so a case runs one way only.
 WAYS = ("ranks", "nothing", "shapes")
 if os.environ.get("THALWEG_TEST_EAGER"):
     from eager_problem import Problem  # noqa: F811

@@ -1,6 +1,9 @@
 """Without a graph: values compute at once, have elements, and meet graphs and NumPy."""
+import contextlib
+import copy
 import gc
 import pathlib
+import pickle
 import threading
 
 import numpy as np
@@ -134,6 +137,8 @@ def test_with_a_value_of_a_graph_an_op_is_added_to_it():
     with tw.Session(g) as s:
         s.run(init)
         assert v.graph is g and s.run(v).dtype == np.float64 and s.run(v).tolist() == [1, 2]
+    with tw.Session(g) as s:
+        assert s.run(values[0], {p: w}).tolist() == [1, 2]  # what the variable holds now
     assert tw.Variable(x).read().numpy().tolist() == [1, 2]
     with pytest.raises(ValueError, match="is a value of a graph; fetch it"):
         tw.Eager().constant(p)
@@ -153,6 +158,133 @@ def test_what_is_for_graphs_says_so():
         p = tw.placeholder("float32", [])
         for wrong in (p.numpy, p.item):
             with pytest.raises(TypeError, match="has no elements before a session runs it"):
+                wrong()
+
+
+def test_values_compare_by_elements_and_are_keys_by_identity():
+    x, y = tw.constant([1.0, 2.0]), tw.constant([1.0, 3.0])
+    assert isinstance(x == y, tw.Value) and (x == y).numpy().tolist() == [True, False] and (x != [1, 2]).numpy().tolist() == [False, False]
+    same = tw.constant([1.0, 2.0])
+    assert {x: 1, same: 2}[x] == 1 and len({x, same, x}) == 2 and hash(x) != hash(same)
+    with pytest.raises(TypeError, match="is compared with None"):
+        x == None  # noqa: E711  # pylint: disable=pointless-statement,singleton-comparison
+    with tw.Graph() as g:
+        p = tw.placeholder("float32", [2])
+        found = [x == p, p == x]
+    assert [v.tolist() for v in tw.Session(g).run(found, {p: [1, 5]})] == [[True, False]] * 2
+
+
+def test_one_element_has_a_truth_value_and_a_graphs_value_has_none():
+    x = tw.constant([[2.0]])
+    taken = [bool(x), bool(x == 2), not x < 0, int(x), float(x), 0 < x < 3, tw.constant(1) in [tw.constant(0), tw.constant(1)]]
+    assert taken == [True, True, True, 2, 2.0, True, True] and bool(tw.constant(0.0)) is False and f"{x:.2f}" == "2.00"
+    for wrong in (lambda: bool(tw.constant([1.0, 2.0]) == 1), lambda: bool(tw.constant([])), lambda: bool(tw.Variable([1, 2]))):
+        with pytest.raises(ValueError, match="is neither true nor false; only one of a single element is"):
+            wrong()
+    with pytest.raises(ValueError):
+        float(tw.constant([1.0, 2.0]))
+    w = tw.Variable(3.0)
+    assert bool(w) and np.asarray(w).item() == 3 and np.sum(w) == 3
+    with tw.Graph(), pytest.raises(TypeError, match="is neither true nor false before a session runs it"):
+        bool(tw.placeholder("float32", []) == x)
+
+
+def test_a_copied_value_has_the_same_elements():
+    x = tw.constant([1.0, 2.0])
+    for again in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert isinstance(again, tw.Value) and again is not x and again.numpy().tolist() == [1, 2]
+    assert copy.copy(x) is x
+
+
+def draws():
+    """Two calls of one op, an op of whole numbers, and one that is given its seed."""
+    return [tw.ops.random_uniform([4], dtype="float32").numpy().tolist() for _ in range(2)] + [
+        tw.ops.random_uniform_int([4], 0, 10**6).numpy().tolist(), tw.ops.random_uniform([4], dtype="float32", seed=5).numpy().tolist()]
+
+
+def in_a_new_context():
+    with tw.Eager():
+        return draws()
+
+
+def test_a_seed_makes_new_contexts_draw_the_same():
+    try:
+        tw.random.seed(7)
+        first, second = in_a_new_context(), in_a_new_context()
+        with tw.Graph() as g:
+            built = [tw.ops.random_uniform([4], dtype="float32") for _ in range(2)]
+        with tw.Session(g) as s:
+            assert first[:2] == [v.tolist() for v in s.run(built)]  # as the operations of a graph
+        assert first == second and first[0] != first[1]
+        tw.random.seed(8)
+        third = in_a_new_context()
+        assert all(a != b for a, b in zip(first[:3], third[:3])) and first[3] == third[3]
+    finally:
+        tw.random.seed(None)
+    fourth, fifth = in_a_new_context(), in_a_new_context()
+    assert all(a != b for a, b in zip(fourth[:3], fifth[:3]))
+
+
+def test_inputs_may_be_left_out_and_names_are_suggested():
+    x = tw.constant(A)
+    found = [tw.ops.sum(x).item(), tw.ops.mean(A).item(), tw.ops.sum(tw.Variable(A)).item()]
+    np.testing.assert_allclose(found, [A.sum(), A.mean(), A.sum()])
+    np.testing.assert_array_equal(tw.ops.transpose(x).numpy(), A.T)
+    assert tw.ops.one_hot([1, 0], 2).numpy().tolist() == [[0, 1], [1, 0]] and tw.ops.range(0, 3).numpy().tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(tw.ops.concat_v2([x, B]).numpy(), np.concatenate([A, B]))
+    np.testing.assert_array_equal(tw.ops.neg([x, x]).numpy(), [-A, -A])
+    with tw.Eager() as e:
+        for op, told in [("LayerNorm", "see thalweg.nn.LayerNorm"), ("mat_mul", "did you mean 'MatMul'"),
+                         ("flatten", r"write x.reshape\(-1\)")]:
+            with pytest.raises(AttributeError, match=f"no op is called '{op}'; {told}"):
+                e.op(op, x)
+
+
+def test_layers_say_that_they_need_a_graph():
+    x, ids = tw.constant(np.ones((2, 3), np.float32)), tw.constant([1, 0])
+    net, cell = tw.nn.Sequential(tw.nn.Dense(4), tw.nn.Dropout(0.5)), lambda: tw.recurrent.LSTMCell(2, 3)
+    table = tw.Variable(np.ones((2, 3), np.float32))
+    told = r"to a graph and cannot compute with a value that has no graph; build a graph: make the call inside of `with thalweg.Graph\(\):`"
+    for wrong in (lambda: net(x), lambda: net(x=x), lambda: tw.nn.Dense(4)(table), lambda: tw.nn.Embedding(3, 2)(ids),
+                  lambda: tw.nn.relu(x),
+                  lambda: tw.losses.sampled_softmax(table, tw.Variable([0.0, 0]), [[1], [0]], x, 1),
+                  lambda: tw.schedules.cosine(0.1, 10, step=tw.constant(1))):
+        for where in (contextlib.nullcontext(), tw.Eager()):
+            with where, pytest.raises(TypeError, match=told):
+                wrong()
+    for wrong in (lambda: net(np.ones((2, 3))), cell, tw.nn.training, lambda: tw.name_scope("a").__enter__(),
+                  lambda: tw.container("a").__enter__()):
+        for where in (contextlib.nullcontext(), tw.Eager()):
+            with where, pytest.raises(RuntimeError, match=r"no graph is current; write `with thalweg.Graph\(\) as g:`"):
+                wrong()
+
+
+def test_a_graphs_layers_hold_values_as_constants():
+    x, queries = tw.constant(np.ones((2, 3), np.float32)), tw.constant(np.ones((1, 2, 2), np.float32))
+    w = tw.Variable(x)
+    with tw.Graph() as g:
+        p, net = tw.placeholder("float32", [None, 3]), tw.nn.Sequential(tw.nn.Dense(4), tw.nn.Dropout(0.5))
+        y = net(p * x), net(x), tw.nn.relu(-x), tw.nn.MultiHeadAttention(1)(queries, None, g.constant([[0.0, 0], [0, 0]]))
+        chosen = tw.cond(p.sum() > 0, lambda: x, lambda: x * 2)
+        with pytest.raises(TypeError, match="is a variable without a graph; share it by a container of that name, or use its value"):
+            tw.nn.relu(w)
+        with pytest.raises(TypeError, match="result 0: .* is a variable without a graph"):
+            tw.cond(p.sum() > 0, lambda: w, lambda: x)
+    with tw.Session(g) as s:
+        s.run(g.initializer())
+        found = s.run(list(y), {p: np.ones((2, 3))})
+        assert [v.shape for v in found] == [(2, 4), (2, 4), (2, 3), (1, 2, 2)] and not found[2].any()
+        np.testing.assert_array_equal(found[0], found[1])
+        assert s.run(chosen, {p: -np.ones((2, 3))}).tolist() == [[2] * 3] * 2
+
+
+def test_a_graph_is_not_given_a_value_by_number():
+    x = tw.constant(1.0)
+    with tw.Graph() as g:
+        p = tw.placeholder("float32", [])
+        for wrong in (lambda: tw.gradients(p * p, [x]), lambda: tw.Session(g).run(x), lambda: tw.Session(g).run(p, {x: 1.0}),
+                      lambda: x.number):
+            with pytest.raises((TypeError, ValueError), match="without a graph|is of another graph|is not of the session.s graph"):
                 wrong()
 
 

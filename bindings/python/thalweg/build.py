@@ -16,7 +16,7 @@ from .errors import here, made
 from .op_text import is_list, may_be_left_out, python_name, result_name
 from .output import Formula, Operation, Output
 from .tensor import Tensor, as_array
-from .value import Value
+from .value import tensor_of
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -25,7 +25,7 @@ Made = Union[Operation, Output, list[Any], tuple[Any, ...]]
 
 
 def graph_of(inputs: Any) -> Optional["Graph"]:
-    """The graph of the first value among the inputs and in their lists; where all of them are there already, what computes with them."""
+    """The graph of the first value of a graph among the inputs and in their lists; the context of the first Value if all are Values."""
     computing = None
     for x in inputs:
         found = x.graph if isinstance(x, Formula) else graph_of(x) if isinstance(x, (list, tuple)) else None
@@ -66,7 +66,7 @@ def schema_of(graph: "Graph", op: str) -> dict[str, Any]:
 
 
 def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
-    """The same; answers the operation."""
+    """Adds an operation as `add` does, and answers the operation."""
     schema = schema_of(graph, op)
     inputs, named = defaults.filled(graph, schema, inputs, named)
     values, given = arrange(schema, inputs, named)
@@ -129,11 +129,9 @@ def convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: di
 
 
 def _as_value(graph: "Graph", argument: dict[str, Any], value: Any) -> Any:
-    """Variables as what the op asks for, their handle or their contents; what is there already as a tensor, for a graph to hold."""
+    """A variable as the op wants it, as its handle or its contents; a Value that goes into a graph as a tensor."""
     if isinstance(value, Formula) and value.graph.computes and not graph.computes:
-        if not isinstance(value, Value):
-            raise TypeError(f"{value!r} is a variable without a graph; share it by a container of that name, or use its value, `.read()`")
-        return value.tensor
+        return tensor_of(value)
     if isinstance(value, Formula) and not isinstance(value, Output):
         return value._handle_value() if argument.get("type") == "resource" else value._value()
     if isinstance(value, Operation):

@@ -1,10 +1,10 @@
-"""Without a graph: outside of all `with thalweg.Graph()`, ops compute at once. What they give are Values, which have elements.
+"""Ops that compute at once, outside of all `with thalweg.Graph()`. They return Values, which have elements.
 
     w = thalweg.Variable([1.0, 2.0])
     y = thalweg.ops.relu(w * [3.0, -1.0])       # Value([3, 0], dtype=float32, shape=[2], device=host)
 
-Values go where they belong: an op with a value of a graph among its inputs is added to that graph, where Values become constants; an op on
-Values alone computes at once, also inside a `with thalweg.Graph()`. tape differentiates what was computed.
+An op with a value of a graph among its inputs is added to that graph, in which Values become constants. An op on Values alone computes at
+once, also inside of a `with thalweg.Graph()`. The module `tape` differentiates computed values.
 
 Threads: any."""
 import ctypes
@@ -24,8 +24,8 @@ from .value import Value
 
 
 class EagerReport(NamedTuple):
-    """What a context has done and keeps. entries: prepared ops that are kept.   hits, misses: calls that found theirs, and that one had to
-    be made for.   evictions: those that were dropped for others."""
+    """Counts of a context. entries: prepared ops that it keeps.   hits: calls whose op was prepared already.   misses: calls whose op
+    had to be prepared.   evictions: prepared ops that were dropped for others."""
     entries: int
     hits: int
     misses: int
@@ -33,8 +33,9 @@ class EagerReport(NamedTuple):
 
 
 class Eager(Handle):
-    """A context in which ops compute at once: prepared ops, a container of variables, a device. A program needs none of its own, but for
-    options: Eager.options() lists them. In a `with` it is the one that functions use.   runtime: None: the default one."""
+    """A context in which ops compute at once. It has prepared ops, a container of variables, and a device. A program needs a context of its
+    own only for options, which Eager.options() lists. In the `with` of a context, functions use that context.   runtime: None: the default
+    one."""
     computes = True
 
     def __init__(self, runtime: Optional[Runtime] = None, **options: Any):
@@ -44,7 +45,7 @@ class Eager(Handle):
         self._names: dict[str, int] = {}
         self._shares = bool(options.get("container"))
         self._draws = 0  # how many calls took their seeds from thalweg.random
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # which a handler of a signal may take once more
         self.outer = None
 
     def __del__(self, destroy: Any = _low.tw_eager_destroy) -> None:
@@ -66,7 +67,7 @@ class Eager(Handle):
         return list_options(_low.tw_eager_option)
 
     def report(self) -> EagerReport:
-        """What it has done and keeps."""
+        """Its counts so far."""
         info = _low.tw_eager_info(size=ctypes.sizeof(_low.tw_eager_info))
         check(_low.tw_eager_report(self._handle, info))
         return EagerReport(info.entries, info.hits, info.misses, info.evictions)
@@ -119,11 +120,15 @@ class Eager(Handle):
                                   n_outputs=n_outputs, device=c_text(device) or None, place=line_here())
         call.inputs, call.attrs = tensors, attrs
         check(_low.tw_eager_run(self._handle, call, outputs))
-        return [Tensor._adopt(handle) for handle in outputs]
+        return [Tensor._adopt(handle or 0) for handle in outputs]
 
     def _vectors(self, *lists: Any) -> list[Output]:
         from .graph import Graph
         return Graph._vectors(self, *lists)  # type: ignore[arg-type]
+
+    def building(self) -> Any:
+        """Raises TypeError: a context computes and builds nothing."""
+        raise scopes.only_in_graphs("layers, cells, losses, optimizers and schedules add operations")
 
     def _root(self) -> "Eager":
         return self
@@ -135,18 +140,17 @@ class Eager(Handle):
             n = self._names[name] = self._names.get(name, -1) + 1
         return name if n == 0 else f"{name}_{n}"
 
-
     def end_with(self, handle: Value) -> None:
-        """What the handle leads to goes with it, unless other contexts and sessions find it by its name."""
+        """Destroys the variable of a handle with the handle, unless other contexts and sessions may find the variable by its name."""
         if self._shares:
             return
         _low.tw_tensor_retain(handle.tensor._handle)
-        again = Value(self, Tensor._adopt(handle.tensor._handle))
+        again = Value(self, Tensor._adopt(handle.tensor._handle or 0))
         weakref.finalize(handle.tensor, self.op, "DestroyResourceOp", again).atexit = False
 
 
 def _output_counts(schema: dict[str, Any], values: list[Any], given: dict[str, Any]) -> list[int]:
-    """How many values each output is: what its attribute says, or as many as the inputs that share the attribute have."""
+    """The number of values of each output: that of its attribute, or that of the inputs which share the attribute."""
     lengths = {}
     for argument, value in zip(schema["inputs"], values):
         attr = argument.get("number_attr") or argument.get("list_attr")
@@ -175,7 +179,7 @@ def default_eager() -> Eager:
 
 
 def here() -> Any:
-    """Where ops go whose inputs say nothing: the innermost graph or context; the process's own context where there is none."""
+    """The graph or context for an op without values among its inputs: that of the innermost `with`, else the process's own context."""
     scope = scopes.innermost()
     return default_eager() if scope is None else scope.graph
 

@@ -71,7 +71,7 @@ class Traced:
         self.stateful = any((self.body.runtime.op(o.type) or {}).get("stateful") for o in self.body.operations())
 
     def _value(self, i: int, x: Any) -> Output:
-        if isinstance(x, Formula):
+        if isinstance(x, Formula) and not x.graph.computes:
             return self.body._own(x._value())
         try:
             return self.body.constant(x)
@@ -124,8 +124,8 @@ def graph_for(values: Any) -> Graph:
 
 
 def own(graph: Graph, value: Any) -> Output:
-    """A value as one of the graph; numbers and arrays as constants."""
-    return graph._own(value._value()) if isinstance(value, Formula) else graph.constant(value)
+    """A value as one of the graph; numbers, arrays and Values as constants."""
+    return graph._own(value._value()) if isinstance(value, Formula) and not value.graph.computes else graph.constant(value)
 
 
 def _answer(outputs: Sequence[Output], operation: Operation, one: bool) -> Any:

@@ -22,7 +22,7 @@ from .errors import Line, check, here, line_of, made
 from .output import Formula, Operation, Output
 from .runtime import Runtime, default_runtime
 from .tensor import Tensor, bytes_of
-from .value import Value
+from .value import tensor_of
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -79,9 +79,10 @@ class Graph(Handle):
         return build.add(self, op, inputs, named, name)
 
     def constant(self, value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
-        """A fixed value, copied. dtype: None: that of the array; float32 and int32 for Python's own numbers."""
-        if isinstance(value, Value):
-            value = value.tensor
+        """A fixed value: the copy of an array, a number or a Value. dtype: None: that of the array; float32 and int32 for Python's own
+        numbers."""
+        if isinstance(value, Formula) and value.graph.computes:
+            value = tensor_of(value)
         if isinstance(value, Formula):
             raise TypeError(f"{value!r} is a value of a graph, not a number or an array")
         if dtype is not None and as_dtype(dtype).name == "bfloat16" and isinstance(value, (int, float)):
@@ -298,16 +299,15 @@ class Graph(Handle):
 
 def current_graph() -> Graph:
     """The graph of the innermost `with`. Raises RuntimeError outside of all."""
-    graph = scopes.current().graph
-    if not isinstance(graph, Graph):
-        raise scopes.no_graph()
-    return graph
+    return scopes.current().graph
 
 
 def constant(value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
     """Graph.constant of the current graph; without one, a Value that is there at once."""
     scope = scopes.innermost()
-    return (scope.graph if scope is not None else default_eager()).constant(value, dtype, name)
+    where: Any = default_eager() if scope is None else scope.graph
+    made_: Output = where.constant(value, dtype, name)
+    return made_
 
 
 def placeholder(dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:

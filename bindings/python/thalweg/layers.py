@@ -46,17 +46,19 @@ def _whole(layer: str, what: str, given: Any, bits: int = 64) -> int:
 
 
 def _number_of(graph: Graph, x: Any, dtype: Optional[DType] = None) -> int:
-    """Of a value, or of a constant; 0 for None. dtype: of constants of numbers; None: their own."""
+    """Of a value, or of a constant, which a Value becomes; 0 for None. dtype: of constants of numbers; None: their own."""
     if x is None:
         return 0
-    if isinstance(x, Formula):
+    if isinstance(x, Formula) and not x.graph.computes:
         return x._value().number
-    numbers = dtype is not None and (not isinstance(x, Tensor)) and np.asarray(x).dtype.kind in "iuf"
+    numbers = dtype is not None and not isinstance(x, (Tensor, Formula)) and np.asarray(x).dtype.kind in "iuf"
     return graph.constant(x, dtype if numbers else None).number
 
 
 def _graph_of(x: Any) -> Graph:
-    return scopes.working(x._value().graph) if isinstance(x, Formula) else scopes.current().graph
+    if not isinstance(x, Formula):
+        return scopes.current().graph
+    return scopes.working(scopes.building(x.graph, "layers and activations add operations"))
 
 
 def activation(name: str, x: Any) -> Output:

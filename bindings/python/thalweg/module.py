@@ -45,7 +45,9 @@ class Module:
         if not hasattr(self, "_wanted"):
             raise RuntimeError(f"{type(self).__name__}.__init__ did not call super().__init__() first")
         given = build.graph_of([*inputs, *named.values()])
-        graph = scopes.current().graph if given is None else scopes.working(given)  # in a body, also where the values are from around it
+        if given is not None:  # in a body, also where the values are from around it
+            given = scopes.working(scopes.building(given, f"module '{self.name}' adds operations"))
+        graph = scopes.current().graph if given is None else given
         outermost = graph
         while outermost.outer is not None:
             outermost = outermost.outer

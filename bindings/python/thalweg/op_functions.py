@@ -16,7 +16,7 @@ def _function(schema: dict[str, Any]) -> Any:
     op = schema["name"]
 
     def function(*inputs: Any, name: Optional[str] = None, **named: Any) -> Any:
-        where = build.graph_of([*inputs, *named.values()]) or eager.here()
+        where: Any = build.graph_of([*inputs, *named.values()]) or eager.here()
         return where.run(op, inputs, named, name) if where.computes else build.add(where, op, inputs, named, name)
 
     function.__name__, function.__qualname__, function.__module__ = snake_case(op), snake_case(op), "thalweg.ops"

@@ -23,7 +23,8 @@ class Formula:
     The other operand may be a value, a variable, a number or an array; numbers take the type of the value, broadcasting is NumPy's.
 
     `==` and `!=` compare elements, as in NumPy; `is` compares identities. One value is one object as long as something refers to it, so
-    values are keys of dicts and elements of sets. A formula has no truth value, so `x in [a, b]` is an error where `==` would decide it."""
+    values are keys of dicts and elements of sets. A formula of a graph has no truth value, so `x in [a, b]` is an error where `==` would
+    decide it. One without a graph has its elements, and a truth value as in NumPy if it has one element."""
     __slots__ = ()
     __array_ufunc__ = None  # array + value comes to __radd__
     __iter__ = None         # not element by element through __getitem__
@@ -39,6 +40,8 @@ class Formula:
         return self._value()
 
     def __bool__(self) -> bool:
+        if self.graph.computes:
+            return bool(self._value())
         raise TypeError(f"{self!r} is neither true nor false before a session runs it; in place of `if` and `while` use thalweg.cond, "
                         "ops.select_v2 and thalweg.while_loop; of `and`, `or`, `not` and chained comparisons `&`, `|` and `~`; to look "
                         "for a value in a list, `any(x is y for y in values)`, or a set or dict")
@@ -46,10 +49,14 @@ class Formula:
     def __copy__(self: Self) -> Self:
         return self
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
+    def __array__(self, *how: Any, **named: Any) -> Any:
+        if self.graph.computes:
+            return self._value().__array__(*how, **named)
         raise TypeError("a value of a graph has no elements before a session runs it: fetch it, or use the functions of thalweg.ops")
 
-    def __array_function__(self, function: Any, *_: Any) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if self.graph.computes:
+            return self._value().__array_function__(function, types, args, kwargs)
         raise TypeError(f"numpy.{function.__name__} was given a value of a graph, which has no elements before a session runs it: fetch it, "
                         "or use the functions of thalweg.ops")
 

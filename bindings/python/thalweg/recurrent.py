@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 
 
 def _value(graph: Graph, x: Any) -> Output:
-    return x._value() if isinstance(x, Formula) else graph.constant(x)
+    return x._value() if isinstance(x, Formula) and not x.graph.computes else graph.constant(x)
 
 
 def _numbers(graph: Graph, values: Sequence[Any]) -> Any:

@@ -33,14 +33,33 @@ _stack = _Stack()
 
 
 def no_graph() -> RuntimeError:
-    """What is raised where a graph is needed."""
+    """The error of a function that needs a graph."""
     return RuntimeError("no graph is current; write `with thalweg.Graph() as g:` around it, or use the graph's own methods")
+
+
+def only_in_graphs(what: str) -> TypeError:
+    """The error of a function that only adds to graphs, but was given a value that was computed without one."""
+    return TypeError(f"{what} to a graph and cannot compute with a value that has no graph; build a graph: make the call inside of "
+                     "`with thalweg.Graph():`, on a placeholder or a constant of that graph")
+
+
+def building(graph: Any, what: str) -> "Graph":
+    """The graph that a layer adds to if its input is of `graph`: that one, or the graph of the innermost `with` if the input is a Value,
+    which then becomes a constant. Raises TypeError if the input is a Value and the innermost `with` is no graph's.   what: the layer, for
+    the error."""
+    scope = innermost()
+    if graph.computes:
+        if scope is None or scope.graph.computes:
+            raise only_in_graphs(what)
+        graph = scope.graph
+    built: "Graph" = graph
+    return built
 
 
 def current(graph: Optional["Graph"] = None) -> Scope:
     """The innermost scope, or the innermost of that graph. Raises RuntimeError where no graph is current."""
     if graph is None:
-        if not _stack.scopes:
+        if not _stack.scopes or _stack.scopes[-1].graph.computes:
             raise no_graph()
         return _stack.scopes[-1]
     for scope in reversed(_stack.scopes):
@@ -58,21 +77,22 @@ default_context: Any = None  # the process's own, once eager has made it
 
 
 def context() -> Any:
-    """The context of the innermost `with`, in which ops compute at once; where that is a graph's, or there is none, the process's own, which
-    is None as long as nobody needed it."""
+    """The context of the innermost `with`, if that is a context's, else the process's own, which is None before its first use."""
     graph = _stack.scopes[-1].graph if _stack.scopes else None
     return graph if graph is not None and graph.computes else default_context
 
 
 def device_here() -> str:
-    """Where ops run that compute at once: what the innermost `with` says; "" for anywhere."""
+    """The device of ops that compute at once, by the innermost `with`; "" for any."""
     return _stack.scopes[-1].device if _stack.scopes else ""
 
 
 def _here(graph: Optional["Graph"]) -> Scope:
-    """As current; where no graph is current, the scope of what computes at once."""
-    if graph is not None or _stack.scopes:
+    """As current; if no graph is current, the scope of the context that computes at once."""
+    if graph is not None:
         return current(graph)
+    if _stack.scopes:
+        return _stack.scopes[-1]
     from .eager import default_eager
     return Scope(default_eager())  # type: ignore[arg-type]
 

@@ -354,7 +354,7 @@ class _Prepared(Handle):
             handles[i] = tensor.shared(array) if shared else tensor.copied(array)
 
     def _array(self, i: int, feed: Any) -> Array:
-        if isinstance(feed, Formula):
+        if isinstance(feed, Formula) and not feed.graph.computes:
             raise TypeError(f"{feed!r} cannot be given to '{self.feeds[i].name}': it is a value of a graph, not an array")
         try:
             return tensor.as_array(feed, self._dtypes[i])[0]

@@ -1,10 +1,10 @@
-"""Differentiation of what was computed without a graph: tapes note it, and give gradients of any order.
+"""Gradients of any order of values that were computed without a graph. A tape records calls and differentiates them.
 
     slope = thalweg.grad(lambda x: x * x * x)
     slope(2.0)                                  # Value(12, ...)
     thalweg.grad(slope)(2.0)                    # 12 too: the second derivative
 
-Threads: a tape notes what its own thread computes, and is used there alone."""
+Threads: a tape records the calls of the thread that made it, and only that thread may use it."""
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ from .variable import Variable
 
 
 class Tape(Handle):
-    """Notes, until its `with` ends, what the current context computes from watched values and from variables. gradient may be called inside or
-    afterwards, any number of times; tapes within each other give higher derivatives. It keeps the values that it noted as long as it
-    lives."""
+    """Records, until its `with` ends, the calls of the current context on watched values and on variables. `gradient` may be called
+    inside of the `with` or after it, any number of times. Nested tapes give higher derivatives. A tape keeps the values that it recorded
+    as long as it lives."""
     __slots__ = ("_handle", "eager")
 
     def __init__(self) -> None:

@@ -1,5 +1,4 @@
-"""Values that are there already: what ops give where no graph is being built. They have the operators and methods of all values, and their
-elements, as NumPy's arrays have.
+"""Values that ops return without a graph. They have elements, as NumPy's arrays do, and the operators and methods of all values.
 
     x = thalweg.constant([1.0, 2.0])
     (x * x).sum().item()        # 5.0
@@ -13,7 +12,7 @@ import numpy as np
 from . import _low, scopes
 from .dtypes import Array, DType
 from .errors import made
-from .output import Output, shape_text
+from .output import Formula, Output, shape_text
 from .tensor import Tensor, bytes_of, to_array
 
 if TYPE_CHECKING:
@@ -22,19 +21,30 @@ if TYPE_CHECKING:
 
 
 class Value(Output):
-    """A value with elements. tensor: them."""
+    """A value with elements, which are in `tensor`. `==` compares elements. A value of one element has the truth value of that element. A
+    dict and a set find a value by its identity, not by its elements."""
     __slots__ = ("tensor", "_home")
 
-    def __new__(cls, home: "Eager", tensor: Tensor) -> "Value":  # type: ignore[misc]
+    def __new__(cls, home: "Eager", tensor: Tensor) -> "Value":
         return object.__new__(cls)  # in no table of a graph's values
 
     def __init__(self, home: "Eager", tensor: Tensor):
-        self.tensor, self.number, self._home = tensor, tensor._handle, home
+        self.tensor, self._home = tensor, home
+
+    @property
+    def number(self) -> int:  # type: ignore[override]
+        """Raises TypeError: only values of graphs have one."""
+        raise TypeError(f"{self!r} was computed without a graph, so no graph has it; make a constant of it, `graph.constant(value)`, "
+                        "or feed it")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _of, (self.tensor,)
 
     @property
     def graph(self) -> "Eager":  # type: ignore[override]
         """The context that computes with it: the current one, if that is of the same runtime as the one that made it, else that."""
-        home, current = self._home, scopes.context()
+        home: "Eager" = self._home
+        current: Optional["Eager"] = scopes.context()
         return home if current is None or current.runtime is not home.runtime else current
 
     @property
@@ -63,7 +73,7 @@ class Value(Output):
         return self.numpy().item()
 
     def _producer(self) -> tuple["Operation", int]:
-        raise TypeError("a value that is there already belongs to no operation of a graph")
+        raise TypeError("a value that was computed without a graph belongs to no operation of a graph")
 
     def named(self, name: str) -> Output:
         """Itself: names are for values of graphs."""
@@ -91,6 +101,9 @@ class Value(Output):
             raise TypeError(f"{self!r} is no index; a scalar of whole numbers is")
         return int(self.item())
 
+    def __format__(self, how: str) -> str:
+        return format(self.item(), how) if how else str(self)
+
     def __len__(self) -> int:
         return len(self.tensor)
 
@@ -106,8 +119,21 @@ class Value(Output):
         return f"Value({shown}, dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device or 'host'})"
 
 
+def _of(tensor: Tensor) -> Value:
+    """The copy of a value, or a value that was pickled; the current context computes with it."""
+    from .eager import current_eager
+    return Value(current_eager(), tensor)
+
+
+def tensor_of(x: Any) -> Tensor:
+    """The elements of a Value, for a graph to hold as a constant. Raises TypeError for a variable without a graph."""
+    if not isinstance(x, Value):
+        raise TypeError(f"{x!r} is a variable without a graph; share it by a container of that name, or use its value, `.read()`")
+    return x.tensor
+
+
 def _arrays(x: Any) -> Any:
-    """Arguments of a function of NumPy's, with arrays for values."""
-    if isinstance(x, Value):
+    """Arguments of a function of NumPy's, with arrays for values and variables."""
+    if isinstance(x, Formula):
         return np.asarray(x)
     return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x

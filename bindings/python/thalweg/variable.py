@@ -28,7 +28,7 @@ class Variable(Formula):
     __slots__ = ("handle", "name", "dtype", "shape", "_untrained", "__weakref__")
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
-        graph = build.graph_of([initial])
+        graph: Any = build.graph_of([initial])
         if graph is None or graph.computes:  # a value that is there already is as good as an array
             graph = here()
         if graph.computes:
@@ -43,10 +43,10 @@ class Variable(Formula):
             initial = graph.constant(initial, dtype)
         prefix = scopes.current(graph).prefix
         with graph._mutex:
-            name = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
+            free: str = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
             with graph.building() as scope:
-                number = _low.tw_variable_create(scope, c_text(name), initial.number)
-        self._be(Output(graph, number), prefix + name, initial.dtype, initial.shape)
+                number = _low.tw_variable_create(scope, c_text(free), initial.number)
+        self._be(Output(graph, number), prefix + free, initial.dtype, initial.shape)
         if not trainable:
             graph._fixed.add(number)
 
@@ -57,16 +57,16 @@ class Variable(Formula):
 
     @property
     def graph(self) -> "Graph":  # type: ignore[override]
-        """Of which it is; without a graph, what computes with it."""
+        """Its graph; without a graph, the context that computes with it."""
         return self.handle.graph
 
     def _be_at_once(self, eager: Any, initial: Any, name: Optional[str], dtype: Optional[DTypeLike]) -> None:
         """One without a graph, which has its initial value at once."""
         value = eager.constant(initial, dtype)
-        name = eager.unique("Variable" if name is None else name)
-        handle = eager.op("VarHandleOp", dtype=value.dtype, shape=value.shape, shared_name=name)
+        free: str = eager.unique("Variable" if name is None else name)
+        handle = eager.op("VarHandleOp", dtype=value.dtype, shape=value.shape, shared_name=free)
         eager.op("AssignVariableOp", handle, value, dtype=value.dtype)
-        self._be(handle, name, value.dtype, value.shape)
+        self._be(handle, free, value.dtype, value.shape)
         eager.end_with(handle)
 
     def _value(self) -> Output:
