@@ -1,5 +1,5 @@
-# The rules named here, and no others, catch each broken plugin of mutants/, and the kit's exit status reports it. For every rule a plugin
-# breaks it, or there is a reason why none does.
+# Checks that the rules named here, and no others, catch each broken plugin of mutants/, and that the kit's
+# exit status reports it. Each rule has a plugin that breaks it, or a reason for which none does.
 import os
 import re
 import subprocess
@@ -8,19 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kit import BINARY_DIR, KIT, run
 
-# What the op of toy.h gives, as its author would say it.
+# Cases with the results of the op of toy.h, as its author would supply them.
 HALF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants", "half.cases.json")
 
-# Rules that a mutant may break too, as threads happen to meet.
+# Rules that a mutant may break too, depending on the timing of threads.
 PERHAPS = {"blocks_overlap": [107]}
 
 # Rules that no plugin can break yet.
 UNBROKEN = {13: "there is one minor so far, so the oldest host is this one"}
 
-# Rules that the kit cannot check on every subject of a plugin, so that the plugin does not reach the level, and the reasons.
+# Rules that the kit cannot check on every subject of a plugin, so that the plugin does not keep the level.
 SKIPPED = {
     "healthy_later": [12],  # written for a later host than this one, which the kit cannot play
-    "refuses_all_shapes": [202, 203, 204, 205, 206, 207, 208, 210, 215, 216, 217, 309, 310, 319],  # no case can be made up for its op
+    "refuses_all_shapes": [202, 203, 204, 205, 206, 207, 208, 210, 215, 216, 217, 309, 310, 319],  # no case can be generated for its op
 }
 
 # name: level, rules that it breaks, options

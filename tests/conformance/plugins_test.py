@@ -22,10 +22,10 @@ SKIPS = {
     "libthalweg_cuda.so": "there is no GPU",
 }
 
-# Cases and sample graphs for what a schema cannot say.
+# Cases and sample graphs for facts that a schema cannot express.
 CASES = {"libonednn.so": os.path.join(os.path.dirname(os.path.abspath(__file__)), "onednn.cases.json")}
 
-# file, level, settings; a file that this build does not make is left out
+# file, level, settings; files that this build does not make are skipped
 PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
     ("lib/thalweg/plugins/libetcd.so", 5),

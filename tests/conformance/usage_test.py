@@ -1,4 +1,4 @@
-# How thalweg-conformance is called, and what it says when it cannot run.
+# Tests the arguments of thalweg-conformance, and its messages when it cannot run.
 import json
 import os
 import re
@@ -70,7 +70,7 @@ class UsageTest(unittest.TestCase):
         file = json.loads(re.search(r"^\{.*^\}\}$", done.stdout, re.MULTILINE | re.DOTALL)[0])
         self.assertEqual(file, {"ops": {"Half": [{"inputs": [{"dtype": "float", "shape": [2, 3], "range": [-1, 1]}]}]}})
         self.assertEqual(run(REFUSES_ALL, "--rule", "206").json["wanted"], file["ops"])
-        report = self.with_cases(HEALTHY, file, "--rule", "213")  # it is as the kit itself reads it
+        report = self.with_cases(HEALTHY, file, "--rule", "213")  # the file has the form that the kit reads
         self.assertEqual(report.rules("pass"), [213])
 
     def with_cases(self, plugin, cases, *options):

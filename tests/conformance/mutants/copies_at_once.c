@@ -1,4 +1,4 @@
-/* Copies at once, whatever stream it is told to copy on. */
+/* Copies at once, even if it is told to enqueue the copy on a stream. */
 #include "toy_stream.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -1,4 +1,4 @@
-/* Denormal numbers count as zero once it is loaded, as with whatever is linked with -ffast-math. */
+/* Loading it makes denormal numbers count as zero, as any library does that is linked with -ffast-math. */
 #include <fenv.h>
 
 #include "toy.h"

@@ -1,4 +1,4 @@
-/* Its init takes a signal of the process for itself. */
+/* Its init installs a handler for a signal of the process. */
 #include <signal.h>
 
 #include "toy.h"

@@ -1,6 +1,6 @@
-/* Ops on variables and on a resource of the toy's own, each with all that schemas may ask for: a handle that is marked as a variable, one
- * that is marked as the tally, dims that say the shape of both, and a required attribute on the op that makes the tally. No rule is broken,
- * and none is skipped. */
+/* Ops on variables and on the toy's own resource, with everything that schemas may require: a handle
+ * marked as a variable, a handle marked as the tally, dims for the shape of both, and a required
+ * attribute of the op that makes the tally. It breaks no rule, and the kit must skip none. */
 #include "toy_state.h"
 
 static int same(const tw_view* a, const tw_view* b) { return a->count == b->count && a->dtype == b->dtype; }

@@ -1,4 +1,4 @@
-/* Broadcasts along the first axes, and takes all broadcasts for such. */
+/* Broadcasts along the first axes, and treats all other broadcasts in the same way. */
 #include "toy.h"
 
 static tw_status* add(const tw_frame* f) {

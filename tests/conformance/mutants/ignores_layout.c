@@ -1,4 +1,4 @@
-/* Adds a bias to the last axis, whatever the attribute says of the order of the axes. */
+/* Adds a bias to the last axis, and ignores the attribute for the order of the axes. */
 #include "toy.h"
 
 static tw_status* add(const tw_frame* f) {

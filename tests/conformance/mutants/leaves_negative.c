@@ -1,4 +1,4 @@
-/* Leaves the elements of its output alone whose inputs are negative. */
+/* Does not write the elements of its output whose inputs are negative. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

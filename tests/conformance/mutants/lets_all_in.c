@@ -1,4 +1,4 @@
-/* Its locks exclude nobody. */
+/* Its locks do not exclude other holders. */
 #include "toy_files.h"
 
 static tw_status* lock(const tw_host* h, void* user, const char* path, uint64_t len, void** out_lock) {

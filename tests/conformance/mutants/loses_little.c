@@ -1,4 +1,4 @@
-/* Its init keeps a few bytes that its shutdown does not free. */
+/* Its init allocates a few bytes that its shutdown does not free. */
 #include "toy.h"
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

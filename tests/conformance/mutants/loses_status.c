@@ -1,4 +1,4 @@
-/* Its init asks for a setting that is not there, and lets the answer lie. */
+/* Its init requests a setting that does not exist, and never releases the returned status. */
 #include "toy.h"
 
 static tw_status* put(tw_sink* s, const void* bytes, uint64_t len) {

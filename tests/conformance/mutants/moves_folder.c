@@ -1,4 +1,4 @@
-/* Its init moves the whole process to another folder. */
+/* Its init changes the working folder of the process. */
 #include <unistd.h>
 
 #include "toy.h"

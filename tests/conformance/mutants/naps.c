@@ -1,4 +1,4 @@
-/* A kernel that sleeps for a moment, and does not say that it may block. */
+/* A kernel that sleeps for a moment, and whose spec does not declare `may_block`. */
 #include <time.h>
 
 #include "toy.h"

@@ -1,4 +1,4 @@
-/* A constructor opens a file that it takes for its device. */
+/* A constructor opens a file that stands for its device. */
 #include <fcntl.h>
 
 #include "toy.h"

@@ -1,4 +1,4 @@
-/* Fetches what it does not need from behind its input. */
+/* Reads bytes behind its input, and does not use them. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

@@ -1,4 +1,4 @@
-/* Looks at the element behind the last one of its input. */
+/* Reads the element behind the last one of its input. */
 #include "toy.h"
 
 static tw_status* half(const tw_frame* f) {

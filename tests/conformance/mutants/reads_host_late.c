@@ -1,4 +1,5 @@
-/* Its kernel enqueues work that reads an input in host memory, which is the host's again once execute has returned. */
+/* Its kernel enqueues work that reads an input in host memory after execute has returned, when the host
+ * may reuse that memory. */
 #include "toy_stream.h"
 
 typedef struct scaling {

@@ -1,4 +1,4 @@
-/* A kernel after which its thread rounds up. */
+/* A kernel that leaves its thread rounding up. */
 #include <fenv.h>
 
 #include "toy.h"

@@ -1,4 +1,4 @@
-/* Takes its scratch for memory that is all zeros. */
+/* Assumes that its scratch memory is all zeros. */
 #include "toy.h"
 
 static tw_status* prepare(const tw_node* n, void* state, uint64_t* out_scratch) {

@@ -1,4 +1,4 @@
-/* Takes the extra bytes of a longer table for a known entry, without checking the host's minor. */
+/* Treats the extra bytes of a longer table as a known entry, without checking the host's minor. */
 #include "toy.h"
 
 typedef void (*later_entry)(void);
