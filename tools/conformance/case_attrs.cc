@@ -10,7 +10,8 @@ namespace {
 
 double Data(uint64_t i) { return double((i * 7 + 3) % 11) / 4 - 1; }
 
-// The types that a kernel lets an attribute have, the most telling first; 0 entries of the spec are any.
+// Returns the types to try for a type attribute, most informative first. An attribute without a list of
+// types allows any.
 std::vector<uint32_t> TypesOf(const AttrSpec& spec, uint32_t preferred) {
   if (spec.has_default && preferred == 0) return {spec.default_value.types()[0]};
   static const uint32_t kTelling[] = {TW_FLOAT, TW_INT32, TW_INT64, TW_BOOL, TW_DOUBLE, TW_UINT8, TW_COMPLEX64, TW_STRING, TW_HALF};
@@ -24,7 +25,7 @@ std::vector<uint32_t> TypesOf(const AttrSpec& spec, uint32_t preferred) {
   return out;
 }
 
-// Values to try for an attribute without a default, the first one in most cases.
+// Returns values to try for an attribute without a default; most sets use the first one.
 std::vector<AttrValue> Choices(const AttrSpec& a, uint32_t preferred) {
   if (a.list) {
     switch (a.kind) {
@@ -67,14 +68,14 @@ bool IsCount(const OpSchema& op, const std::string& attr) {
   return std::any_of(op.inputs.begin(), op.inputs.end(), counts);
 }
 
-// The attribute that says the order of the axes, such as NHWC; -1: none.
+// Returns the attribute that sets the order of the axes, such as NHWC; -1: none.
 int LayoutOf(const OpSchema& op) {
   if (op.axes.format >= 0) return op.axes.format;
   const int named = op.FindAttr("data_format");
   return named >= 0 && op.attrs[size_t(named)].kind == TW_ATTR_STRING && !op.attrs[size_t(named)].list ? named : -1;
 }
 
-// The set with the axes in another order: lists with an entry for each axis tell them apart, and are in that order.
+// Puts the lists with an entry for each axis into the order `to`, with values that distinguish the axes.
 void ReorderAxes(const OpSchema& op, const std::string& from, const std::string& to, Attrs* attrs) {
   if (from.size() != to.size() || !std::is_permutation(from.begin(), from.end(), to.begin())) return;
   for (int32_t l : op.axes.lists) {
@@ -84,7 +85,7 @@ void ReorderAxes(const OpSchema& op, const std::string& from, const std::string&
     const AttrValue& value = at != attrs->end() ? at->second : spec.default_value;
     std::vector<int64_t> old(value.ints().begin(), value.ints().end()), now;
     if (old.size() != from.size()) continue;
-    if (at != attrs->end() && old.size() == 4) old = {1, 2, 2, 1};  // for NHWC; 1 on all axes would tell nothing
+    if (at != attrs->end() && old.size() == 4) old = {1, 2, 2, 1};  // for NHWC; 1 on all axes would not distinguish them
     for (const char axis : to) now.push_back(old[from.find(axis)]);
     (*attrs)[spec.name] = AttrValue::Ints(std::move(now));
   }
@@ -125,7 +126,7 @@ std::vector<Attrs> AttrSets(const OpSchema& op, const Attrs& bound, uint32_t pre
     }
     const bool is_type = a.kind == TW_ATTR_TYPE && !a.list;
     std::vector<AttrValue> choices = Choices(a, is_type ? preferred : 0);
-    if (a.has_default && !is_type) {  // left out; then the alternatives
+    if (a.has_default && !is_type) {  // the base set leaves it out; others have the alternatives
       if (a.kind == TW_ATTR_BOOL && !a.list) others.emplace_back(a.name, AttrValue::Bool(!a.default_value.bools()[0]));
       for (const std::string& s : a.strings) others.emplace_back(a.name, AttrValue::String(s));
       continue;

@@ -13,7 +13,8 @@
 namespace thalweg::conformance {
 namespace {
 
-// The type that the schema gives flat input i under these attributes, where each argument is one value; 0: it does not say.
+// Returns the type that the schema gives flat input i under these attributes; 0: it gives none, or an
+// argument of the op is a list.
 uint32_t InputType(const OpSchema& op, const Attrs& attrs, size_t i) {
   for (const ArgSpec& a : op.inputs) {
     if (!a.number_attr.empty() || !a.list_attr.empty()) return 0;
@@ -24,7 +25,7 @@ uint32_t InputType(const OpSchema& op, const Attrs& attrs, size_t i) {
   return at != attrs.end() ? at->second.types()[0] : arg.dtype;
 }
 
-// An input: a value, a variable, or what an op makes.
+// Reads an input: a value, a variable, or a resource that an op makes.
 Status ReadInput(const OpSchema& op, const Registry& registry, const JsonValue& v, Case* c) {
   const auto i = uint32_t(c->inputs.size());
   if (!v.has("variable") && !v.has("made_by")) {

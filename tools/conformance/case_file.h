@@ -1,5 +1,6 @@
-// Cases and sample graphs that a plugin's author supplies, in JSON, for what a schema cannot say. README.md has the form of the file.
-// Threads: any, once read.
+// CaseFile: cases and sample graphs that a plugin's author supplies in JSON, for facts that a schema
+// cannot express. README.md has the form of the file.
+// Threads: any, once the file is read.
 #pragma once
 #include <memory>
 #include <optional>
@@ -16,17 +17,17 @@ namespace thalweg::conformance {
 struct AuthorCase {
   Case c;
   std::string where;                          // "case 2 of op 'X' in libx.cases.json"
-  std::vector<std::optional<Tensor>> wanted;  // per output; empty where the author says nothing of it
-  std::vector<std::optional<Tensor>> left;    // per resource: what a variable holds after the call
-  std::optional<double> tolerance;            // as a part of the largest element
+  std::vector<std::optional<Tensor>> wanted;  // per output; empty: the author gives no value
+  std::vector<std::optional<Tensor>> left;    // per resource: the value of a variable after the call
+  std::optional<double> tolerance;            // as a fraction of the largest element
 };
 
-// One graph for compilers. Its nodes have one output each.
+// One graph for compilers. Each of its nodes has one output.
 struct AuthorGraph {
   struct Node {
     std::string name, op;
     Attrs attrs;
-    std::vector<std::string> inputs;  // names of feeds and of nodes before it
+    std::vector<std::string> inputs;  // names of feeds and of earlier nodes
   };
   std::string name;
   std::vector<std::pair<std::string, Tensor>> feeds;
@@ -35,14 +36,15 @@ struct AuthorGraph {
 
 class CaseFile {
  public:
-  // Errors: a file that cannot be read, or is not JSON of this form; they name the file.
+  // Errors: the file cannot be read, or is not JSON of this form; messages name the file.
   static StatusOr<std::shared_ptr<const CaseFile>> Read(const std::string& path);
-  // Where the cases of a plugin are looked for when nobody names a file: libx.cases.json beside libx.so.
+  // Returns the default case file of a plugin: libx.cases.json beside libx.so.
   static std::string Beside(const std::string& plugin);
   const std::string& name() const { return name_; }  // without its folder
   std::vector<std::string> Ops() const;
-  // registry: finds the ops that make resources, and those of graphs.
-  // Errors: what is wrong with which input or attribute of which case, node or graph.
+  // Of returns the cases of `op`; Graphs returns the graphs. registry: must have the ops that make
+  // resources, and the ops of graphs.
+  // Errors name the case, node or graph, its input or attribute, and the fault.
   StatusOr<std::vector<AuthorCase>> Of(const OpSchema& op, const Registry& registry) const;
   StatusOr<std::vector<AuthorGraph>> Graphs(const Registry& registry) const;
 

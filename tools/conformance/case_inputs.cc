@@ -35,12 +35,12 @@ bool IsWhole(uint32_t dtype) {
 
 const std::vector<Dims> kIndexShapes = {{}, {1}, {2}, {3}, {4}, {2, 2}, {4, 2}, {2, 1}, {0}};
 
-// An attribute that allows nothing but int32 and int64 counts or points.
+// Returns true if an attribute allows only int32 and int64; its inputs are then counts or indices.
 bool IsIndex(const std::vector<uint32_t>& allowed) {
   return !allowed.empty() && std::all_of(allowed.begin(), allowed.end(), [](uint32_t t) { return t == TW_INT32 || t == TW_INT64; });
 }
 
-// Names and stars of the schema's dims, as sizes.
+// The sizes of the names and stars in the schema's dims.
 struct Sizes {
   std::map<std::string, int64_t> names;
   std::map<std::string, Dims> stars;
@@ -115,13 +115,13 @@ std::vector<std::vector<Dims>> DataShapes(size_t n) {
     same({{2, 3}, {}, {7}, {0, 3}, {2, 5, 5, 3}, {2, 3, 4}, {33, 17}, {1, 1}});
     return all;
   }
-  // Shapes that broadcast stand among the first, so that every effort comes to them.
+  // Shapes that broadcast are among the first, so that every effort tries them.
   const auto pairs = [&](const std::vector<std::pair<Dims, Dims>>& some) {
     for (const auto& [first, others] : some) {
       all.push_back(std::vector<Dims>(n, others));
       all.back()[0] = first;
       if (n == 2) continue;
-      all.push_back(all.back());  // the last as the first
+      all.push_back(all.back());  // the last input has the shape of the first
       all.back().back() = first;
     }
   };
@@ -199,7 +199,7 @@ Status Propose(const std::vector<Input>& inputs, const Lead& lead, const std::ve
 
 namespace {
 
-// The element types that variables may have, the likeliest first: the schema says those of inputs only.
+// Returns element types to try for variables, the likeliest first. The schema has types of inputs only.
 std::vector<uint32_t> VariableTypes(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs) {
   for (const AttrSpec& spec : op.attrs) {
     const auto at = attrs.find(spec.name);
@@ -229,7 +229,7 @@ std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& a
     if (!in.arg->resource.empty() && in.arg->resource != TW_VARIABLE_TYPE) marked.makers[in.arg->resource];
   }
   if (!any_handle) return {marked};
-  std::vector<std::string> others;  // ops that make what an unmarked handle may lead to
+  std::vector<std::string> others;  // ops that make possible targets of unmarked handles
   for (const bool exact : {true, false}) {
     for (const OpSchema* maker : world.Ops()) {
       if (!maker->inputs.empty() || maker->outputs.size() != 1 || maker->outputs[0].dtype != TW_RESOURCE) continue;
@@ -259,7 +259,7 @@ std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& a
     for (uint32_t last : {0u, uint32_t{TW_INT64}, uint32_t{TW_INT32}}) {
       variable.last = last;
       if (last && !own) break;
-      for (size_t i = 0; i < inputs.size(); ++i) {  // one whose shape the schema says
+      for (size_t i = 0; i < inputs.size(); ++i) {  // data inputs with dims in the schema may give the variables their shape
         const Input& in = inputs[i];
         if (in.handle() || in.index || in.arg->dims.empty()) continue;
         variable.like = int32_t(i);

@@ -31,31 +31,34 @@ bool FlatInputs(const OpSchema& op, const Attrs& attrs, std::vector<Input>* out)
 
 // Shapes for the data inputs, tried in this order: one for all, or one for each.
 std::vector<std::vector<Dims>> DataShapes(size_t n);
-// The same for ops on resources: one of the data inputs has the variables' shape, or some of their
-// rows; the others are scalars, like the factors of optimizers. The last entry is the variables'
-// shape.
+// Returns the same for ops on resources. One data input has the variables' shape, or that of some of
+// their rows; the others are scalars, like the factors of optimizers. The last entry of each tuple is
+// the variables' shape.
 std::vector<std::vector<Dims>> StateShapes(size_t n);
 
 // Returns the number of shapes and values for inputs that are indices or sizes.
 size_t IndexShapes();
 size_t IndexValues();
 
-// What the handles of a proposal lead to: what an op makes, or variables. Handles that the schema marks as variables always lead to such,
-// and those that it marks with a type of the plugin's own to what an op makes of that type.
+// The targets of the handles of a proposal: resources that an op makes, or variables. A handle that the
+// schema marks as a variable always leads to a variable. A handle that the schema marks with a type of
+// the plugin leads to a resource of that type, which an op makes.
 struct Lead {
-  std::string maker;  // of handles that the schema does not mark; empty: variables
-  uint32_t dtype = TW_FLOAT;
-  uint32_t last = 0;                          // of the last variable, such as a count of steps; 0: as the others
-  int32_t like = -1;                          // the input whose shape variables have; -1: as StateShapes says
-  std::map<std::string, std::string> makers;  // of marked handles, by type
+  std::string maker;                          // op that makes the targets of unmarked handles; empty: they are variables
+  uint32_t dtype = TW_FLOAT;                  // of the variables
+  uint32_t last = 0;                          // element type of the last variable, such as a count of steps; 0: dtype
+  int32_t like = -1;                          // the input whose shape the variables have; -1: shapes of StateShapes
+  std::map<std::string, std::string> makers;  // ops that make the targets of marked handles, by type
   bool variable(const Input& in) const { return in.arg->resource == TW_VARIABLE_TYPE || (in.arg->resource.empty() && maker.empty()); }
 };
 
-// What the handles of an op may lead to: resources that its plugin makes, if it is not one of the standard ops; variables of the type that
-// an attribute says, or else of that of the data. Empty: no op without inputs makes what a handle is marked with; *why says which.
+// Returns the possible targets of the handles of an op. These are resources that its plugin makes, if
+// the op belongs to the plugin under test, and variables of the type in an attribute, or else of the
+// data's type. The list is empty if no op without inputs makes the resource with which a handle is
+// marked; *why then names it.
 std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, std::string* why);
 
-// One proposal: shapes by data tuple d, index shape i, index values v.
+// Makes one proposal: data shapes are data[d], index inputs have index shape i and index values v.
 Status Propose(const std::vector<Input>& inputs, const Lead& lead, const std::vector<Dims>& data, size_t d, size_t i, size_t v, Case* c);
 
 }  // namespace thalweg::conformance

@@ -44,13 +44,13 @@ std::string AttrText(const AttrSpec& a) {
   }
 }
 
-// Whether the inputs say what the attribute is.
+// Returns true if the inputs determine the attribute.
 bool IsInferred(const OpSchema& op, const std::string& attr) {
   return std::any_of(op.inputs.begin(), op.inputs.end(),
                      [&](const ArgSpec& a) { return a.type_attr == attr || a.list_attr == attr || a.number_attr == attr; });
 }
 
-// Equal names are equal sizes, other than those of other names.
+// Returns the shape of an argument as text. Equal names have equal sizes, different names different ones.
 std::string ShapeText(const ArgSpec& arg, std::map<std::string, int64_t>* sizes) {
   if (!arg.has_dims) return "[2, 3]";
   std::string text;

@@ -1,4 +1,5 @@
-// A case of an op for its author to fill in: all that the schema asks for, with values that may not be those that the op takes.
+// CaseTemplate writes a case of an op for the author to fill in. It has everything that the schema
+// requires, with values that the op may refuse.
 // Threads: any.
 #pragma once
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace thalweg::conformance {
 
-// One case as JSON on one line: {"attrs": {"shared_name": "text"}, "inputs": [{"dtype": "float", "shape": [2, 3], "range": [-1, 1]}]}
+// Returns one case as JSON on one line: {"attrs": {"shared_name": "text"}, "inputs": [{"dtype": "float", "shape": [2, 3], "range": [-1,
+// 1]}]}
 std::string CaseTemplate(const OpSchema& op);
 
 }  // namespace thalweg::conformance

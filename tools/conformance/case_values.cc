@@ -24,7 +24,6 @@ JsonKind KindOf(const JsonValue& v) {
   }
 }
 
-// Whether the object has no members but these.
 Status OnlyHas(const JsonValue& v, std::initializer_list<std::string_view> members) {
   if (KindOf(v) != JsonKind::kObject) return InvalidArgument("it is ", v.json(), "; write an object");
   std::string all;
@@ -123,7 +122,7 @@ bool IsFractional(uint32_t dtype) {
          dtype == TW_COMPLEX128;
 }
 
-// Values that are spread over a closed range.
+// Fills the tensor with values that are spread over a closed range.
 Status SetRange(const JsonValue& range, Tensor* t) {
   if (range.items().size() != 2) return InvalidArgument("its range is ", range.json(), "; write [lowest, highest]");
   ASSIGN_OR_RETURN(const double low, NumberOf(range.items()[0]));
@@ -214,7 +213,6 @@ StatusOr<AttrValue> AttrOf(const AttrSpec& spec, const JsonValue& v) {
 
 }  // namespace
 
-// dtype: where the object does not say it; 0: it must.
 StatusOr<Tensor> TensorOf(const JsonValue& v, uint32_t dtype) {
   RETURN_IF_ERROR(OnlyHas(v, {"dtype", "shape", "values", "range"}));
   if (v.has("dtype")) {

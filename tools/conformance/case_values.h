@@ -1,4 +1,5 @@
-// Values of a case file: tensors, attributes and their parts, from JSON. Errors say what is wrong with which value, and what to write.
+// Reads values of a case file from JSON: tensors, attributes and their parts. Errors name the value,
+// its fault and the valid form.
 // Threads: any.
 #pragma once
 #include <cstdint>
@@ -17,14 +18,15 @@ using cli::JsonValue;
 
 enum class JsonKind { kNull, kBool, kNumber, kText, kArray, kObject };
 JsonKind KindOf(const JsonValue& v);
-// INVALID_ARGUMENT unless it is an object that has no members but these.
+// Returns INVALID_ARGUMENT unless `v` is an object whose members are all in `members`.
 Status OnlyHas(const JsonValue& v, std::initializer_list<std::string_view> members);
 StatusOr<std::string> StringOf(const JsonValue& v);
-// Also true and false, and the texts nan, inf and -inf.
+// Reads a number; also accepts true and false, and the texts nan, inf and -inf.
 StatusOr<double> NumberOf(const JsonValue& v);
-// An object with `shape`, and `values` or `range`. dtype: where it does not say it; 0: it must.
+// Reads an object with `shape`, and either `values` or `range`. dtype: the type if the object has no
+// `dtype`; 0: the object must have one.
 StatusOr<Tensor> TensorOf(const JsonValue& v, uint32_t dtype);
-// An object of values by the names of the op's attributes; null: none.
+// Reads an object of values by the names of the op's attributes; null means no attributes.
 StatusOr<Attrs> AttrsOf(const OpSchema& op, const JsonValue& v);
 
 template <class T, class Read>

@@ -97,7 +97,7 @@ struct Sources {
   const KernelDef* kernel;
 };
 
-// Fills `out` with cases of the op under these attributes, whose handles lead there.
+// Appends to `out` cases of the op under these attributes, whose handles have the targets of `lead`.
 void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, const Lead& lead,
               const Wanted& wanted, std::vector<Case>* out, std::string* refusal) {
   const auto refused = [&](const Case& c, const Status& s) {
@@ -110,16 +110,16 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
   const bool free_index = count([](const Input& in) { return in.index && in.free(); }) > 0;
   const bool patterns = count([](const Input& in) { return !in.handle() && in.arg->has_dims; }) > 0;
   const bool variables = count([&](const Input& in) { return in.handle() && lead.variable(in); }) > 0;
-  const bool by_data = lead.like >= 0;  // variables are as the data, not the other way round
+  const bool by_data = lead.like >= 0;  // the variables have the shape of a data input, not the reverse
   std::vector<std::vector<Dims>> data = variables && !by_data ? StateShapes(free_data) : DataShapes(std::max<size_t>(free_data, 1));
   if (free_data == 0 && (!variables || by_data)) data.resize(patterns ? 4 : 1);
-  if (HasOtherLayout(op, attrs)) {  // which few axes do not tell apart
+  if (HasOtherLayout(op, attrs)) {  // shapes of few axes do not distinguish layouts
     std::stable_partition(data.begin(), data.end(), [](const std::vector<Dims>& d) { return !d.empty() && d[0].size() > 2; });
   }
   const size_t most = variables ? wanted.proposals * 20 : wanted.proposals;
   size_t made = 0, tried = 0;
   for (size_t d = 0; d < data.size() && made < wanted.cases; ++d) {
-    size_t here = 0;  // so that no shape of the data takes all places
+    size_t here = 0;  // at most 2 cases per shape of the data, so that other shapes get cases too
     for (size_t i = 0; i < (free_index ? IndexShapes() : 1) && here < 2; ++i) {
       for (size_t v = 0; v < (any_index ? IndexValues() : 1) && here < 2 && made < wanted.cases; ++v) {
         if (++tried > most) return;
@@ -150,7 +150,8 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
   }
 }
 
-// It finds what it works on by name alone, here or in another process, and may keep what it is given where nobody can take it out again.
+// Returns true if the op finds its state by name alone, here or in another process. It may keep its
+// inputs where no case can remove them again.
 bool KeepsByName(const OpSchema& op) {
   const auto handle = [](const ArgSpec& a) { return a.dtype == TW_RESOURCE; };
   if (op.FindAttr("send_device") >= 0) return true;
@@ -197,7 +198,7 @@ std::string CaseBook::NoCase(const OpSchema& op, const std::string& refusal) con
                 "; supply a case for it, as is said at the end");
 }
 
-// The author's cases that the kernels of these types are for.
+// Adds the author's cases whose types match the bound attributes.
 void CaseBook::AddAuthors(const OpSchema& op, const Attrs& bound, World* oracle, Made* made) {
   if (!file_) return;
   auto cases = file_->Of(op, world_->registry());
@@ -246,7 +247,7 @@ CaseBook::Made& CaseBook::MadeFor(const KernelDef& kernel, bool with_results) {
   if (enough && !supplied && made.refusal.empty()) made.refusal = barren.refusal;
   if (!possible || enough) return made;
   static constexpr Wanted kFirst[] = {{1, 120}, {6, 300}, {20, 1500}}, kOther[] = {{0, 0}, {1, 120}, {4, 600}};
-  const auto effort = size_t(!with_results && effort_ == Effort::kUsual ? Effort::kBrief : effort_);  // one is enough to be called
+  const auto effort = size_t(!with_results && effort_ == Effort::kUsual ? Effort::kBrief : effort_);  // one case is enough to call a kernel
   const Wanted &first = kFirst[effort], &other = kOther[effort];
   const Sources from = {with_results ? oracle_ : world_, with_results ? oracle_ : nullptr, &kernel};
   bool is_first = true;

@@ -17,8 +17,8 @@ struct Case {
   std::map<std::string, AttrValue> attrs;
   std::vector<Tensor> inputs;  // host memory; a handle is empty if `held` describes its target
   HeldBy held;
-  std::vector<Tensor> results;  // what the oracle gets, and leaves in the resources; empty without one
-  bool author = false;          // it is one of the author's, not made up
+  std::vector<Tensor> results;  // the oracle's outputs, then its resources; empty without an oracle
+  bool author = false;          // supplied by the author, not generated
   std::string text() const;     // "float [2, 3], float [3]"
 };
 
@@ -29,7 +29,7 @@ std::vector<Tensor> ValuesOf(const Case& c);
 // Errors: those of the host or the shape rule.
 StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
 
-// The kernel on the case.
+// Runs the kernel on the case.
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c, const CallSetting& how = {});
 
 // Runs the CPU's kernel on the case. NOT_FOUND if the CPU has none.
@@ -39,15 +39,17 @@ class CaseFile;
 
 class CaseBook {
  public:
-  // oracle: runtime without the plugin; world: with it; file: what the author supplies, or NULL. All must outlive the book.
+  // world: has the plugin; oracle: has not; file: the author's cases, or NULL. All must outlive the
+  // book.
   CaseBook(World* world, World* oracle, const CaseFile* file, Effort effort)
       : world_(world), oracle_(oracle), file_(file), effort_(effort) {}
-  // Cases that the kernel is for, the author's first. with_results: only such as the oracle can compute. Cases with resources are such as
-  // the kernel, or the oracle, takes. The list is empty where none could be made up.
+  // Returns cases for the kernel, the author's first. with_results: only cases that the oracle can
+  // compute. The kernel, or the oracle, accepts every case with resources. The list is empty if no case
+  // could be generated.
   const std::vector<Case>& For(const KernelDef& kernel, bool with_results);
-  // Why For's list is empty, and what to do.
+  // Returns the reason for which For's list is empty, and a remedy.
   std::string WhyNone(const KernelDef& kernel, bool with_results);
-  // Some cases of an op, whatever kernel it may have. why: where there is none, as WhyNone.
+  // Returns some cases of an op, for any kernel. If there are none, sets *why as WhyNone does.
   std::vector<Case> ForOp(const OpSchema& op, uint32_t preferred_dtype, std::string* why);
 
  private:
@@ -57,15 +59,15 @@ class CaseBook {
   Effort effort_;
   struct Made {
     std::vector<Case> cases;
-    std::string refusal;  // of the first case that was proposed, or why none could be
+    std::string refusal;  // of the first case that was proposed, or the reason for which none was
   };
   Made& MadeFor(const KernelDef& kernel, bool with_results);
   void AddAuthors(const OpSchema& op, const Attrs& bound, World* oracle, Made* made);
-  // Why there is no case, and what to do; asks for one.
+  // Returns the reason for which there is no case, and a remedy; requests a case with WantCase.
   std::string NoCase(const OpSchema& op, const std::string& refusal) const;
   std::map<std::string, Made> made_;
   struct Barren {
-    int sets = 0;  // of types that no case was found for
+    int sets = 0;  // number of type sets without a case
     std::string refusal;
   };
   std::map<std::string, Barren> barren_;  // by op

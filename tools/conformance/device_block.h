@@ -1,5 +1,5 @@
 // DeviceBlock: memory of a device, written and read with the plugin's own functions.
-// Threads: one at a time; blocks of one device on several.
+// Threads: one block by one thread at a time; several threads may use blocks of one device.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace thalweg::conformance {
 
 using Bytes = std::vector<unsigned char>;
-// Bytes that differ from one seed to another.
+// Returns n bytes that differ from one seed to another.
 Bytes Pattern(uint64_t n, uint32_t seed);
 
 class DeviceBlock {
@@ -19,7 +19,7 @@ class DeviceBlock {
   DeviceBlock(DeviceBlock&& o) noexcept { *this = std::move(o); }
   DeviceBlock& operator=(DeviceBlock&& o) noexcept;
   ~DeviceBlock();
-  // stream: NULL: done on return.
+  // stream: enqueues the copy there; NULL: the copy is done on return.
   Status Write(uint64_t offset, const void* from, uint64_t n, void* stream = nullptr) const;
   Status Read(uint64_t offset, void* to, uint64_t n, void* stream = nullptr) const;
   Status CopyTo(const DeviceBlock& to, uint64_t from_offset, uint64_t to_offset, uint64_t n, void* stream = nullptr) const;
@@ -36,7 +36,7 @@ class DeviceBlock {
   uint64_t bytes_ = 0;
 };
 
-// "byte 5 of 64 is 3, not 7"; empty where they agree.
+// Returns a text such as "byte 5 of 64 is 3, not 7"; empty if both are equal.
 std::string Difference(const Bytes& got, const Bytes& want);
 
 }  // namespace thalweg::conformance

@@ -29,7 +29,7 @@ class Bytes {
 };
 
 void AddSymbols(const Bytes& file, const Elf64_Shdr& table, const Elf64_Shdr& names, ElfSymbols* out) {
-  for (uint64_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {  // the first one is none
+  for (uint64_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {  // the first entry is no symbol
     Elf64_Sym s;
     if (!file.Get(table.sh_offset + at, &s)) return;
     std::string name = file.Text(names.sh_offset + s.st_name);

@@ -1,4 +1,4 @@
-// The dynamic symbols of a shared library, read from its file without loading it.
+// ReadElfSymbols reads the dynamic symbols of a shared library from its file, without loading it.
 #pragma once
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 namespace thalweg::conformance {
 namespace {
 
-thread_local int entries = 0;  // of the transport that this thread is in
+thread_local int entries = 0;  // number of transport functions that this thread is inside
 struct Inside {
   Inside() { ++entries; }
   ~Inside() { --entries; }
@@ -100,7 +100,7 @@ void Endpoint::Gone(void* arg, uint64_t id) {
     std::lock_guard lock(e->mu_);
     auto it = e->requests_.find(id);
     if (it != e->requests_.end()) call = it->second.call;
-    if (it != e->requests_.end() && !call) e->requests_.erase(it);  // it will not be served
+    if (it != e->requests_.end() && !call) e->requests_.erase(it);  // it was not served and will not be
   }
   if (call) e->Answer(*call);
   e->gone.Add();
@@ -116,7 +116,7 @@ void Endpoint::Release() {
   for (const tw_incoming* call : calls) Answer(*call);
 }
 
-// An answer, kept until it is done.
+// An answer, which lives until it is done.
 struct Endpoint::Reply {
   Endpoint* endpoint;
   Bytes body;
@@ -132,7 +132,7 @@ void Endpoint::Answer(const tw_incoming& call) {
   {
     std::lock_guard lock(mu_);
     auto it = requests_.find(call.id);
-    if (it == requests_.end()) return delete r;  // somebody else answers it
+    if (it == requests_.end()) return delete r;  // another thread answers it
     r->body = std::move(it->second.body);
     requests_.erase(it);
   }

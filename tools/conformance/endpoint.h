@@ -33,7 +33,7 @@ class Counter {
 // A request and the answer to it. It must live until it is done.
 struct Parcel {
   Bytes head, body;                // the request
-  bool wanted = true;              // the answer's body
+  bool wanted = true;              // provide memory for the answer's body
   Bytes answer_head, answer_body;  // the answer
   uint64_t answer_bytes = 0;
   int placed = 0;
@@ -58,20 +58,21 @@ class Endpoint {
   Status ConnectOnce(const std::string& address, void** out_peer);
   // Answers the kept requests.
   void Release();
-  // Lends this thread; Wake makes it look at `over` again.
+  // Lends this thread to the transport until over(arg) is nonzero, at most `ns` nanoseconds. Wake makes
+  // the transport call `over` again.
   void Poll(uint64_t ns, uint32_t (*over)(void* arg), void* arg) { role_.def.poll(host(), endpoint_, ns, over, arg); }
   void Wake() { role_.def.wake(host(), endpoint_); }
 
   const std::string& address() const { return address_; }
   const TransportRole& role() const { return role_; }
   const tw_host* host() const { return role_.host; }
-  Counter kept, gone;         // requests that were kept, and those whose callers are gone
-  Counter replied, finished;  // answers that were given, and those that are done
+  Counter kept, gone;         // number of kept requests; of requests whose callers are gone
+  Counter replied, finished;  // number of answers given; of answers done
 
  private:
   struct Request {
     Bytes body;
-    const tw_incoming* call = nullptr;  // where it is kept
+    const tw_incoming* call = nullptr;  // set for a kept request
   };
   struct Reply;
   explicit Endpoint(const TransportRole& role) : role_(role) {}
@@ -83,7 +84,7 @@ class Endpoint {
   void* endpoint_ = nullptr;
   std::string address_;
   std::mutex mu_;
-  std::map<uint64_t, Request> requests_;  // by id, until they are answered
+  std::map<uint64_t, Request> requests_;  // by id, until answered
 };
 
 class Peer {
@@ -91,7 +92,7 @@ class Peer {
   Peer(Endpoint* endpoint, void* peer) : endpoint_(endpoint), peer_(peer) {}
   ~Peer() { Close(); }
   void Close();
-  void Forget() { peer_ = nullptr; }  // its endpoint is closed
+  void Forget() { peer_ = nullptr; }  // call this after its endpoint was closed
   Status Call(uint64_t id, Parcel* p);
   void Cancel(uint64_t id);
 

@@ -1,4 +1,4 @@
-// Gate: holds a stream back.
+// Gate: blocks a stream from outside.
 // Threads: one.
 #pragma once
 #include <chrono>
@@ -10,7 +10,8 @@
 
 namespace thalweg::conformance {
 
-// Holds a stream back as long as it lives, and at most so long that a kernel that waits for its own work in execute goes on.
+// Blocks a stream while it lives, but at most 300 ms, so that a kernel that waits for its own work in
+// execute is not blocked for ever.
 class Gate {
  public:
   Status Hold(Stream* stream) {

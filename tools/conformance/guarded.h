@@ -14,9 +14,9 @@
 namespace thalweg::conformance {
 
 constexpr unsigned char kPoison = 0xDB;
-constexpr uint32_t kTail = 64;  // bytes of poison behind each record, which are also the extra length of a newer host's records
+constexpr uint32_t kTail = 64;  // bytes of poison behind each record; also the extra length of a newer host's records
 
-// A record of the host's with its poison. size: the record's own, see RecordSize.
+// A record of the host with its poison. size: the size in the record, see RecordSize.
 template <class T>
 struct Padded {
   explicit Padded(uint32_t size) {
@@ -65,7 +65,7 @@ class Guarded {
   };
   bool hasty_, closed_ = false;
   std::vector<Chunk> chunks_;
-  uint64_t used_ = 0;  // of the last chunk
+  uint64_t used_ = 0;  // bytes of the last chunk in use
 };
 
 }  // namespace thalweg::conformance

@@ -80,7 +80,7 @@ StatusOr<Tensor> State::CallMaker(const Held& held) {
     NodeSpec spec;
     spec.op = held.maker;
     spec.name = NewName();
-    // Each handle leads to a resource of its own, also where the op has to be told a name.
+    // Each handle leads to its own resource, even if the op requires a name.
     if (attrs.count("shared_name") && !held.attrs.count("shared_name")) attrs["shared_name"] = AttrValue::String(spec.name);
     if (attrs.count("container") && !held.attrs.count("container")) attrs["container"] = AttrValue::String("");
     spec.attrs = std::move(attrs);
@@ -114,7 +114,7 @@ State::~State() {
     const Resource* r = handle ? Of(i) : nullptr;
     if (r && r->container() != container_) names.emplace_back(r->container(), r->name());
   }
-  handles_.clear();  // the store keeps names that somebody has a handle to
+  handles_.clear();  // first, because the store keeps names while a handle to them exists
   world_->runtime().resources().ResetContainer(container_);
   for (const auto& [container, name] : names) (void)world_->runtime().resources().Drop(container, name);
 }

@@ -1,6 +1,6 @@
-// The targets of resource inputs: a variable, or a resource that an op of the plugin makes. State
-// holds the resources of one call.
-// Threads: one state by one thread at a time, unless it is only read.
+// Held describes the target of a resource input: a variable, or a resource that an op of the plugin
+// makes. State holds the resources of one call.
+// Threads: one thread at a time for each state, unless the threads only read it.
 #pragma once
 #include <map>
 #include <memory>
@@ -19,20 +19,21 @@ class Resource;
 namespace thalweg::conformance {
 
 struct Held {
-  std::string maker;  // op that answers the handle; empty: a variable
-  Tensor value;       // of the variable, in host memory; empty: it has none yet
-  Attrs attrs;        // of the maker; what is required beside them is made up
-  // What a graph would know of it.
+  std::string maker;  // op that makes the handle; empty: the target is a variable
+  Tensor value;       // of the variable, in host memory; empty: it has no value yet
+  Attrs attrs;        // of the maker; State generates other required ones
+  // Returns the facts that a graph would know about the target.
   HandleInfo info() const { return value ? HandleInfo{value.dtype(), value.shape()} : HandleInfo(); }
 };
 using HeldBy = std::map<uint32_t, Held>;  // by flat input
 
-// The handles' facts for a shape rule, by flat input; NULL where nothing is known. infos: what they point to.
+// Returns the facts about handles for a shape rule, by flat input; NULL: nothing is known. The results
+// point into *infos.
 std::vector<const HandleInfo*> InfosOf(const HeldBy& held, size_t n_in, std::vector<HandleInfo>* infos);
 
 class State {
  public:
-  // Makes what the inputs lead to, in the world's runtime, variables on the device.
+  // Makes the targets of the inputs in the world's runtime. Variables are on the device.
   static StatusOr<std::unique_ptr<State>> Make(World* world, Device* device, const HeldBy& held);
   ~State();
   State(const State&) = delete;
@@ -44,7 +45,7 @@ class State {
   // Describes writes outside the values of variables, and to variables that are not in `updated`.
   // Empty: none.
   std::string Breach(const std::vector<uint32_t>& updated) const;
-  // The resource of that input, borrowed.
+  // Returns the resource of the input, borrowed.
   Resource* Of(uint32_t input) const;
   const HeldBy& held() const { return held_; }
 
@@ -52,7 +53,7 @@ class State {
   State(World* world, Device* device, const HeldBy& held);
   StatusOr<Tensor> MakeVariable(uint32_t input, const Tensor& value);
   StatusOr<Tensor> CallMaker(const Held& held);
-  // A handle by the kernel for that node; NOT_FOUND where there is none.
+  // Returns the handle that the node's kernel makes; NOT_FOUND if the node has no kernel.
   StatusOr<Tensor> AskMaker(const Node* node);
   StatusOr<Tensor> Walled(uint32_t input, const Tensor& value);
   World* world_;
@@ -63,7 +64,7 @@ class State {
   std::map<uint32_t, std::shared_ptr<Place>> walls_;
 };
 
-// The bytes that save of the resource's type writes now.
+// Returns the bytes that `save` of the resource's type writes now.
 StatusOr<std::string> Saved(const Resource& resource);
 
 }  // namespace thalweg::conformance

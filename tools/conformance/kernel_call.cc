@@ -20,7 +20,7 @@
 namespace thalweg::conformance {
 namespace {
 
-// The record of create and prepare.
+// Makes the record for create and prepare.
 tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Guarded* g) {
   const Node& n = *run.node;
   CAttrs attrs;
@@ -45,7 +45,7 @@ tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Gua
   return g->New(c);
 }
 
-// On a thread of its own where the host is hasty: no call comes on the thread of another.
+// Runs `f`; under the hasty host on a new thread, so that no two calls come on the same thread.
 template <class F>
 void OnSomeThread(bool hasty, F&& f) {
   if (!hasty) return f();
@@ -59,7 +59,7 @@ std::vector<tw_shape> AllShapes(const std::vector<Tensor>& inputs, const std::ve
   return all;
 }
 
-// One execution: the values, the frame, and what became of them.
+// One execution: its values, its frame, and its results.
 class Call {
  public:
   Call(World* world, const NodeRun& run, const CallSetting& how) : world_(*world), run_(run), how_(how), memory_(world->play().hasty) {
@@ -163,7 +163,7 @@ class Call {
     return Status();
   }
 
-  // The flat input whose memory flat output o may take by the spec; -1: none.
+  // Returns the flat input whose memory flat output o may reuse by the spec; -1: none.
   int32_t Overwritten(uint32_t o, uint64_t bytes) const {
     const std::vector<uint32_t>&in_at = run_.node->in_at(), &out_at = run_.node->out_at();
     for (size_t a = 0; a < run_.kernel->inplace.size(); ++a) {
@@ -257,14 +257,14 @@ class Call {
     return s;
   }
 
-  // The tensors that the kernel put into slots, and the dims of what it allocated, before the slots are gone.
+  // Takes the tensors that the kernel put into slots, and destroys the slots, before memory_ is closed.
   void TakeHeld() {
     for (uint32_t i = 0; i < n_slots_; ++i) held_.push_back(std::move(slots_[i].held));
     for (uint32_t i = 0; i < n_slots_; ++i) slots_[i].~Slot();
     for (uint32_t i = 0; i < opened_.size(); ++i) shown_[i].~Slot();
   }
 
-  // Lets the locks go. The frame is gone by now.
+  // Releases the locks. memory_, and the frame in it, are closed by now.
   void Close() {
     KernelFrame f{};
     f.run = &run_;
@@ -274,7 +274,7 @@ class Call {
 
   std::string CheckToken(tw_token token, bool ok) const {
     if (!run_.kernel->spec.async) return "";
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for a second one
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for a second completion
     std::lock_guard lock(TheLedger().mu);
     const int times = TheLedger().completed[token];
     TheLedger().completed.erase(token);
@@ -313,7 +313,7 @@ class Call {
     if (scratch.ok() && r->breach.empty()) r->breach = scratch_.Changed(*scratch, false);
   }
 
-  // Of an output that the kernel allocated: what was written to around it.
+  // Sets r->breach if the kernel wrote outside an output that it allocated.
   static void CheckWall(const Tensor& held, CallResult* r) {
     const std::shared_ptr<Place> wall = held ? TheLedger().TakeWall(held.get()) : nullptr;
     if (!wall || !r->breach.empty()) return;
@@ -345,16 +345,16 @@ class Call {
   OneCallStep step_;
   const std::string no_container_;
   std::unique_ptr<Stream> stream_;
-  const std::vector<Shape>* promised_ = nullptr;  // by the shape rule
+  const std::vector<Shape>* promised_ = nullptr;  // shapes of outputs by the shape rule
   Slot* slots_ = nullptr;
-  Slot* shown_ = nullptr;  // per flat input, where it is opened
+  Slot* shown_ = nullptr;  // per flat input; used for opened resources
   uint32_t n_slots_ = 0;
-  std::vector<Resource*> opened_;  // likewise; not in memory that goes with the call
+  std::vector<Resource*> opened_;  // per flat input; not in memory_, which is closed before Close
   KernelFrame* frame_ = nullptr;
   std::vector<Place> places_;            // per slot
-  std::map<uint32_t, uint32_t> shared_;  // slots of outputs that lie where that input does
+  std::map<uint32_t, uint32_t> shared_;  // slot of an output -> input whose memory it shares
   bool failed_at_once_ = false;          // execute of an asynchronous kernel returned an error
-  std::vector<Tensor> held_;             // likewise, after the call
+  std::vector<Tensor> held_;             // per slot: the tensor that it held after the call
   Place scratch_;
 };
 

@@ -1,6 +1,6 @@
 // PreparedKernel: a kernel of the plugin, called as the host calls it, but with its records in
 // guarded memory and its values between red zones, so that any stray access is noticed.
-// Threads: Execute from any, several at once.
+// Threads: several threads may call Execute at once.
 #pragma once
 #include <memory>
 #include <optional>
@@ -15,27 +15,28 @@
 namespace thalweg::conformance {
 
 struct CallResult {
-  Status status;                             // what the kernel says
-  std::vector<Tensor> outputs;               // in host memory, then what the resources hold; empty after a failure
-  std::string breach;                        // what it wrote to that was not its own
-  std::string completion;                    // what was wrong about the end of an asynchronous call
-  uint32_t shared = 0;                       // outputs that lay where an input did
-  std::vector<std::vector<bool>> untouched;  // per output and element: it is as it was before; empty where that cannot be told
-  std::optional<Slept> slept;                // how long execute slept, if it was watched
+  Status status;                             // the kernel's status
+  std::vector<Tensor> outputs;               // in host memory, then the contents of resources; empty after a failure
+  std::string breach;                        // describes a forbidden write; empty: none
+  std::string completion;                    // describes a fault in the end of an asynchronous call; empty: none
+  uint32_t shared = 0;                       // number of outputs that shared the memory of an input
+  std::vector<std::vector<bool>> untouched;  // per output and element: unchanged by the call; empty: not known
+  std::optional<Slept> slept;                // sleep during execute, if `watch` was set
 };
 
-// What is unusual about one call.
+// The settings of one call that differ from a plain call.
 struct CallSetting {
   const CancelToken* cancel = nullptr;  // of the step
-  Around inputs, outputs;               // outputs: and scratch
-  bool inplace = false;                 // outputs lie where inputs do, as far as the spec lets them
-  bool forget_host = false;  // once execute has returned, and before its stream goes on, inputs in host memory hold something else
-  bool watch = false;        // tell how long execute slept
+  Around inputs, outputs;               // the memory around values; `outputs` also applies to scratch
+  bool inplace = false;                 // outputs share the memory of inputs where the spec allows it
+  bool forget_host = false;             // overwrite inputs in host memory after execute returned, before its stream continues
+  bool watch = false;                   // measure the sleep during execute
 };
 
 class PreparedKernel {
  public:
-  // inputs: host tensors, one per flat input; their shapes are known from the beginning. All arguments but `held` must outlive it.
+  // Creates and prepares the kernel. inputs: host tensors, one per flat input, whose shapes create and
+  // prepare see. All arguments but `held` must outlive the result.
   // Errors: those of the shape rule, create and prepare.
   static StatusOr<std::unique_ptr<PreparedKernel>> Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
                                                         const std::vector<Tensor>& inputs, const HeldBy& held = {});
@@ -43,9 +44,9 @@ class PreparedKernel {
   static std::unique_ptr<PreparedKernel> Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
                                                 std::vector<Shape> output_shapes, uint64_t scratch);
   ~PreparedKernel();
-  // Resources are new in each call.
+  // Runs the kernel on new resources.
   CallResult Execute(const std::vector<Tensor>& inputs, const CallSetting& how = {}) const;
-  // On resources that may have been used before.
+  // Runs the kernel on the resources of `state`, which earlier calls may have used.
   CallResult ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CallSetting& how = {}) const;
   bool updates() const { return !run_.open_update.empty(); }
   // The shapes of Make's rule, possibly partly unknown.
@@ -59,10 +60,10 @@ class PreparedKernel {
   HeldBy held_;
   std::vector<Shape> shapes_;  // of the outputs
   uint64_t scratch_ = 0;
-  bool owned_ = true;  // the state
+  bool owned_ = true;  // the kernel's state is destroyed with this object
 };
 
-// Make and Execute in one.
+// Calls Make and Execute.
 CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs,
                       const HeldBy& held = {}, const CallSetting& how = {});
 

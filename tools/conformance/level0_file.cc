@@ -58,7 +58,7 @@ Outcome StartsNothing(const std::string& file) {
   return added.empty() ? Outcome() : Fail(added, "; do it in init, or later");
 }
 
-// The query under hosts of several versions, whose records end in poison.
+// Calls the query as hosts of several versions, whose records end in poison.
 Outcome AnswersTheSame(const std::string& file) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
   const tw_plugin* first = library->Descriptor();

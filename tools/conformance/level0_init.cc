@@ -24,10 +24,11 @@ struct Brought {
   }
 };
 
-// init and shutdown against a registrar that only collects: what is registered is checked one by one, but not against other plugins.
+// Runs init and shutdown with a registrar that only collects. It checks each registered item alone, but
+// not against other plugins.
 class Trial {
  public:
-  // subject: as SetSubject left it.
+  // played: the plugin as PlayedQuery returns it.
   Trial(Runtime* runtime, const tw_plugin* played)
       : plugin_(played),
         host_(MakeHostTable(runtime, TextOf(played->id, played->id_len), "", std::min<uint32_t>(TW_MINOR, played->target))) {}
@@ -41,7 +42,7 @@ class Trial {
     if (s.ok()) plugin_->shutdown(host_.get(), instance);
     return s;
   }
-  const Status& refused() const { return refused_; }  // by the registrar
+  const Status& refused() const { return refused_; }  // error of the registrar
   const Brought& brought() const { return brought_; }
 
  private:
@@ -91,8 +92,8 @@ Outcome ServesTwoRuntimes(const std::string& file) {
   return {};
 }
 
-// A driver may keep threads of its own for as long as the process lives; hence the first round does not count. A thread of the plugin
-// dies when its code is unloaded.
+// A driver may keep threads of its own until the process ends, so the first round does not count. A
+// thread of the plugin that is left crashes when the plugin's code is unloaded.
 Outcome LeavesNoThread(const std::string& file) {
   auto round = [&](const Library& library) -> Status {
     ASSIGN_OR_RETURN(auto world, World::Make(library, kRealHost));
@@ -139,7 +140,7 @@ Outcome DoesNotGrow(const std::string& file, int cycles) {
   return {};
 }
 
-// Every call of the host fails once, the others go well.
+// Makes each host call of init fail in one round, while the other calls succeed.
 Outcome SurvivesRefusals(const std::string& file, bool full) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
   ASSIGN_OR_RETURN(auto oracle, World::Oracle());
@@ -169,7 +170,7 @@ Outcome SurvivesRefusals(const std::string& file, bool full) {
   return {};
 }
 
-// What the thread and the process have once, and what goes to the standard files.
+// Checks the settings of the thread and of the process, and output to the standard files.
 Outcome LeavesTheProcess(const std::string& file) {
   ASSIGN_OR_RETURN(auto oracle, World::Oracle());
   const ProcessSettings before;
@@ -200,7 +201,8 @@ Outcome LeavesTheProcess(const std::string& file) {
   return s;
 }
 
-// Unlike rule 10, the library stays: what it keeps once for all does not count, and little is noticed.
+// Unlike rule 10, the library stays loaded, so that memory which it keeps once does not count and small
+// leaks show.
 Outcome LosesNothing(const std::string& file) {
   constexpr int kRounds = 24, kMost = 31;  // kMost: bytes a round, less than the smallest block of the heap
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
@@ -221,7 +223,7 @@ Outcome LosesNothing(const std::string& file) {
     At(StrCat(what, "init over and over"));
     for (int i = 0; i < 4; ++i) (void)round(failing);
     int64_t grown = 0;
-    for (int attempt = 0; attempt < 5; ++attempt) {  // what other threads do meanwhile does not happen each time
+    for (int attempt = 0; attempt < 5; ++attempt) {  // growth by other threads does not repeat each time
       const int64_t before = ReadHeap();
       for (int i = 0; i < kRounds; ++i) (void)round(failing);
       grown = ReadHeap() - before;
@@ -234,7 +236,8 @@ Outcome LosesNothing(const std::string& file) {
   return {};
 }
 
-// Behind what this host knows a newer one has entries, here poison: a plugin that was written for them is right to call them.
+// A newer host has further entries behind the known ones; here they are poison. A plugin that was
+// written for such a host may call them, so it is skipped.
 Outcome RegistersInANewerHost(const std::string& file) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
   if (const tw_plugin* d = library->Descriptor(); d && d->target > TW_MINOR) {

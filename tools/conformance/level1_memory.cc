@@ -11,7 +11,7 @@
 namespace thalweg::conformance {
 namespace {
 
-constexpr uint64_t kSmallDevice = 256u << 20;  // that it is reasonable to fill
+constexpr uint64_t kSmallDevice = 256u << 20;  // largest device that the check fills, in bytes
 
 // The results of one call of enumerate.
 struct Listed {
@@ -35,7 +35,7 @@ struct Listed {
   }
 };
 
-// A plugin may say why there is no device.
+// Lists the devices. NOT_FOUND without devices is no error: a plugin may give the reason for having none.
 Status Enumerate(const DeviceKind& kind, Listed* to) {
   to->host = kind.host;
   Status s = FromC(kind.def.enumerate(kind.host, kind.def.user, &to->c));
@@ -91,7 +91,7 @@ Outcome ComesBack(const Device& d, Effort effort) {
     ASSIGN_OR_RETURN(Bytes got, block.Get());
     if (std::string s = Difference(got, want); !s.empty()) return Fail("of ", bytes, " bytes: ", s);
   }
-  // A part, at odd offsets; what lies around it stays.
+  // Write a part at odd offsets; the bytes around it must stay.
   constexpr uint64_t kBytes = 1021;
   ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::Make(d, kBytes));
   Bytes want = Pattern(kBytes, 1);
@@ -158,7 +158,7 @@ Outcome KeepsBlocksApart(const Device& d, Effort effort) {
       blocks[i] = DeviceBlock();
     }
   }
-  // More than the device has, one after the other.
+  // Allocate and release, one after the other, blocks of more bytes in total than the device has.
   if (d.memory() == 0 || d.memory() > kSmallDevice) return {};
   const uint64_t piece = std::max<uint64_t>(1, d.memory() / 8);
   for (int i = 0; i < 20; ++i) {
@@ -233,7 +233,7 @@ Outcome ServesThreads(const Device& d, Effort effort) {
 void CheckMemory(Run& run, World& world) {
   const Effort effort = EffortOf(run, world);
   const bool hasty = world.play().hasty;
-  // The hasty host calls on threads that come and go.
+  // The hasty host makes each check on a new thread.
   auto check = [&](int rule, const std::string& subject, const Run::Body& body) {
     run.Check(rule, subject, [&] {
       if (!hasty) return body();

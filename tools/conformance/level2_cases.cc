@@ -1,4 +1,5 @@
-// Level 2: the cases that the plugin's author supplies: whether its kernels take them, and give what they say.
+// Level 2: the cases that the plugin's author supplies. Checks that its kernels accept the cases and
+// compute the results given there.
 #include "tools/conformance/case_file.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/numbers.h"
@@ -7,7 +8,8 @@
 namespace thalweg::conformance {
 namespace {
 
-// What differs of the values from number `first` on; empty where the author says nothing else.
+// Compares the values from number `first` on with those of the author. Describes the first difference;
+// empty if there is none.
 std::string DiffersFrom(const AuthorCase& a, const std::vector<std::optional<Tensor>>& wanted, const std::vector<Tensor>& got, size_t first,
                         const std::string& what) {
   for (size_t i = 0; i < wanted.size(); ++i) {

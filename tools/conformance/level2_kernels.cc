@@ -12,7 +12,7 @@
 namespace thalweg::conformance {
 namespace {
 
-// ---- what kernels are compared with ----
+// ---- reference results ----
 
 // Runs the plugin's own CPU kernel. Returns an empty list if it has none for these types, or if the
 // kernel fails.
@@ -28,7 +28,7 @@ std::vector<Tensor> AskOwnKernel(World* world, const KernelDef& k, const Node& n
 
 // ---- rules ----
 
-// One kernel against the CPU's.
+// Compares one kernel with the CPU's.
 Outcome AgreesOne(World* world, CaseBook* book, const KernelDef& k, bool own) {
   Device* device = world->DeviceOf(k.spec.kind);
   if (!device) return Skip("there is no device ", k.spec.kind, " on this machine");
@@ -78,7 +78,7 @@ Outcome Agrees(World* world, CaseBook* book, const KernelSet& kernels, const std
 Outcome Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   if (!Comparable(k)) return None("its results may differ");
   CallResult one = CallKernel(world, &node, &k, device, c), two = CallKernel(world, &node, &k, device, c);
-  if (!one.status.ok()) return Skip(Message(one.status));  // what is wrong with it is another rule's
+  if (!one.status.ok()) return Skip(Message(one.status));  // another rule checks this
   RETURN_IF_ERROR(two.status);
   for (size_t o = 0; o < one.outputs.size(); ++o) {
     if (!SameBits(one.outputs[o], two.outputs[o])) return Fail("output ", o, " differs in two calls; say `nondeterministic` in the spec");
@@ -130,18 +130,19 @@ Outcome LetsTensorsGo(World* world, const KernelDef& k, const Node& node, const 
   return r.status.ok() ? Outcome() : Skip(Message(r.status));
 }
 
-// One kernel that is ready to be called, with its case.
+// One prepared kernel with its case.
 struct Ready {
   const KernelDef* kernel;
   const Case* c;
   Placed placed;
   std::unique_ptr<PreparedKernel> prepared;
-  std::vector<Tensor> first;  // what the first call gave
-  bool well = false;          // a call went well
-  Status called;              // what a call said, before any went well
+  std::vector<Tensor> first;  // outputs of the first successful call
+  bool well = false;          // a call succeeded
+  Status called;              // status of the latest call before the first success
 };
 
-// Several kernels are alive at a time, and called in an order that is another one each round. After each call its records are gone.
+// Calls several prepared kernels in turn, in another order each round. The records of a call do not
+// outlive it.
 Outcome CallsInTurns(std::vector<Ready>* ready) {
   const size_t n = ready->size();
   for (size_t round = 0; round < 3; ++round) {
@@ -151,7 +152,7 @@ Outcome CallsInTurns(std::vector<Ready>* ready) {
       CallResult got = r.prepared->Execute(r.c->inputs);
       const std::string who = StrCat(r.c->text(), " by '", r.kernel->spec.text, "': ");
       if (!got.status.ok()) {
-        if (!r.well) {  // what is wrong with it is another rule's
+        if (!r.well) {  // another rule checks this
           r.called = got.status;
           continue;
         }
@@ -208,7 +209,7 @@ Outcome KeepsNothing(World* world, CaseBook* book, const KernelSet& kernels) {
   return tally.End();
 }
 
-// Only the plugin says what types its own ops have. Those of others may come to have more.
+// Checks the plugin's own ops only: ops of others may get more types later.
 Outcome AreOfTheOpsTypes(const std::vector<const KernelDef*>& own) {
   for (const KernelDef* k : own) {
     const auto check = [&](const std::vector<ArgSpec>& args, const std::vector<uint32_t>& types) -> Outcome {

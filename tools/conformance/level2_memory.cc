@@ -1,5 +1,5 @@
-// Level 2: what kernels make of the memory that they are given, and of the process that they run in. Each rule calls a kernel in two ways
-// that must come to the same.
+// Level 2: how kernels use their memory and the process in which they run. The rules on memory call a
+// kernel in two ways that must have the same result.
 #include <algorithm>
 
 #include "tools/conformance/levels.h"
@@ -10,8 +10,8 @@
 namespace thalweg::conformance {
 namespace {
 
-// Whether the host may let an output of this node overwrite an input, as far as values of several in one argument go: of those it takes
-// none.
+// Returns true if the host may let an output of this node overwrite an input. The host never does this
+// for arguments that are lists of several values.
 bool HasPair(const KernelDef& k, const Node& node) {
   const auto single = [](const std::vector<uint32_t>& at, size_t arg) { return at[arg + 1] == at[arg] + 1; };
   for (size_t o = 0; o < k.inplace.size(); ++o) {
@@ -41,7 +41,8 @@ Outcome WritesInPlace(World* world, const KernelDef& k, const Node& node, const 
   return d.empty() ? Outcome() : Fail("with an output in the memory of an input, as `inplace` says, ", d);
 }
 
-// Whether two calls give the same bits, as rule 202 wants; otherwise what other calls give tells nothing.
+// Returns true if a second call gives the same bits, as rule 202 requires. If it does not, a comparison
+// with further calls shows nothing.
 bool Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device, const CallResult& first) {
   const CallResult again = CallKernel(world, &node, &k, device, c);
   for (size_t o = 0; o < first.outputs.size(); ++o) {
@@ -50,7 +51,8 @@ bool Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, 
   return true;
 }
 
-// What lies around the inputs must not matter. In host memory, a page that cannot be read begins behind them.
+// The bytes around inputs must not affect the result. In host memory, an unreadable page begins behind
+// each input.
 Outcome ReadsInputsOnly(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   if (c.inputs.empty()) return None("it has no inputs");
   const CallResult usual = CallKernel(world, &node, &k, device, c);
@@ -72,7 +74,7 @@ Outcome ReadsInputsOnly(World* world, const KernelDef& k, const Node& node, cons
   return {};
 }
 
-// Two calls whose outputs and scratch begin with opposite bits.
+// Makes two calls whose outputs and scratch begin with opposite bits.
 Outcome WritesAll(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   const CallResult one = CallKernel(world, &node, &k, device, c);
   if (!one.status.ok()) return Skip(Message(one.status));
@@ -103,7 +105,7 @@ Outcome LeavesTheProcess(World* world, const KernelDef& k, const Node& node, con
   TheLedger().quiet = false;
   before.Restore();
   if (!changed.empty()) return Fail("after the call ", changed);
-  if (!said.empty() && k.op->touches == 0) {  // of others it may be what they are for
+  if (!said.empty() && k.op->touches == 0) {  // ops that touch the outside world may write there on purpose
     return Fail("it writes to standard output or standard error, '", said, "'; host->run->log is for that");
   }
   return r.status.ok() ? Outcome() : Skip(Message(r.status));

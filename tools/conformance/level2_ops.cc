@@ -32,7 +32,7 @@ std::string Contradicts(const std::vector<Shape>& promised, const std::vector<Sh
   return "";
 }
 
-// The rule with all that is known, then with less and less.
+// Calls the shape rule with all facts, then with one fact less at a time.
 Outcome PromisesLess(World* world, const Case& c) {
   Graph graph(world->runtime_ptr());
   ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c, false));
@@ -78,7 +78,7 @@ bool IsReal(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE; }
 double Weight(uint64_t i) { return 0.5 + double((i * 3) % 5) / 4; }
 double Smooth(uint64_t i) { return 0.3 + double((i * 7 + 2) % 9) / 8; }
 
-// Both sides of one case: the op's outputs and the gradients of its real inputs, as callables over the same feeds.
+// Two callables over the feeds of one case: the op's outputs, and the gradients of its real inputs.
 struct Differentiated {
   std::shared_ptr<Graph> graph, backward_graph;
   std::unique_ptr<Session> session, backward_session;
@@ -86,11 +86,12 @@ struct Differentiated {
   const Node* node = nullptr;
   std::vector<Edge> ys;                // real outputs
   std::vector<Tensor> dys;             // per real output
-  std::vector<size_t> real;            // inputs that are real numbers
-  std::vector<size_t> inputs, others;  // of these, with and without a gradient
+  std::vector<size_t> real;            // indices of real inputs
+  std::vector<size_t> inputs, others;  // those of `real` with a gradient; those without
 };
 
-// The op alone, with weights for its outputs. What is wrong here is another rule's.
+// Makes the callable of the op alone, and weights for its outputs. Another rule checks errors of this
+// call.
 Status MakeForward(World* world, const Case& c, Differentiated* d) {
   d->graph = std::make_shared<Graph>(world->runtime_ptr());
   ASSIGN_OR_RETURN(d->node, AddCase(d->graph.get(), c));
@@ -116,7 +117,8 @@ Status MakeForward(World* world, const Case& c, Differentiated* d) {
   return Status();
 }
 
-// In a graph of its own: that of the forward session may grow no more.
+// Makes the callable of the gradients in a graph of its own, because the forward session already uses
+// its graph.
 Status MakeBackward(World* world, const Case& c, Differentiated* d) {
   auto graph = std::make_shared<Graph>(world->runtime_ptr());
   ASSIGN_OR_RETURN(const Node* node, AddCase(graph.get(), c));
@@ -147,7 +149,7 @@ Status MakeBackward(World* world, const Case& c, Differentiated* d) {
   return Status();
 }
 
-// Sum over the outputs of value times weight.
+// Returns the sum over all outputs of value times weight.
 StatusOr<double> Loss(const Differentiated& d, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> out(d.dys.size());
   RETURN_IF_ERROR(d.forward->Run(inputs.data(), RunOptions(), out.data()));
@@ -170,7 +172,7 @@ StatusOr<double> Moved(const Differentiated& d, const std::vector<Tensor>& input
   return Loss(d, moved);
 }
 
-// The numeric derivative of the loss for one element.
+// Returns the numeric derivative of the loss with respect to one element.
 StatusOr<double> Slope(const Differentiated& d, const std::vector<Tensor>& inputs, size_t input, uint64_t element) {
   if (element >= inputs[input].count()) return 0.0;
   const double step = inputs[input].dtype() == TW_DOUBLE ? 1e-5 : 1e-2;
@@ -182,7 +184,7 @@ StatusOr<double> Slope(const Differentiated& d, const std::vector<Tensor>& input
 Outcome CheckGradient(World* world, Case c) {
   for (Tensor& t : c.inputs) {
     if (!IsReal(t.dtype()) || c.author) continue;
-    ASSIGN_OR_RETURN(t, TensorOf(t.dtype(), t.shape(), Smooth));  // away from where most functions have corners
+    ASSIGN_OR_RETURN(t, TensorOf(t.dtype(), t.shape(), Smooth));  // away from the corners of most functions
   }
   Differentiated d;
   if (Status s = MakeForward(world, c, &d); !s.ok()) return Skip(Message(s));
@@ -192,7 +194,7 @@ Outcome CheckGradient(World* world, Case c) {
     if (std::fabs(slope) < 1e-3) continue;
     return Fail(c.text(), ": the gradient gives no dx for input ", input, "; numerically that of its element 0 is ", slope);
   }
-  if (d.inputs.empty()) return Outcome();  // nothing moves the outputs
+  if (d.inputs.empty()) return Outcome();  // no input affects the outputs
   std::vector<Tensor> gradients(d.inputs.size());
   if (Status s = d.backward->Run(c.inputs.data(), RunOptions(), gradients.data()); !s.ok()) return Fail(c.text(), ": ", Message(s));
   for (size_t g = 0; g < d.inputs.size(); ++g) {

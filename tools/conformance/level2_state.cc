@@ -15,7 +15,7 @@ namespace {
 
 double Ones(uint64_t) { return 1; }
 
-// The case with other things behind its handles: each with what it is.
+// Returns variants of the case whose handles have wrong targets, each with a description of the target.
 StatusOr<std::vector<std::pair<std::string, Case>>> Misled(const Case& c) {
   std::vector<std::pair<std::string, Case>> out;
   auto add = [&](const std::string& what, uint32_t input, const Tensor& value) {
@@ -38,7 +38,8 @@ StatusOr<std::vector<std::pair<std::string, Case>>> Misled(const Case& c) {
   return out;
 }
 
-// The graph knows nothing of what is behind the handles: the kernel is what looks. It may take them all the same.
+// The graph has no facts about the targets of handles, so the kernel has to check them. It may accept
+// wrong targets, but must not write out of bounds.
 Outcome LooksAtResources(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   if (c.held.empty()) return None("it has no resources");
   ASSIGN_OR_RETURN(auto misled, Misled(c));
@@ -53,7 +54,7 @@ Outcome LooksAtResources(World* world, const KernelDef& k, const Node& node, con
   return {};
 }
 
-// ---- over and over ----
+// ---- repeated calls ----
 
 Outcome StaysSmall(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   constexpr int kRounds = 24, kMost = 31;  // kMost: bytes a round, less than the smallest block of the heap
@@ -63,7 +64,7 @@ Outcome StaysSmall(World* world, const KernelDef& k, const Node& node, const Cas
   };
   if (Status s = rounds(4); !s.ok()) return Skip(Message(s));
   int64_t grown = 0;
-  for (int attempt = 0; attempt < 5; ++attempt) {  // what other threads do meanwhile does not happen each time
+  for (int attempt = 0; attempt < 5; ++attempt) {  // growth by other threads does not repeat each time
     const int64_t before = ReadHeap();
     RETURN_IF_ERROR(rounds(kRounds));
     grown = ReadHeap() - before;
@@ -80,14 +81,14 @@ struct Source {
   std::string_view left;
   static tw_status* Get(tw_source* from, void* p, uint64_t n, uint64_t* out_n) {
     auto* self = static_cast<Source*>(from->user);
-    *out_n = std::min<uint64_t>({n, self->left.size(), 1000});  // in pieces, as a file may give it
+    *out_n = std::min<uint64_t>({n, self->left.size(), 1000});  // in pieces, as a file may provide them
     std::copy_n(self->left.data(), *out_n, static_cast<char*>(p));
     self->left.remove_prefix(*out_n);
     return nullptr;
   }
 };
 
-// An object of the type from bytes, and what it saves.
+// Restores an object of the type from bytes, and returns the bytes that it saves.
 StatusOr<std::string> SavedAgain(const ResourceType& type, std::string_view bytes) {
   Source from(bytes);
   void* object = nullptr;

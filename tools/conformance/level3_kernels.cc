@@ -13,7 +13,7 @@ Outcome CompletesOnce(World* world, const KernelDef& k, const Node& node, const 
   return r.status.ok() ? Outcome() : Skip(Message(r.status));
 }
 
-// Every call of the host fails once; a kernel that gets by without it must be right all the same.
+// Makes each host call fail once. A kernel that succeeds without the call must still be right.
 Outcome SurvivesRefusals(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   Ledger& ledger = TheLedger();
   ledger.FailAt(0);
@@ -47,12 +47,13 @@ Outcome EndsWhenCancelled(World* world, const KernelDef& k, const Node& node, co
   CallSetting how;
   how.cancel = &cancelled;
   const CallResult r = (*prepared)->Execute(c.inputs, how);
-  if (!r.completion.empty()) return Skip(r.completion);  // another rule's
+  if (!r.completion.empty()) return Skip(r.completion);  // another rule checks this
   if (r.status.ok() || r.status.code() == absl::StatusCode::kCancelled) return {};
   return (*prepared)->Execute(c.inputs).status.ok() ? Fail("in a cancelled step: ", Message(r.status)) : Skip(Message(r.status));
 }
 
-// Work that is still enqueued when execute returns must not need them: the host uses their memory again.
+// Work that is still enqueued when execute returns must not read inputs in host memory, because the host
+// reuses their memory.
 Outcome ReadsHostInputsAtOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   if (!device->has_streams()) return None("its device has no streams");
   if (!Comparable(k)) return None("its results may differ");
@@ -70,9 +71,10 @@ bool HasHostInput(const KernelDef& k) {
   return std::any_of(k.host_in.begin(), k.host_in.end(), [](uint8_t host) { return host != 0; });
 }
 
-// What waits for threads of its own process is not asleep: these run. One call may have something to set up; of several none may sleep.
+// A kernel that waits for threads of its own process does not count as asleep while these run. The check
+// passes if one of several calls does not sleep, because a call may have to set something up.
 Outcome DoesNotSleep(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
-  constexpr int64_t kMost = 2000000;  // ns; a sleep of any use is longer
+  constexpr int64_t kMost = 2000000;  // ns; useful sleeps are longer
   CallSetting how;
   how.watch = true;
   int64_t least = 0;

@@ -60,7 +60,7 @@ Outcome Peer(const Device& from, const Device& to) {
   return {};
 }
 
-// An event of one stream holds back another until the first has come that far.
+// Checks that an event of one stream blocks another stream until the first has reached the event.
 Outcome Events(const Device& d) {
   const DeviceKind& kind = d.def();
   const tw_event_set& set = *kind.events;
@@ -168,7 +168,7 @@ Outcome Profile(const Device& d) {
       if (TextOf(s->name, s->name_len).empty() || TextOf(s->queue, s->queue_len).empty()) self->wrong = "a span has no name or no queue";
     }
   };
-  auto* spans = new Spans;  // stays, for a device that adds to it later
+  auto* spans = new Spans;  // never freed, because a device may add to it later
   const DeviceKind& kind = d.def();
   auto work = [&]() -> Status {
     ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
@@ -217,7 +217,8 @@ Outcome Dlpack(const Device& d, const std::vector<Device*>& all) {
   RETURN_IF_ERROR(b.Put(want));
   RETURN_IF_ERROR(FromC(set.take(kind.host, d.self(), b.memory(), 0, kBytes, nullptr)));
   RETURN_IF_ERROR(FromC(set.take(kind.host, d.self(), b.memory(), 129, 60001, nullptr)));
-  // An object tells how large it is; an address may go on into what somebody else has.
+  // An object has a known size, so a range beyond it must be refused. Behind an address, memory of others
+  // may follow.
   constexpr uint64_t kBeyond = uint64_t{1} << 40;
   for (const auto& [offset, bytes] : {std::pair{uint64_t{129}, kBeyond}, {kBeyond, uint64_t{4}}}) {
     const Status taken = FromC(set.take(kind.host, d.self(), b.memory(), offset, bytes, nullptr));

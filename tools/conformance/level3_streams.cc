@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kBytes = 1 << 20;
 
-// Host to a, a to b, ..., to host, all enqueued at once; each copy needs the one before.
+// Copies from host to a, a to b, ..., to host, all enqueued at once. Each copy needs the previous one.
 Outcome KeepsOrder(const Device& d) {
   Bytes got(kBytes);
   std::vector<DeviceBlock> blocks;
@@ -32,7 +32,7 @@ Outcome KeepsOrder(const Device& d) {
   return {};
 }
 
-// Values come in order, and what was enqueued before a signal is done when it comes.
+// Checks that values come in order, and that work enqueued before a signal is done when its value comes.
 Outcome SignalsWhenDone(const Device& d) {
   Bytes want, got(kBytes);
   ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
@@ -71,7 +71,7 @@ Outcome HoldsBack(const Device& d) {
   ASSIGN_OR_RETURN(uint64_t value, q.Signal());
   gate->Signal(2);
   const bool early = Reaches(q.line(), value, kAWhile);
-  gate->Signal(3);  // in any case, or the queue could not be destroyed
+  gate->Signal(3);  // always, because the queue could not be destroyed otherwise
   if (at_once) return Fail("copies on a stream were done at once, though the stream waited for another line");
   if (early) return Fail("work went on while the other line was at 2, and 3 was waited for");
   RETURN_IF_ERROR(q.line()->Wait(value));
@@ -114,7 +114,7 @@ Outcome SignalsAfterFailure(const Device& d) {
   return {};
 }
 
-// Work behind a gate that opens while destroy waits.
+// Destroys a queue whose work waits for a gate that opens while destroy waits.
 Outcome DrainsAtTheEnd(const Device& d) {
   const Bytes want = Pattern(kBytes, 6);
   Bytes got(kBytes);

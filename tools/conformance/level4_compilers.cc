@@ -73,7 +73,7 @@ Status Ask(const Subject& s, const Sample& sample, bool known, Claims* to) {
   return FromC(s.def().claim(s.host(), s.def().user, s.device->self(), PartRecord(all, sample, known, &memory), &to->c));
 }
 
-// Sets as the host would leave them: legal, without overlap, the higher priority first.
+// Returns the sets that the host would choose: legal, without overlap, the higher priority first.
 std::vector<Claim> Chosen(const Sample& sample, std::vector<Claim> taken) {
   std::stable_sort(taken.begin(), taken.end(), [](const Claim& a, const Claim& b) { return a.priority > b.priority; });
   std::vector<bool> used(sample.nodes.size());
@@ -102,7 +102,7 @@ Outcome ClaimsWell(const Subject& s, std::string Claims::* wrong) {
 
 // ---- compiled parts ----
 
-// An op of as many inputs and outputs as the part has, so that a frame can be made for it.
+// Adds a node of an op with as many inputs and outputs as the part, from which a frame can be made.
 StatusOr<const Node*> FrameNode(World* world, Graph* graph, const PartOf& part) {
   const std::string name = StrCat("ConformancePart", part.in.size(), "x", part.out.size());
   if (!world->registry().FindOp(name)) {
@@ -144,7 +144,7 @@ class Compiled {
     RETURN_IF_ERROR(FromC(s_.def().serialize(s_.host(), state_, &sink)));
     return text;
   }
-  // Runs it and compares.
+  // Runs the part and compares its outputs with the sample's.
   Outcome Check() {
     Graph graph(s_.world->runtime_ptr());
     ASSIGN_OR_RETURN(const Node* node, FrameNode(s_.world, &graph, part_));
@@ -175,7 +175,7 @@ class Compiled {
     std::string_view left;
     static tw_status* Get(tw_source* from, void* p, uint64_t n, uint64_t* out_n) {
       auto* self = static_cast<Source*>(from->user);
-      *out_n = std::min<uint64_t>(std::min<uint64_t>(n, self->left.size()), 5);  // in small pieces, as a file may give it
+      *out_n = std::min<uint64_t>(std::min<uint64_t>(n, self->left.size()), 5);  // in small pieces, as a file may provide them
       std::memcpy(p, self->left.data(), *out_n);
       self->left.remove_prefix(*out_n);
       return nullptr;
@@ -202,7 +202,7 @@ class Compiled {
   uint64_t scratch_ = 0;
 };
 
-// Makes the check with every part that the compiler takes of the samples.
+// Runs the check with every part of the samples that the compiler claims.
 template <class F>
 Outcome ForParts(const Subject& s, F&& check) {
   size_t parts = 0;

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kMembers = 3;
 constexpr int64_t kMs = 1000000;
 
-// ---- the store that members meet through ----
+// ---- the store in which members meet ----
 
 struct Store {
   std::mutex mu;
@@ -51,7 +51,7 @@ const tw_key_value_api kStoreApi = {TW_SIZED(tw_key_value_api), Store::Put, Stor
 
 // ---- members ----
 
-// One member: its group and the operations on it.
+// One member: its group handle and its operations.
 class Member {
  public:
   Member(const CollectiveRole& role, uint32_t rank) : role_(role), rank_(rank) {}
@@ -74,7 +74,7 @@ class Member {
     group_ = nullptr;
   }
   using Entry = tw_status* (*)(const tw_host* h, void* group, const tw_collective_call* c);
-  // Starts it; over when the line is at 1.
+  // Starts an operation, which is over when line_ reaches 1.
   Status Start(Entry entry, uint32_t reduce, uint32_t root, const Tensor& in, const Tensor& out) {
     line_ = NewLine();
     Padded<tw_collective_call> padded(RecordSize(sizeof(tw_collective_call)));
@@ -123,7 +123,7 @@ class Group {
     for (uint32_t r = 0; r < kMembers; ++r) RETURN_IF_ERROR(Prefix(said[r], StrCat("member ", r, ":")));
     return Status();
   }
-  // The operation by all; the outputs, by rank.
+  // Runs the operation on all members and returns the outputs by rank.
   StatusOr<std::vector<Tensor>> Do(Member::Entry entry, uint32_t reduce, uint32_t root, const std::vector<Tensor>& in, const Shape& out) {
     std::vector<Tensor> outputs;
     for (const Tensor& t : in) {

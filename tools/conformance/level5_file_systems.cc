@@ -13,7 +13,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// The plugin's functions on paths in one folder.
+// Calls the plugin's functions on paths in one folder.
 class Files {
  public:
   Files(const FileSystemRole& role, std::string folder) : role_(role), folder_(std::move(folder)) {}
@@ -29,7 +29,7 @@ class Files {
     const std::string path = Path(name);
     return FromC(def().create(host(), def().user, path.data(), path.size(), out_file));
   }
-  // A whole file in pieces.
+  // Writes a whole file in pieces of `piece` bytes.
   Status Write(std::string_view name, const Bytes& bytes, uint64_t piece) const {
     void* file = nullptr;
     RETURN_IF_ERROR(Create(name, &file));

@@ -17,7 +17,7 @@ namespace {
 using Code = absl::StatusCode;
 using std::chrono::milliseconds;
 
-// Two endpoints, of which a calls b. The parcels must outlive it.
+// Two endpoints; a calls b. The parcels of calls must outlive it.
 struct Pair {
   std::unique_ptr<Endpoint> a, b;
   std::unique_ptr<Peer> to_b;
@@ -45,7 +45,7 @@ Bytes Head(char kind, uint64_t bytes = 1) {
   head[0] = static_cast<unsigned char>(kind);
   return head;
 }
-// The answer is what was said.
+// Checks that the answer repeats the request.
 Outcome Answered(Parcel& p, std::string_view what) {
   RETURN_UNLESS_PASSED(Ended(p, Code::kOk, what));
   if (p.placed != 1) return Fail("place was called ", p.placed, " times for the answer to ", what);
@@ -53,7 +53,7 @@ Outcome Answered(Parcel& p, std::string_view what) {
   if (std::string s = Difference(p.answer_body, p.body); !s.empty()) return Fail("the body of the answer to ", what, ": ", s);
   return {};
 }
-// The connection is none the worse.
+// Checks that the connection still works.
 Outcome StillTalks(Peer& peer, uint64_t id) {
   Parcel p;
   p.head = Head('e');
@@ -156,7 +156,7 @@ Outcome Cancels(const TransportRole& role) {
   kept.head = Head('k');
   RETURN_IF_ERROR(p.to_b->Call(1, &kept));
   if (!p.b->kept.Reaches(1)) return Fail("a request did not come");
-  p.to_b->Cancel(2);  // no such call
+  p.to_b->Cancel(2);  // there is no such call
   p.to_b->Cancel(1);
   RETURN_UNLESS_PASSED(Ended(kept, Code::kCancelled, "a call that was cancelled"));
   if (!p.b->gone.Reaches(1)) return Fail("the peer was not told that a call was cancelled");
@@ -200,7 +200,7 @@ Outcome CancelsHalfWay(const TransportRole& role) {
 
 // ---- a peer that is lost ----
 
-// This very program as another process, with an endpoint of its own; see ServePeer.
+// Runs this program as another process with its own endpoint; see ServePeer.
 class Stranger {
  public:
   static StatusOr<std::unique_ptr<Stranger>> Start(const std::string& file, const std::string& scheme) {
@@ -303,7 +303,8 @@ Outcome ClosesEndpoints(const TransportRole& role) {
   return Ended(kept, Code::kUnavailable, "a call to an endpoint that was closed");
 }
 
-// Hosts hold locks when they call: what ends while they do is told later, by another thread.
+// Hosts hold locks when they call the transport. The transport must therefore report the end of a call
+// from another thread, not from inside a function that the host calls.
 Outcome CallsBackFromOutside(const TransportRole& role) {
   std::deque<Parcel> parcels(60);
   ASSIGN_OR_RETURN(Pair p, Meet(role));
@@ -320,9 +321,10 @@ Outcome CallsBackFromOutside(const TransportRole& role) {
   return {};
 }
 
-// ---- threads that are lent ----
+// ---- lent threads ----
 
-// A transport that has no use for a thread says so; then others do all.
+// A transport that has no use for a lent thread returns from `poll` at once; its own threads then do
+// all work.
 Outcome TakesThreads(const TransportRole& role) {
   constexpr uint64_t kLong = 2 * std::chrono::nanoseconds(kSoon).count();
   constexpr uint64_t kShort = std::chrono::nanoseconds(kAWhile).count();
@@ -355,8 +357,8 @@ Outcome TakesThreads(const TransportRole& role) {
   if (!in_time) return Fail("a thread was lent for ", kShort / 1'000'000, " ms and kept for longer");
   std::thread lent = poll(&woken, kLong);
   std::this_thread::sleep_for(kAWhile);
-  std::thread(poll(&early, kLong)).join();  // beside it
-  std::this_thread::sleep_for(kAWhile);     // whatever that stirred is over
+  std::thread(poll(&early, kLong)).join();  // while the other thread is lent
+  std::this_thread::sleep_for(kAWhile);     // any effect of that call is over
   woken.over = true;
   p.a->Wake();
   const bool went_on = woken.ended.Reaches(1);

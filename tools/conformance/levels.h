@@ -10,13 +10,14 @@ inline Effort EffortOf(const Run& run, const World& world) {
   return run.options().full ? Effort::kFull : world.play().name.empty() ? Effort::kUsual : Effort::kBrief;
 }
 
-// Level 0: the file, loading, describing, init. Loads the library by itself, in a child of its own each.
+// Level 0: the file, loading, describing, init. Each check loads the library itself, in its own child.
 void CheckLoads(Run& run);
 void CheckFile(Run& run);
 void CheckInit(Run& run);
 // Level 1.
 void CheckMemory(Run& run, World& world);
-// Level 2. What a kernel changes in the process once and for all is seen at its first call.
+// Level 2. CheckFirstCalls comes first, because a lasting change of the process by a kernel shows only
+// at its first call.
 void CheckFirstCalls(Run& run, World& world);
 void CheckKernels(Run& run, World& world);
 void CheckKernelMemory(Run& run, World& world);
@@ -34,7 +35,8 @@ void CheckFileSystems(Run& run, World& world);
 void CheckTransports(Run& run, World& world);
 void CheckCollectives(Run& run, World& world);
 void CheckMemberships(Run& run, World& world);
-// The other process of a check: listens by the transport of that scheme, writes its address to standard output and waits to be killed.
+// Runs the other process of a check: listens with the transport of the scheme, writes its address to
+// standard output and waits until it is killed.
 int ServePeer(const std::string& file, const std::string& scheme);
 
 }  // namespace thalweg::conformance

@@ -136,7 +136,7 @@ Play Named(const std::string& name) {
   return p;
 }
 
-// The hosts that levels 1 and up are played under, the real one first.
+// Returns the plays under which levels 1 and up run, the real host first.
 std::vector<Play> Plays() {
   std::vector<Play> plays = {Play(), Named("newer"), Named("older"), Named("hasty"), Named("bare")};
   plays[1].newer = true;
@@ -161,7 +161,8 @@ void CheckUnder(Run& run, const Play& play) {
   with_settings.settings = run.options().settings;
   auto world = World::Make(**library, with_settings);
   if (!world.ok()) return run.Check(7, "", [&] { return Outcome(world.status()); });
-  // Nothing to strip is as the real host; nothing left, as the one that strips all.
+  // If the plugin has none of the sets to strip, the play equals the real host. If it has no others, the
+  // play equals the one that strips all.
   if (play.stripped && !(SetsBrought() & play.stripped)) return;
   if (play.stripped && play.stripped != kAllSets && SetsBrought() == play.stripped) return;
   CheckMemory(run, **world);
@@ -205,7 +206,7 @@ class Printer {
   std::vector<Result> all_;
 };
 
-// A folder that goes with this object.
+// A temporary folder, which the destructor removes.
 class Scratch {
  public:
   Scratch() {

@@ -98,7 +98,7 @@ StatusOr<Tensor> TensorOf(uint32_t dtype, const Shape& shape, double (*fill)(uin
     for (uint64_t i = 0; i < t.count(); ++i) to[i] = std::remove_pointer_t<decltype(to)>(fill(i));
     return t;
   };
-  switch (dtype) {  // the usual ones, without a detour
+  switch (dtype) {  // common types, without ScalarTensor
     case TW_FLOAT: return all(t.as<float>());
     case TW_DOUBLE: return all(t.as<double>());
     case TW_INT32: return all(t.as<int32_t>());
@@ -122,7 +122,7 @@ bool SameBits(const Tensor& a, const Tensor& b) {
     }
     return true;
   }
-  if (a.dtype() == TW_VARIANT || a.dtype() == TW_RESOURCE) {  // nobody else can look into objects, and every host has its own
+  if (a.dtype() == TW_VARIANT || a.dtype() == TW_RESOURCE) {  // objects are opaque, and each host has its own
     for (uint64_t i = 0; i < a.count(); ++i) {
       if (!a.as<Handle*>()[i] != !b.as<Handle*>()[i]) return false;
     }

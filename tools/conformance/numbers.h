@@ -1,4 +1,4 @@
-// Element values as doubles, and the comparison of two tensors by them.
+// Reads elements of tensors as doubles, and compares tensors by them. Threads: any.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace thalweg::conformance {
 
-// The elements as numbers, two for a complex one; empty for types that hold none.
+// Returns the elements as numbers, two for a complex one; empty for types without numbers.
 std::vector<double> NumbersOf(const Tensor& t);
-// A host tensor of these dims: element i is fill(i), rounded to the type, or "s<n>" in one of strings.
+// Makes a host tensor of this shape. Element i is fill(i), rounded to the type; a string is "s<n>".
 StatusOr<Tensor> TensorOf(uint32_t dtype, const Shape& shape, double (*fill)(uint64_t i));
-// What differs beyond rounding; empty where nothing does. Shapes, whole numbers and strings must be equal.
-// tolerance: as a part of the largest element, in place of what is usual for the type; then for whole numbers, too.
+// Describes a difference beyond rounding; empty if there is none. Shapes, integers and strings must be
+// equal. tolerance: a fraction of the largest element, which replaces the type's default; it then also
+// applies to integers.
 std::string Differs(const Tensor& got, const Tensor& want, std::optional<double> tolerance = {});
-// The same bits; variants: empty in the same places.
+// Returns true if both have the same bits; variants and handles: if both are empty in the same places.
 bool SameBits(const Tensor& a, const Tensor& b);
 
 }  // namespace thalweg::conformance

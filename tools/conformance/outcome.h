@@ -10,17 +10,17 @@
 
 namespace thalweg::conformance {
 
-// Something that the rule speaks of and that the check did not run on.
+// A subject of the rule on which the check did not run.
 struct Missed {
   std::string what, why;
 };
 
 struct Outcome {
-  // kNone: the rule speaks of nothing that is here. kSkip: it does, and the check did not run on all of it.
+  // kNone: the rule has no subject here. kSkip: the check did not run on all subjects.
   enum Kind { kPass, kNone, kSkip, kFail };
   Kind kind = kPass;
-  std::string why;  // unless it is a pass
-  // For a check on several subjects: ran of them, out of `of`. of == 0: the check has one subject.
+  std::string why;  // empty for a pass
+  // For a check on several subjects: it ran on `ran` out of `of`. of == 0: the check has one subject.
   int64_t ran = 0, of = 0;
   std::string unit;  // "kernels"
   std::vector<Missed> missed;
@@ -50,10 +50,10 @@ Outcome None(const Parts&... parts) {
 
 class Tally {
  public:
-  // unit: in the singular.
+  // unit: a noun in the singular, such as "kernel".
   explicit Tally(std::string unit) : unit_(std::move(unit)) {}
   void Ran() { ++ran_; }
-  // The rule speaks of `n` things that the check did not run on.
+  // Counts `n` subjects of the rule on which the check did not run.
   void Missed(std::string what, std::string why, int64_t n = 1) {
     missed_.push_back({std::move(what), std::move(why)});
     n_missed_ += n;
@@ -64,7 +64,7 @@ class Tally {
     if (o.passed()) Ran();
     if (o.kind == Outcome::kSkip) Missed(what, o.why);
   }
-  // A pass if the check ran on all; none if there is nothing.
+  // Returns a pass if the check ran on all subjects, kNone if there are none, else a skip.
   Outcome End() const;
 
  private:
@@ -75,7 +75,7 @@ class Tally {
 
 }  // namespace thalweg::conformance
 
-// Leaves the check unless `expr` passed.
+// Returns from the check unless `expr` passed.
 #define RETURN_UNLESS_PASSED(expr)                           \
   do {                                                       \
     ::thalweg::conformance::Outcome outcome_macro_ = (expr); \

@@ -13,7 +13,7 @@ namespace {
 
 double Small(uint64_t i) { return 0.25 + double((i * 5 + 2) % 7) / 8; }
 
-// Builds a sample in one graph. Ops are told by name; inputs by their place in `values`.
+// Builds a sample in one graph. Ops are given by name, inputs by their index in `values`.
 class Maker {
  public:
   Maker(World* world, std::string name) {
@@ -100,7 +100,7 @@ StatusOr<Sample> Build(World* world, const AuthorGraph& g) {
   return m.Take();
 }
 
-// What every node computes, one after the other, by the CPU's kernels.
+// Computes the results of every node, one after the other, with the CPU's kernels.
 Status Solve(World* oracle, Sample* s) {
   std::map<const Node*, std::vector<Tensor>> known;
   for (size_t i = 0; i < s->feeds.size(); ++i) known[s->feeds[i]] = {s->fed[i]};
@@ -242,7 +242,7 @@ const tw_part* PartRecord(const PartOf& p, const Sample& s, bool known, Guarded*
 }
 
 bool IsConvex(const Sample& s, const std::vector<uint32_t>& nodes) {
-  // Outside nodes that follow from the set; none of them may lead back into it.
+  // Outside nodes that depend on the set; no node of the set may depend on them.
   std::vector<uint32_t> after;
   for (uint32_t n = 0; n < s.nodes.size(); ++n) {
     bool from_set = false, from_after = false;

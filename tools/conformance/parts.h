@@ -14,7 +14,8 @@ namespace thalweg::conformance {
 
 class CaseFile;
 
-// A small graph: its nodes without the placeholders, in an order in which inputs come first; and its values for fixed feeds.
+// A small graph: its nodes in topological order without the placeholders, and its values for fixed
+// feeds.
 struct Sample {
   std::string name;
   std::shared_ptr<Graph> graph;
@@ -23,19 +24,20 @@ struct Sample {
   std::vector<Tensor> fed;                              // per feed
   std::vector<std::vector<Tensor>> results;             // per node and output, by the oracle
 };
-// Our own, then the author's; file: NULL: there are none. Errors: what is wrong with a graph of the author's.
+// Returns our samples, then the author's. file: NULL if the author has none. Errors name a graph of the
+// author and its fault.
 StatusOr<std::vector<Sample>> MakeSamples(World* world, World* oracle, const CaseFile* file);
 
-// Some nodes of a sample as a part: what comes from outside, what goes out.
+// Some nodes of a sample as a part, with its inputs from outside and its outputs.
 struct PartOf {
-  std::vector<uint32_t> nodes;  // of the sample, in order
+  std::vector<uint32_t> nodes;  // indices in the sample, in order
   std::vector<Edge> in, out;
   std::vector<Tensor> in_values, out_values;
 };
 PartOf Cut(const Sample& sample, std::vector<uint32_t> nodes);
-// The record, in guarded memory. known: shapes are told.
+// Makes the record of the part in guarded memory. known: the record has the shapes.
 const tw_part* PartRecord(const PartOf& part, const Sample& sample, bool known, Guarded* memory);
-// No path leaves the set and comes back to it.
+// Returns true if no path leaves the set and returns to it.
 bool IsConvex(const Sample& sample, const std::vector<uint32_t>& nodes);
 
 }  // namespace thalweg::conformance

@@ -9,8 +9,8 @@
 namespace thalweg::conformance {
 namespace {
 
-constexpr uint64_t kZone = 64;   // bytes of red zone on either side
-constexpr uint64_t kAlign = 64;  // of values
+constexpr uint64_t kZone = 64;   // bytes of the red zone on either side
+constexpr uint64_t kAlign = 64;  // alignment of values, in bytes
 
 }  // namespace
 
@@ -21,7 +21,7 @@ char* Place::base() const { return edge_ ? edge_ : reinterpret_cast<char*>(const
 StatusOr<Place> Place::Make(const Device& device, bool host, uint64_t bytes, const Around& around) {
   Place p;
   p.bytes_ = bytes;
-  const bool own = host && !device.host_memory();  // memory that is not the device's
+  const bool own = host && !device.host_memory();  // host memory that the device does not allocate
   const bool at_edge = around.at_edge && (own || device.kind() == "CPU");
   const uint64_t up = (bytes + kAlign - 1) / kAlign * kAlign;
   p.want_ = Pattern(kZone + (at_edge ? up : bytes + kZone), 42);

@@ -38,7 +38,7 @@ struct Subject {
   pid_t process = 0;
 } subject;
 
-// Memory that stays as long as the process, outside the heap, whose growth is the plugin's.
+// Allocates memory that is never freed. It is outside the heap, so that heap growth is the plugin's.
 char* Lasting(uint64_t bytes) {
   constexpr uint64_t kAtOnce = 1 << 20;
   static char* next = nullptr;
@@ -53,7 +53,7 @@ char* Lasting(uint64_t bytes) {
   return std::exchange(next, next + bytes);
 }
 
-// A copy of a record with poison behind it, of the size that the play gives it.
+// Copies a record to lasting memory, with poison behind it and the size that the play gives it.
 template <class T>
 T* Stage(const T& record) {
   constexpr uint64_t kBytes = (sizeof(T) + 15) / 16 * 16 + 2 * kTail;
@@ -65,7 +65,7 @@ T* Stage(const T& record) {
   return out;
 }
 
-// The status to answer where this call is the one to fail.
+// Counts a call. Returns an error if this call is the one to fail, else NULL.
 tw_status* Injected() {
   Ledger& l = TheLedger();
   const int64_t n = l.calls.fetch_add(1) + 1;
@@ -102,7 +102,7 @@ tw_status* SetStringOf(tw_tensor* t, uint64_t i, const char* data, uint64_t len)
   FAIL_IF_INJECTED();
   return real.tensor->set_string(t, i, data, len);
 }
-// The output that was allocated in a call of the kit's gets other memory, between red zones.
+// Replaces the memory of an output that was allocated in a call of the kit by memory between red zones.
 void Wall(KernelFrame* f, uint32_t o) {
   const tw_view& v = f->out(o)->view;
   const DTypeInfo* info = FindDType(v.dtype);
@@ -184,7 +184,7 @@ tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to)
   return real.setting(h, key, len, to);
 }
 
-// The host table is changed where it is: it is the one that comes with every call of this plugin and runtime.
+// Changes the host table in place, because every call of this plugin and runtime passes that table.
 void PlayHost(tw_host* h) {
   real = {h->status, h->tensor, h->resource, h->timeline, h->graph, h->run, h->setting};
   tw_tensor_api* tensor = Stage(*real.tensor);
@@ -345,7 +345,7 @@ tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
                Pass<&tw_registrar::collective, tw_collective_def>,
                Pass<&tw_registrar::membership, tw_membership_def>};
   tw_status* s = subject.plugin->init(h, &played->c, out_instance);
-  if (getpid() != subject.process) _exit(0);  // a copy that init forked: it must not go on as if it were the first
+  if (getpid() != subject.process) _exit(0);  // init forked this process; it must not continue as the parent
   if (!s) TheLedger().inits.fetch_add(1);
   return s;
 }
@@ -396,7 +396,7 @@ uint32_t RecordSize(uint64_t now) {
 
 uint32_t SetsBrought() { return subject.sets; }
 
-// There is one minor so far. A later one adds a row: what its records ended at before.
+// There is one minor version so far. A later one adds a row with the sizes of older records.
 uint32_t SizeAt(uint32_t minor, uint32_t now) {
   (void)minor;
   return now;

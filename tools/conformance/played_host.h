@@ -30,45 +30,46 @@ enum DeviceSet : uint32_t {
 enum class Effort { kBrief, kUsual, kFull };
 
 struct Play {
-  std::string name;       // empty: the real host
-  bool newer = false;     // records of the host are longer, the rest of them poison
-  bool older = false;     // records end where they ended at the plugin's floor
-  bool hasty = false;     // calls come on changing threads, records go away with the call
-  uint32_t stripped = 0;  // DeviceSets that the host does not know
+  std::string name;       // of the simulated host; empty: the real host
+  bool newer = false;     // records of the host are longer and end in poison
+  bool older = false;     // records have the size that they had at the plugin's floor
+  bool hasty = false;     // each call comes on a new thread, and its records become inaccessible after it
+  uint32_t stripped = 0;  // DeviceSets that the host does not support
   // Settings of the plugin, by key.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
 class Place;
 
-// What the plugin did with the host's calls, and which of them shall fail. One per process.
+// Counts the plugin's calls of the host, and selects the one that fails. One per process.
 struct Ledger {
-  std::atomic<int64_t> calls{0};    // that return a status
+  std::atomic<int64_t> calls{0};    // of host functions that return a status
   std::atomic<int64_t> fail_at{0};  // the call with this number, counted from 1, fails; 0: none
-  std::atomic<int64_t> failed{0};   // that were made to fail
-  std::atomic<int64_t> tensors{0};  // made or kept and not released
+  std::atomic<int64_t> failed{0};   // calls that were made to fail
+  std::atomic<int64_t> tensors{0};  // tensors made or kept and not yet released
   std::atomic<int64_t> inits{0}, shutdowns{0};
   std::mutex mu;
-  std::map<tw_token, int> completed;                       // how often; under mu
-  std::map<const tw_tensor*, std::weak_ptr<Place>> walls;  // round what kernels allocated for outputs; under mu
-  std::atomic<bool> quiet{false};                          // what plugins log is dropped
+  std::map<tw_token, int> completed;                       // completions by token; guarded by mu
+  std::map<const tw_tensor*, std::weak_ptr<Place>> walls;  // places of outputs that kernels allocated; guarded by mu
+  std::atomic<bool> quiet{false};                          // drops log messages of plugins
 
-  // Makes only call n fail, counted from now; 0: none.
+  // Resets `calls` and `failed`, and makes only call n from now on fail; 0: none.
   void FailAt(int64_t n);
-  // The place of a tensor that `allocate` gave to a kernel; NULL: it gave it no such.
+  // Returns and forgets the place of a tensor that `allocate` gave to a kernel; NULL: the tensor has
+  // none.
   std::shared_ptr<Place> TakeWall(const tw_tensor* t);
 };
 Ledger& TheLedger();
 
-// The runtimes that this process makes from now on with PlayedQuery have this plugin, under this play.
+// Sets the plugin and the play of runtimes that this process makes with PlayedQuery from now on.
 void SetSubject(const tw_plugin* plugin, const Play& play);
 const tw_plugin* PlayedQuery(const tw_host_info* info);
 
-// Bytes of a record at a minor of this epoch.
+// Returns the size in bytes of a record at a minor version of this epoch. now: the current size.
 uint32_t SizeAt(uint32_t minor, uint32_t now);
-// The size that a record of the host says that it has, under the play.
+// Returns the size that the host writes into a record under the play. now: the current size.
 uint32_t RecordSize(uint64_t now);
-// The DeviceSets that the plugin's devices have, stripped or not.
+// Returns the DeviceSets that the plugin's devices have, including stripped ones.
 uint32_t SetsBrought();
 
 }  // namespace thalweg::conformance

@@ -1,5 +1,6 @@
-// What a process has once, and a library that lives in it must leave as it is: its working folder, what it does on signals, how its threads
-// compute, its language; and the standard files, which belong to the program.
+// ProcessSettings: process-wide settings that a library must not change: the working folder, signal
+// handlers, locale, umask, and the calling thread's floating-point state. Overheard captures the
+// standard files, which belong to the program.
 // Threads: one at a time.
 #pragma once
 #include <signal.h>
@@ -13,11 +14,11 @@ namespace thalweg::conformance {
 
 class ProcessSettings {
  public:
-  // Those of now; of what a thread has, the calling one's.
+  // Reads the current settings of the process and of the calling thread.
   ProcessSettings();
-  // "the working folder is '/tmp' instead of '/'"; empty where now is as then.
+  // Returns a text such as "the working folder is '/tmp' instead of '/'"; empty if nothing changed.
   std::string ChangedSince() const;
-  // As then again.
+  // Restores these settings.
   void Restore() const;
 
  private:
@@ -27,13 +28,14 @@ class ProcessSettings {
   std::array<struct sigaction, 65> actions_{};  // by signal
 };
 
-// Whatever is written to standard output and standard error as long as it lives goes into a file of its own.
+// Redirects standard output and standard error into a file of its own while it lives.
 class Overheard {
  public:
   Overheard();
   ~Overheard() { (void)Stop(); }
   Overheard(const Overheard&) = delete;
-  // Both as before. What was written: at most a line of it; empty: nothing.
+  // Restores both. Returns the first line that was written, at most 120 bytes of it; empty if nothing
+  // was written.
   std::string Stop();
 
  private:

@@ -25,7 +25,7 @@ class Queue {
   Queue(Queue&& o) noexcept;
   ~Queue() { Destroy(); }
   void Destroy();
-  // A value that comes when all work so far is over.
+  // Returns a value that the timeline reaches when all work enqueued so far is done.
   StatusOr<uint64_t> Signal();
   Status Wait(tw_timeline* other, uint64_t value);
   Status Drain();

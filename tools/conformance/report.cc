@@ -28,10 +28,10 @@ std::string_view RuleText(int number) {
   return rule ? rule->text : std::string_view();
 }
 
-// ", ran 3 of 5 kernels"; empty for a check on one thing.
+// Returns a text such as ", ran 3 of 5 kernels"; empty for a check on one subject.
 std::string Ran(const Outcome& o) { return o.of ? StrCat(", ran ", o.ran, " of ", o.of, " ", o.unit) : std::string(); }
 
-// A value of an XML attribute, in one line.
+// Quotes a value of an XML attribute, in one line.
 std::string Quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : OneLine(text)) {
@@ -46,14 +46,14 @@ std::string Quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The cases that checks have asked for, by op.
+// Returns the templates of cases that checks requested, by op.
 std::map<std::string, std::string> Wanted(const std::vector<Result>& results) {
   std::map<std::string, std::string> all;
   for (const Result& r : results) all.insert(r.wanted.begin(), r.wanted.end());
   return all;
 }
 
-// A file for them, to be filled in.
+// Returns the text of a case file with these templates.
 std::string WantedText(const Options& options, const std::map<std::string, std::string>& wanted) {
   constexpr size_t kShown = 12;
   std::string text = StrCat("No case could be made up for ", wanted.size(), wanted.size() == 1 ? " op" : " ops", ". Write values that ",

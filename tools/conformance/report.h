@@ -11,11 +11,13 @@ std::string TextLine(const Result& r);
 std::string Summary(const Options& options, const std::vector<Result>& results);
 std::string JsonError(const std::string& why);
 std::string JsonText(const Options& options, const std::vector<Result>& results);
-// A suite a level, a case a result. A skip that keeps a level from being kept is a failure of type "skipped".
+// Writes a test suite for each level and a test case for each result. A skip that prevents a level from
+// being kept is a failure of type "skipped".
 std::string JunitText(const Options& options, const std::vector<Result>& results);
 std::string RuleList();
 bool AnyFailed(const std::vector<Result>& results);
-// No rule of that level is broken, and none that belongs to it was skipped, unless the options allow it.
+// Returns true if no rule of the level is broken, and none of its rules was skipped unless the options
+// allow skips.
 bool Keeps(const Options& options, const std::vector<Result>& results, int level);
 // Returns true if the plugin keeps all requested levels.
 bool KeepsAll(const Options& options, const std::vector<Result>& results);

@@ -8,8 +8,8 @@ namespace thalweg::conformance {
 
 struct Rule {
   int number;
-  std::string_view text;    // what holds, as a sentence
-  std::string_view source;  // the header that says so
+  std::string_view text;    // the requirement, as a sentence
+  std::string_view source;  // the header that states it
 };
 
 std::span<const Rule> Rules();  // by number

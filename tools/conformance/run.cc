@@ -21,7 +21,7 @@
 namespace thalweg::conformance {
 namespace {
 
-constexpr int kAgain = 3;  // exit status of a child that could not tell
+constexpr int kAgain = 3;  // exit status of a child that could not report
 constexpr int kMostChildren = 1000;
 
 // The child's latest position, readable after its death.
@@ -69,7 +69,7 @@ class Listener {
     while (!Take(out)) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
       if (left <= 0) return kSilent;
-      constexpr int64_t kLook = 200;  // somebody else may hold the pipe open
+      constexpr int64_t kLook = 200;  // ms between looks for an ended child, because another process may hold the pipe open
       pollfd p{fd_, POLLIN, 0};
       if (poll(&p, 1, int(std::min(left, kLook))) <= 0) {
         if (Gone()) return kEnd;
@@ -121,7 +121,7 @@ void EndStrays() {
   setpgid(0, 0);
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  dup2(2, 1);  // what a plugin prints is no part of the report
+  dup2(2, 1);  // output of a plugin is no part of the report
   if (!run->options().folder.empty() && chdir(run->options().folder.c_str()) != 0) _exit(kAgain);
   checks(*run);
   run->End();
@@ -138,7 +138,7 @@ void At(const std::string& what) {
 
 namespace {
 
-// What the check under way wants.
+// Cases that the current check requested, by op.
 std::map<std::string, std::string>& CasesWanted() {
   static std::map<std::string, std::string> wants;
   return wants;
@@ -210,12 +210,12 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
 
 namespace {
 
-// The result of one child.
+// The end of one child.
 struct Ended {
   Listener::State state = Listener::kEnd;
-  char last = 0;      // 'd': all is done; 'n': the next one goes on
+  char last = 0;      // 'd': all checks are done; 'n': the next child continues
   bool open = false;  // a check has begun and not ended
-  int status = 0;     // of the process
+  int status = 0;     // of the child, as waitpid returns it
 };
 
 Ended Listen(int fd, pid_t child, double limit, const std::string& host, int* from, std::vector<Result>* results) {
@@ -246,7 +246,7 @@ Ended Listen(int fd, pid_t child, double limit, const std::string& host, int* fr
   if (e.state == Listener::kSilent) kill(-child, SIGKILL);
   while (waitpid(child, &e.status, 0) < 0 && errno == EINTR) {
   }
-  kill(-child, SIGKILL);  // what it may have left behind
+  kill(-child, SIGKILL);  // processes that the child left behind
   EndStrays();
   return e;
 }
@@ -260,7 +260,7 @@ Outcome HowItEnded(const Ended& e, double limit) {
 
 std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each, const std::function<void(Run&)>& checks) {
   std::vector<Result> results;
-  constexpr int kPatience = 2;  // checks that hang, before the rest is given up
+  constexpr int kPatience = 2;  // number of hanging checks after which the rest is not tried
   int from = 0, hung = 0;
   (void)Board();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -284,7 +284,7 @@ std::vector<Result> RunChildren(const Options& options, const std::string& host,
     }
     if (e.last == 'd') return results;
     if (e.last == 'n') continue;
-    if (!e.open) {  // between two checks: while the plugin was brought in or sent away
+    if (!e.open) {  // between two checks, while the plugin was loaded or shut down
       results.push_back({7, host, "", HowItEnded(e, options.limit), {}});
       return results;
     }

@@ -16,19 +16,19 @@ namespace thalweg::conformance {
 class CaseFile;
 
 struct Options {
-  std::string file;    // as the user said it
+  std::string file;    // as the user wrote it
   std::string path;    // the same, absolute
-  std::string folder;  // where checks run: whatever a plugin leaves there goes with it
+  std::string folder;  // the working folder of checks; removed at the end with any files of plugins
   int level = 5;
   std::vector<int> rules;  // only these; empty: all of the level and below
-  std::string at;          // where file systems and memberships are tried; empty: a place that the plugin should know
+  std::string at;          // where file systems and memberships are checked; empty: a default place of the plugin
   double limit = 20;       // seconds a check may take
   bool full = false;       // more cases, larger sizes, more cycles
   bool json = false, junit = false;
-  bool allow_skips = false;                   // a level may be kept although some of it was skipped
-  std::string cases;                          // the name of the file with the author's cases, which may not be there
+  bool allow_skips = false;                   // a level may count as kept although checks of it were skipped
+  std::string cases;                          // the name of the file with the author's cases; the file may not exist
   std::shared_ptr<const CaseFile> case_file;  // NULL: there is none
-  // Of the plugin, by key.
+  // Settings of the plugin: key and value.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -37,17 +37,18 @@ struct Result {
   std::string host;     // the host that was played; empty: the real one
   std::string subject;  // a device, an op, a role; may be empty
   Outcome outcome;
-  std::map<std::string, std::string> wanted;  // cases that the author may supply, to be filled in: by op, as JSON
+  std::map<std::string, std::string> wanted;  // templates of cases that the author may supply, as JSON, by op
 };
 
 class Run {
  public:
   using Body = std::function<Outcome()>;
-  // subject: the part of the plugin that is looked at; empty: all of it. A check that fails ends the child.
+  // Runs the check `body` of a rule. subject: the part of the plugin that it checks; empty: all of it. A
+  // check that fails ends the child.
   void Check(int rule, const std::string& subject, const Body& body);
-  // The rule is among those to be checked.
+  // Returns true if the options select the rule.
   bool Wants(int rule) const;
-  // All checks are made: ends the child.
+  // Ends the child after all checks.
   [[noreturn]] void End() const;
   const Options& options() const { return options_; }
 
@@ -55,7 +56,7 @@ class Run {
   friend std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each,
                                          const std::function<void(Run&)>& checks);
   Run(const Options& options, int pipe, int from, bool one_each);
-  // One of the plugin's has forked, and the copy came back here.
+  // Ends this process if it is a copy that a function of the plugin forked.
   void EndCopies() const;
   void Tell(char what, const std::string& a, const std::string& b) const;
   const Options& options_;
@@ -68,10 +69,12 @@ class Run {
 // hangs there.
 void At(const std::string& what);
 
-// The check needs a case of the op that it cannot make up; it would look like `json`, see case_template.h.
+// Requests a case of the op that the current check cannot generate. json: its template, see
+// case_template.h.
 void WantCase(const std::string& op, const std::string& json);
 
-// Runs `checks` in children. It must make the same checks in the same order each time. one_each: a new child for every check.
+// Runs `checks` in children. `checks` must make the same checks in the same order each time. one_each: a
+// new child for every check.
 std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each, const std::function<void(Run&)>& checks);
 
 }  // namespace thalweg::conformance

@@ -15,7 +15,7 @@ int64_t Clock(clockid_t clock) {
   return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
 }
 
-// What a thread has waited for a processor in all, ns; -1: the system does not tell.
+// Returns the total time for which a thread has waited for a processor, ns; -1: not known.
 int64_t Waited(const std::string& task) {
   std::ifstream in(task + "/schedstat");
   int64_t ran = 0, waited = -1;
@@ -32,7 +32,7 @@ std::optional<SleepMeter::Point> SleepMeter::Read() {
   while (const dirent* e = readdir(d)) {
     if (e->d_name[0] == '.') continue;
     const int64_t waited = Waited(std::string("/proc/self/task/") + e->d_name);
-    if (waited > 0) p.waited += waited;  // one that has just ended has none
+    if (waited > 0) p.waited += waited;  // a thread that has just ended has no count
   }
   closedir(d);
   p.own_waited = Waited("/proc/thread-self");
@@ -45,7 +45,8 @@ std::optional<SleepMeter::Point> SleepMeter::Read() {
 
 std::optional<Slept> SleepMeter::Stop() const {
   if (!begin_) return {};
-  // The clocks are read last at the beginning and first at the end, so that reading the files is not part of what is measured.
+  // Read takes the clocks last and Stop takes them first, so that the measured time does not include
+  // reading the files.
   Point end{};
   end.wall = Clock(CLOCK_MONOTONIC);
   end.own_ran = Clock(CLOCK_THREAD_CPUTIME_ID);

@@ -1,6 +1,6 @@
-// SleepMeter: how long a thread slept, as the scheduler counts it: the time that went by, less what it ran and less what it waited for a
-// processor. So a busy machine does not count as sleep.
-// Threads: made and stopped on one.
+// SleepMeter: measures how long a thread slept: the elapsed time, minus the time that the thread ran,
+// minus the time that it waited for a processor. A busy machine therefore does not count as sleep.
+// Threads: the same thread makes and stops a meter.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,8 +8,8 @@
 namespace thalweg::conformance {
 
 struct Slept {
-  int64_t asleep = 0;  // of the thread, ns
-  int64_t others = 0;  // what the process's other threads ran meanwhile, or waited for a processor, ns
+  int64_t asleep = 0;  // time that the thread slept, ns
+  int64_t others = 0;  // time that other threads of the process ran or waited for a processor, ns
 };
 
 class SleepMeter {
@@ -17,7 +17,7 @@ class SleepMeter {
   explicit SleepMeter(bool on) {
     if (on) begin_ = Read();
   }
-  // Empty where it was not on, or the system does not tell.
+  // Returns the times since construction; empty if `on` was false or the system has no such counts.
   std::optional<Slept> Stop() const;
 
  private:

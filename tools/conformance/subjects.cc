@@ -17,12 +17,12 @@ std::vector<const KernelDef*> CallableKernels(const World& world) {
 KernelSet KernelsOf(const World& world, bool all) {
   KernelSet set;
   set.all = set.tried = CallableKernels(world);
-  constexpr size_t kFew = 60, kMany = 600;  // of all, or of one a title
+  constexpr size_t kFew = 60, kMany = 600;  // at most kFew: try all; more than kMany: one for each title
   if (all || set.all.size() <= kFew) return set;
   std::map<std::string, size_t> count, seen;
   for (const KernelDef* k : set.all) ++count[KernelTitle(*k)];
   const bool many = set.all.size() > kMany;
-  // The first, one in the middle, the last; of very many the first.
+  // Keep the first, the middle and the last of each title; of very many kernels only the first.
   std::erase_if(set.tried, [&](const KernelDef* k) {
     const size_t n = count[KernelTitle(*k)], i = seen[KernelTitle(*k)]++;
     return i != 0 && (many || (i != n / 2 && i + 1 != n));

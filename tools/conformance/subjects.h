@@ -13,7 +13,8 @@ namespace thalweg::conformance {
 
 // Returns all kernels but those for any op, which would only take time.
 std::vector<const KernelDef*> CallableKernels(const World& world);
-// Kernels that a rule speaks of, and those of them that are tried: all, or of very many a few element types of each op and kind.
+// The kernels of a rule, and those on which its check runs: all, or, if there are many, a few element
+// types of each op and kind of device.
 struct KernelSet {
   std::vector<const KernelDef*> all, tried;
   bool empty() const { return all.empty(); }
@@ -26,14 +27,15 @@ struct KernelSet {
     return some;
   }
 };
-// all: none is left out, however many there are.
+// Returns the callable kernels. all: the check runs on every kernel.
 KernelSet KernelsOf(const World& world, bool all);
 std::string KernelTitle(const KernelDef& k);                          // "Add @TOY"
 std::string KernelName(const KernelDef& k);                           // "'Add(float) @TOY'"
 std::string CountText(const std::vector<const KernelDef*>& kernels);  // "3 kernels"
 // Counts the kernels that were not tried as missed.
 void MissUntried(const KernelSet& kernels, Tally* tally);
-// Randomness, and state that the kit does not see, give results that cannot be compared but by type and shape.
+// Returns true if results of the kernel can be compared. If the kernel is random, or has state that the
+// kit does not see, only types and shapes can be compared.
 bool Comparable(const KernelDef& k);
 
 // A case in the world of the plugin, with its graph.
@@ -45,14 +47,15 @@ StatusOr<Placed> PlaceCase(World* world, const Case& c);
 // Returns true if the kernel is registered for these types; the case may belong to another of
 // several kernels.
 bool Fits(const KernelDef& k, const Node& node);
-// "output 1: element 0 of 6 is 2 instead of 3"; empty where nothing differs.
+// Returns a text such as "output 1: element 0 of 6 is 2 instead of 3"; empty if nothing differs.
 std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 // Compares results as far as those of the kernel are comparable.
 std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
-// Makes the check with the author's cases of each kernel, and until so many have passed with others. A kernel on which no case passed is
-// missed, unless the rule does not speak of it.
+// Runs the check on each kernel with all of the author's cases, and with generated ones until `cases`
+// cases have passed. A kernel on which no case passed counts as missed, unless the rule does not apply
+// to it.
 Outcome ForKernels(World* world, CaseBook* book, const KernelSet& kernels, size_t cases, const KernelCheck& check);
 
 }  // namespace thalweg::conformance

@@ -2,7 +2,7 @@
 
 #include "ops/ops.h"
 
-// The CPU plugin's, linked into this program.
+// The query of the CPU plugin, which is linked into this program.
 extern "C" const tw_plugin* tw_plugin_query_v0(const tw_host_info* host);
 
 namespace thalweg::conformance {

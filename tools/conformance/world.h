@@ -1,6 +1,6 @@
 // World: a runtime with the standard ops, the CPU and the plugin under test, under a play; or, for
 // comparison, without the plugin.
-// Threads: as of Runtime.
+// Threads: as Runtime.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,9 +14,9 @@ namespace thalweg::conformance {
 
 class World {
  public:
-  // library: must outlive it. Errors: what the host says of the plugin.
+  // library: must outlive the world. Errors: those of the host when it takes the plugin.
   static StatusOr<std::unique_ptr<World>> Make(const Library& library, const Play& play);
-  // Standard ops and CPU alone.
+  // Makes a world with only the standard ops and the CPU.
   static StatusOr<std::unique_ptr<World>> Oracle();
   const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
   Runtime& runtime() const { return *runtime_; }
