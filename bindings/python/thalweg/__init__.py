@@ -56,11 +56,11 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop", "write_checkpoint"]
 
 
-def __dir__() -> list[str]:  # what completion offers: no modules that only the package uses
+def __dir__() -> list[str]:  # names for completion, without modules that only the package uses
     return [*__all__, "__version__"]
 
 
-if not _typing.TYPE_CHECKING:  # to whom this would say that every name is there
+if not _typing.TYPE_CHECKING:  # a type checker would conclude from it that every name exists
     def __getattr__(name):
         from .op_functions import elsewhere
         told = "" if name.startswith("_") else elsewhere(name, __all__)

@@ -1,4 +1,4 @@
-"""`python -m thalweg`: the thalweg command that came with the library."""
+"""`python -m thalweg`: runs the thalweg command that is installed with the library."""
 import os
 import pathlib
 import sys

@@ -1,7 +1,7 @@
-"""DLPack, by which arrays and tensors share memory: the structures of its specification, version 0.x, and Python's capsules around them.
+"""DLPack, through which arrays and tensors share memory: the structures of its specification, version 0.x, and their Python capsules.
 
-An array is lent as a DLManagedTensor, because the runtime never writes to memory that comes that way, whoever holds it last. A table keeps
-each lent array alive until the runtime lets go of it, which may happen on any thread."""
+An array is lent as a DLManagedTensor, because the runtime never writes to such memory, whoever holds it last. A table keeps
+each lent array alive until the runtime releases it, which may happen on any thread."""
 import ctypes
 import operator
 from ctypes import c_char_p, c_int, c_void_p, py_object
@@ -12,7 +12,7 @@ from .dtypes import Array
 from .errors import made
 
 CPU, CUDA = 1, 2
-_HOST = (CPU, 3, 11)  # pinned memory, of two vendors, is host memory
+_HOST = (CPU, 3, 11)  # pinned memory of two vendors is host memory too
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _NAME, _VERSIONED = b"dltensor", b"dltensor_versioned"
 _USED = {_NAME: b"used_dltensor", _VERSIONED: b"used_dltensor_versioned"}
@@ -49,7 +49,7 @@ def can_lend(array: Array) -> bool:
 
 
 def lent(array: Array) -> int:
-    """A handle on a tensor that shares the array's memory. REQUIRES: can_lend(array)."""
+    """Returns a handle on a tensor that shares the array's memory. REQUIRES: can_lend(array)."""
     managed, shape = _Managed(), (ctypes.c_int64 * array.ndim)(*array.shape)
     t = managed.tensor
     t.data, t.device_type, t.ndim, t.shape = array.ctypes.data, CPU, array.ndim, ctypes.addressof(shape)
@@ -66,7 +66,7 @@ _api = ctypes.pythonapi
 _new = _api.PyCapsule_New
 _new.restype, _new.argtypes = py_object, [c_void_p, c_char_p, c_void_p]
 _is_valid = _api.PyCapsule_IsValid
-_is_valid.restype, _is_valid.argtypes = c_int, [c_void_p, c_char_p]  # by address: the destructor's capsule must not be revived
+_is_valid.restype, _is_valid.argtypes = c_int, [c_void_p, c_char_p]  # by address: a reference would revive the capsule
 _pointer = _api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, [c_void_p, c_char_p]
 _rename = _api.PyCapsule_SetName
@@ -75,14 +75,14 @@ _rename.restype, _rename.argtypes = c_int, [c_void_p, c_char_p]
 
 @_Deleter
 def _drop_capsule(capsule: int, is_valid: Any = _is_valid, pointer: Any = _pointer) -> None:
-    """Gives back what a capsule held that nobody has taken over."""
+    """Releases the tensor of a capsule that no consumer has taken over."""
     for name, kind in ((_NAME, _Managed), (_VERSIONED, _ManagedVersioned)):
         if is_valid(capsule, name):
             address = pointer(capsule, name)
             kind.from_address(address).deleter(address)
 
 
-# The C side may call these two as late as it likes.
+# The C side may call these two at any later time.
 for _callback in (_take_back, _drop_capsule):
     _api.Py_IncRef(py_object(_callback))
 
@@ -93,7 +93,7 @@ def capsule_of(handle: int, versioned: bool) -> Any:
 
 
 def device_of(handle: int) -> tuple[int, int]:
-    """What __dlpack_device__ answers of a tensor."""
+    """Returns the result of __dlpack_device__ for a tensor."""
     address = made(_low.tw_tensor_to_dlpack, handle)
     managed = _Managed.from_address(address)
     device = managed.tensor.device_type, managed.tensor.device_id
@@ -113,7 +113,7 @@ _HOST_TAKERS = (_low.tw_tensor_from_dlpack, _low.tw_tensor_from_dlpack_versioned
 
 
 def tensor_from(source: Any, stream: Any, runtime: Any) -> int:
-    """A handle on a tensor of what `source` gives by DLPack. stream: see thalweg.from_dlpack; runtime: a handle, or None."""
+    """Returns a handle on a tensor of memory that `source` exports. stream: see thalweg.from_dlpack; runtime: a handle, or None."""
     if not hasattr(source, "__dlpack__"):
         raise BufferError(f"a {type(source).__name__} gives no DLPack")
     stream = None if stream is None else operator.index(stream)
@@ -121,8 +121,8 @@ def tensor_from(source: Any, stream: Any, runtime: Any) -> int:
     if device_type in _HOST:
         return _taken(_capsule_from(source, None), lambda versioned, at: made(_HOST_TAKERS[versioned], at))
     if stream is None and device_type == CUDA:
-        stream = 1  # its default stream, under a name that is a handle too: the producer makes it wait, and it is waited for here
-    capsule, queue = _capsule_from(source, stream), None if stream == -1 else stream  # -1: nobody is to wait
+        stream = 1  # its default stream, as a handle: the producer makes that stream wait, and the runtime waits for it
+    capsule, queue = _capsule_from(source, stream), None if stream == -1 else stream  # -1: no wait
     return _taken(capsule, lambda versioned, at: made(_low.tw_tensor_from_dlpack_on, runtime, at, versioned, queue))
 
 
@@ -130,6 +130,6 @@ def _taken(capsule: Any, take: Any) -> int:
     for versioned, name in enumerate((_NAME, _VERSIONED)):
         if _is_valid(id(capsule), name):
             address = _pointer(id(capsule), name)
-            _rename(id(capsule), _USED[name])  # from here on it is the runtime's, also when it refuses it
+            _rename(id(capsule), _USED[name])  # from here on the runtime owns it, even if the runtime refuses it
             return take(versioned, address)
     raise BufferError("what __dlpack__ gave is no DLPack capsule")

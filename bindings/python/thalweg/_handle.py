@@ -1,9 +1,9 @@
-"""What is common to objects that stand for one of the library's, and to texts on their way there."""
+"""Handle, the base of objects that own a handle of the library, and conversion of texts for the library."""
 from typing import Any
 
 
 class Handle:
-    """Holds a reference that goes back once, so it is neither copied nor pickled."""
+    """Owns a reference and releases it once, so it cannot be copied or pickled."""
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -11,7 +11,7 @@ class Handle:
 
 
 def c_text(text: Any) -> bytes:
-    """Text for the library, where a zero byte would end it."""
+    """Converts text for the library, where a zero byte would end it."""
     if not isinstance(text, str):
         raise TypeError(f"{text!r} is no text")
     if "\0" in text:

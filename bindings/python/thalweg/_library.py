@@ -1,6 +1,6 @@
 """Finds and loads libthalweg.so, and gives its functions their ctypes signatures.
 
-Calls let go of Python's global lock while they run, so that other threads go on."""
+A call releases Python's global lock while it runs, so that other threads continue."""
 import ctypes
 import os
 import pathlib
@@ -11,7 +11,7 @@ NAME = "libthalweg.so.0"
 
 
 def _candidates() -> list[str]:
-    """Where the library may be, best first."""
+    """Returns possible paths of the library, best first."""
     named = os.environ.get("THALWEG_LIBRARY")
     if named:
         return [named]
@@ -33,7 +33,7 @@ _library, path = _load()
 
 
 def bind(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
-    """The function of that name. One that an older library has not yet fails when it is called."""
+    """Returns the function of that name. If an older library does not have it, the function fails when it is called."""
     try:
         function = getattr(_library, name)
     except AttributeError:

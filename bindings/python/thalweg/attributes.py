@@ -1,4 +1,4 @@
-"""Attributes of operations: Python's values into those of the C API and back, by the kind that the op's schema names."""
+"""Attributes of operations: converts values between Python and the C API, by the kind in the op's schema."""
 import ctypes
 from ctypes import POINTER, c_double, c_int64, c_uint8, c_uint32, c_void_p
 from typing import Any, Optional
@@ -74,7 +74,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def shape_of(value: Any) -> Optional[tuple[int, ...]]:
-    """None: the rank is unknown; sizes of None are -1."""
+    """Converts a shape. None means an unknown rank; a size of None becomes -1."""
     if value is None:
         return None
     if isinstance(value, (int, np.integer)):
@@ -174,7 +174,7 @@ _READ: dict[int, tuple[Any, Any]] = {
 
 
 def read(operation: int, name: bytes) -> Any:
-    """One attribute of an operation."""
+    """Returns one attribute of an operation."""
     kind, is_list, count, values = c_uint32(), c_uint32(), c_uint32(), c_void_p()
     check(_low.tw_operation_attr(operation, name, kind, is_list, count, values))
     ctype, convert = _READ[kind.value]

@@ -23,12 +23,12 @@ def __dir__() -> list[str]:
 
 
 class MovingAverages:
-    """A shadow of each variable, named `variable`/ExponentialMovingAverage as TensorFlow's, that follows it:
-    average -= (1 - decay) (average - variable). It starts where the variable starts.
+    """Averages that follow variables, each named `variable`/ExponentialMovingAverage as in TensorFlow:
+    average -= (1 - decay) (average - variable). An average starts at the initial value of its variable.
 
-    variables: None: all trainable ones of real numbers that the current graph has by then.   decay: in [0, 1).
-    updates: a scalar value, the number of updates so far; then the decay is min(decay, (1 + updates) / (10 + updates)), so that early
-    averages forget the initial values."""
+    variables: None: all trainable ones of real numbers in the current graph at that time.   decay: in [0, 1).
+    updates: a scalar value, the number of updates so far. With it, the decay is min(decay, (1 + updates) / (10 + updates)), so that
+    early averages forget the initial values."""
 
     def __init__(self, variables: Optional[Sequence[Variable]] = None, decay: float = 0.999, updates: Any = None):
         graph = variables[0].graph if variables else scopes.current().graph
@@ -40,8 +40,8 @@ class MovingAverages:
         self._decay, self._updates = decay, updates
 
     def update(self, after: Optional[Operation] = None) -> Operation:
-        """The operation to run once per training step: it runs `after`, then updates the averages. To be called once; make the initializer
-        after it."""
+        """Returns the operation to run once per training step: it runs `after`, then updates the averages. Call it once, and make the
+        initializer afterwards."""
         if self.averages:
             raise ValueError("the averages are there already")
         updates = 0 if self._updates is None else self._value(self._updates)
@@ -55,14 +55,14 @@ class MovingAverages:
         return Operation(self.graph, made)
 
     def names(self) -> dict[str, str]:
-        """{name of a variable: name of its average}: to restore averages, from a checkpoint that has them, into a graph without."""
+        """Returns {name of a variable: name of its average}, with which a graph without averages restores them from a checkpoint."""
         return {v.name: f"{v.name}/ExponentialMovingAverage" for v in self.variables}
 
     def _value(self, updates: Any) -> int:
         return (updates._value() if isinstance(updates, Formula) else self.graph.constant(updates)).number
 
     def swap(self) -> Operation:
-        """An operation that exchanges the values of the variables with those of their averages; the same at every call."""
+        """Returns an operation that exchanges the values of variables and averages; the same one at every call."""
         if not self.averages:
             raise ValueError("there are no averages yet; call update first")
         if self._swap is None:
@@ -73,7 +73,7 @@ class MovingAverages:
 
     @contextlib.contextmanager
     def swapped(self, session: Session) -> Iterator[None]:
-        """Inside, the session's variables are their averages. No other thread may train meanwhile."""
+        """Inside the `with`, the session's variables have the values of their averages. No other thread may train meanwhile."""
         operation = self.swap()
         session.run(operation)
         try:

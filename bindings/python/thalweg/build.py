@@ -1,4 +1,4 @@
-"""Adding one operation to a graph, by its op's schema: inputs and attributes as Python writes them."""
+"""Adds one operation to a graph, by its op's schema, from inputs and attributes as Python code writes them."""
 import ctypes
 import difflib
 from collections import namedtuple
@@ -38,8 +38,8 @@ def graph_of(inputs: Any) -> Optional["Graph"]:
 
 
 def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Made:
-    """Adds an operation. inputs: in the schema's order; others by name, with the attributes, in `named`.
-    Answers the value of an op with one output, the operation of an op with none, else a named tuple."""
+    """Adds an operation. inputs: in the schema's order; `named` has other inputs by name, and the attributes.
+    Returns the value if the op has one output, the operation if it has none, else a named tuple."""
     operation = add_operation(scopes.working(graph), op, inputs, named, name)
     return _result(operation, graph.runtime.op(op))
 
@@ -49,7 +49,7 @@ def _newer(op: str) -> str:
 
 
 def _like(op: str, known: Iterable[str]) -> str:
-    """Words on what may have been meant, or none."""
+    """Returns a text that suggests similar names, or an empty one."""
     if found := NAMES.get(plain(op)):
         return f"; see thalweg.{found}" if is_name(found) else f"; write {found}"
     same = {plain(name): name for name in known}
@@ -86,7 +86,7 @@ def with_seeds(graph: "Graph", schema: dict[str, Any], given: dict[str, Any]) ->
 # ---- Arguments ----
 
 def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs in order, and the attributes. Raises TypeError for too many, missing and unknown ones."""
+    """Returns the inputs in order, and the attributes. Raises TypeError for too many, missing and unknown ones."""
     op, wanted = schema["name"], schema["inputs"]
     if len(inputs) > len(wanted):
         raise TypeError(f"{op} takes {len(wanted)} inputs ({', '.join(a['name'] for a in wanted)}), not {len(inputs)}; "
@@ -110,7 +110,7 @@ def convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: di
     """All inputs as values, flat. What is no value yet takes the type of the values that share its type attribute."""
     types = {a["name"]: as_dtype(given[a["name"]]) for a in schema["attrs"]
              if a["kind"] == "type" and not a["list"] and given.get(a["name"]) is not None}
-    entries = []  # (where it goes, argument, what was given)
+    entries = []  # (position, argument, given object)
     for argument, value in zip(schema["inputs"], values):
         many = is_list(argument)
         if many and (isinstance(value, Formula) or not isinstance(value, (list, tuple))):
@@ -160,10 +160,10 @@ def _constant(graph: "Graph", schema: dict[str, Any], argument: dict[str, Any], 
 
 
 def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
-    """The type for Python's own numbers where no other input says it: theirs if the op takes it, else the first that can hold them."""
+    """Returns the type for Python's own numbers if no input determines it: theirs if the op takes it, else the first that can hold them."""
     array = as_array(value, None)[0]
     mine, default = from_numpy(array.dtype), attr.get("default")
-    if array.size == 0 and default:  # an empty list is of any type
+    if array.size == 0 and default:  # an empty list fits any type
         return as_dtype(default)
     allowed = [as_dtype(name) for name in attr.get("allowed", ())]
     if not allowed or mine in allowed:
@@ -179,7 +179,7 @@ def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
 # ---- The operation ----
 
 def _device_of(wish: str, inputs: list[Output]) -> str:
-    """What works on state runs where the state is, whatever the program says of what it adds."""
+    """Returns `wish`, or the device of the state on which the op works: such an op runs there even inside another tw.device."""
     state = next((v for v in inputs if v.dtype.name == "resource"), None) if wish else None
     return wish if state is None else state.operation.device
 

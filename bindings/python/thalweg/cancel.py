@@ -1,11 +1,11 @@
 """Stopping steps: tokens, Ctrl-C, and handlers of signals.
 
-A step holds its thread in C, where Python's handlers do not run. So that Ctrl-C ends a long step of the main thread, Python is asked to
-write the numbers of signals that come into a pipe (signal.set_wakeup_fd), and a thread that waits there cancels the step;
-KeyboardInterrupt is then raised as ever. A program that has a wakeup descriptor of its own keeps it, and its steps end first.
+A step keeps its thread in C, where Python's handlers do not run. To let Ctrl-C end a long step of the main thread, the package makes
+Python write the numbers of signals into a pipe (signal.set_wakeup_fd). A thread that reads the pipe cancels the step, and
+KeyboardInterrupt is raised as usual. A program with its own wakeup descriptor keeps it; KeyboardInterrupt then follows after the step.
 
-Where the program has handlers of its own, a call of the main thread is made by a thread beside it, and the main thread waits in Python,
-where handlers run. The call goes on meanwhile; if a handler raises, the step is cancelled, and what was raised follows when it has ended."""
+If the program has its own handlers, a helper thread makes the calls of the main thread, and the main thread waits in Python, where
+handlers run. The call continues meanwhile. If a handler raises, the step is cancelled, and the exception follows when the step ends."""
 import _signal
 import _thread
 import os
@@ -23,7 +23,7 @@ from .errors import check, made
 
 
 class CancelToken(Handle):
-    """Stops the runs that were given it, and makes later ones fail at once. Threads: any."""
+    """Cancels the runs that use it, and makes later ones fail at once. Threads: any."""
     __slots__ = ("_handle", "__weakref__")
 
     def __init__(self) -> None:
@@ -33,19 +33,19 @@ class CancelToken(Handle):
         destroy(getattr(self, "_handle", None))
 
     def cancel(self) -> None:
-        """Cannot be undone; kernels that are running end first."""
+        """Cancels the runs, which cannot be undone. Kernels that are running end first."""
         _low.tw_cancel_token_cancel(self._handle)
 
     @property
     def cancelled(self) -> bool:
-        """Whether cancel was called."""
+        """True if cancel was called."""
         return bool(_low.tw_cancel_token_cancelled(self._handle))
 
 
-# Signals whose handlers are looked for before each call; those of all others are when the wakeup descriptor is set.
+# Signals whose handlers are checked before each call. Handlers of others are checked when the wakeup descriptor is set.
 _USUAL = tuple(int(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM))
-# The wakeup descriptor is set again when it was this long ago (seconds): a prompt, or an event loop, may have taken it away. So long a
-# handler may have to wait for its turn.
+# The wakeup descriptor is set again after this time (seconds), because a prompt or an event loop may have replaced it. A handler may
+# be delayed by this time.
 _AGAIN = 0.05
 
 
@@ -61,10 +61,10 @@ class _Watch:
         self._ends: Optional[tuple[int, int]] = None
         self._waiting = select.poll()
         self._armed = 0.0
-        self._others = False  # there are handlers of other signals than the usual ones
+        self._others = False  # true if signals outside _USUAL have handlers
 
     def handles(self) -> bool:
-        """Whether the program has a handler of its own."""
+        """Returns true if the program has its own handler."""
         if self._others:
             return True
         for number in _USUAL:
@@ -74,7 +74,7 @@ class _Watch:
         return False
 
     def enter(self, token: Optional[CancelToken]) -> tuple[CancelToken, Optional[CancelToken]]:
-        """The token for a step that begins now, and that of the step around it. Signals that came before are none of its."""
+        """Returns the token for a step that begins now, and that of the step around it. Earlier signals do not cancel the step."""
         if time.monotonic() > self._armed + _AGAIN:
             self._arm()
         with self._mutex:
@@ -99,7 +99,7 @@ class _Watch:
             threading.Thread(target=self._wait, args=(self._ends[0],), name="thalweg-interrupt", daemon=True).start()
         try:
             _set_wakeup(self._ends[1], (-1, self._ends[1]))
-        except ValueError:  # in an interpreter that has no signals
+        except ValueError:  # this interpreter has no signals
             pass
         self._others = any(callable(_signal.getsignal(s)) for s in signal.valid_signals() if s not in _USUAL)
         self._armed = time.monotonic()
@@ -107,7 +107,7 @@ class _Watch:
     def _read(self) -> bytes:
         try:
             return os.read(self._ends[0], 64) if self._ends else b""
-        except BlockingIOError:  # the other thread was faster
+        except BlockingIOError:  # the other thread has read it
             return b""
 
     def _wait(self, end: int) -> None:
@@ -120,7 +120,7 @@ class _Watch:
                     self._step.cancel()
 
     def forget(self) -> None:
-        """In the child of a fork, which has no such thread and must not write into its parent's pipe."""
+        """Drops thread and pipe in the child of a fork, which has no such thread and must not write into its parent's pipe."""
         if self._ends is not None:
             _set_wakeup(-1, (-1, self._ends[1]))
             for end in self._ends:
@@ -128,7 +128,7 @@ class _Watch:
 
 
 def _set_wakeup(descriptor: int, mine: tuple[int, ...]) -> None:
-    """Unless the program has set one of its own."""
+    """Sets the wakeup descriptor, unless the program has its own."""
     before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
     if before not in mine:
         signal.set_wakeup_fd(before)
@@ -139,7 +139,7 @@ _watch = _Watch()
 
 def _forked() -> None:
     global _watch
-    _idle.clear()  # of its threads the child has none
+    _idle.clear()  # the child has none of these threads
     _watch.forget()
     _watch = _Watch()
 
@@ -148,7 +148,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def interruptible(step: Callable[[Any], Optional[int]], token: Optional[CancelToken]) -> Optional[int]:
-    """Calls `step` with the handle of a token that Ctrl-C cancels if this is the main thread, else with that of `token`. Answers its
+    """Calls `step` with the handle of a token, which Ctrl-C cancels if this is the main thread, else with that of `token`. Returns its
     status."""
     if token is not None and not isinstance(token, CancelToken):
         raise TypeError(f"cancel is a CancelToken, not {token!r}")
@@ -165,8 +165,8 @@ def interruptible(step: Callable[[Any], Optional[int]], token: Optional[CancelTo
 
 
 def waited(call: Callable[..., Optional[int]], *arguments: Any) -> None:
-    """Calls a function of the library that may take long and cannot be cancelled: where this is the main thread and the program has
-    handlers, they run meanwhile. Raises what its status says."""
+    """Calls a function of the library that may take long and cannot be cancelled. On the main thread, handlers of the program run
+    meanwhile. Raises the error of its status."""
     if threading.get_ident() == _watch.main and _watch.handles():
         check(_beside(lambda: call(*arguments), lambda: None))
     else:
@@ -174,7 +174,7 @@ def waited(call: Callable[..., Optional[int]], *arguments: Any) -> None:
 
 
 class _Call:
-    """One call that a thread beside makes."""
+    """One call that a helper thread makes."""
     __slots__ = ("function", "begun", "over", "result", "failure", "ended")
 
     def __init__(self, function: Callable[[], Optional[int]]):
@@ -185,19 +185,19 @@ class _Call:
         self.ended.acquire()
 
     def make(self) -> None:
-        if self.begun:  # a handler raised where it was not certain yet that it was handed over: it was, twice
+        if self.begun:  # a handler raised before the handover was certain, so the call was handed over twice
             return
         self.begun = True
         try:
             self.result = self.function()
-        except BaseException as e:  # pylint: disable=broad-exception-caught  # it is the main thread's to raise
+        except BaseException as e:  # pylint: disable=broad-exception-caught  # the main thread raises it
             self.failure = e
         self.over = True
         self.ended.release()
 
 
 class _Beside:
-    """A thread that makes calls for the main thread, one after the other. A handler may run a step itself, which takes another one."""
+    """A helper thread that makes calls for the main thread, one after the other. A handler that runs a step uses another helper."""
 
     def __init__(self) -> None:
         self._calls: "queue.SimpleQueue[_Call]" = queue.SimpleQueue()
@@ -213,7 +213,7 @@ _idle: list[_Beside] = []
 
 
 def _beside(function: Callable[[], Optional[int]], cancel: Callable[[], None]) -> Optional[int]:
-    """What the function answers, made on a thread beside. A handler that raises cancels it."""
+    """Calls the function on a helper thread and returns its result. A handler that raises cancels the call."""
     call = _Call(function)
     thread = _idle.pop() if _idle else _Beside()
     raised: Optional[BaseException] = None
@@ -223,10 +223,10 @@ def _beside(function: Callable[[], Optional[int]], cancel: Callable[[], None]) -
                 cancel()
             if not call.begun:
                 thread.begin(call)
-            while not call.over:  # a signal that came just before the wait does not end it
+            while not call.over:  # a signal just before the wait does not end the wait
                 call.ended.acquire(True, _AGAIN)
             break
-        except BaseException as e:  # pylint: disable=broad-exception-caught  # of a handler: it follows when the call has ended
+        except BaseException as e:  # pylint: disable=broad-exception-caught  # a handler raised: raise it again when the call has ended
             raised = e
     _idle.append(thread)
     if raised is not None:
@@ -238,8 +238,8 @@ def _beside(function: Callable[[], Optional[int]], cancel: Callable[[], None]) -
 
 
 def held_back(start: Callable[[Any], Optional[int]], token: CancelToken) -> Optional[int]:
-    """The same for a call that may call back into Python on this thread, where KeyboardInterrupt would be lost: it comes when the call is
-    over."""
+    """As interruptible, for a call that may call back into Python on this thread, where KeyboardInterrupt would be lost. It is raised when
+    the call is over."""
     if threading.get_ident() != _watch.main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return start(token._handle)
     came = []

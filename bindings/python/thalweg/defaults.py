@@ -1,4 +1,4 @@
-"""Inputs that an op wants and that NumPy, PyTorch and the functions of TensorFlow let a program leave out: axes, steps, on and off.
+"""Defaults of inputs that ops require but that NumPy, PyTorch and the functions of TensorFlow make optional: axes, steps, on and off.
 
     ops.sum(x), ops.one_hot(labels, 10), ops.concat_v2([a, b]), ops.range(0, 10), ops.transpose(x)"""
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 def filled(graph: "Graph", schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, Any]) \
         -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs of an op, in order and by name, and its attributes, with the inputs that are left out, or None, and have a default."""
+    """Returns the inputs of an op, in order and by name, and its attributes. Inputs that are left out or None get their default, if any."""
     defaults = DEFAULTS.get(schema["name"])
     if defaults is None:
         return inputs, named
     order = [python_name(a["name"]) for a in schema["inputs"]]
     first = inputs[0] if inputs else named.get(order[0])
     if first is None or len(inputs) > len(order) or any(name in named for name in order[:len(inputs)]):
-        return inputs, named  # which is told of in due course
+        return inputs, named  # the caller reports the error later
     given = {**dict(zip(order, inputs)), **{name: named[name] for name in order[len(inputs):] if name in named}}
     if isinstance(first, (list, tuple)) and not is_list(schema["inputs"][0]) and _holds_value(first):
         first = given[order[0]] = graph.op("Pack", list(first))
@@ -36,7 +36,7 @@ def _holds_value(x: Any) -> bool:
 
 
 def _value(graph: "Graph", default: str, x: Any) -> Any:
-    """What the words of DEFAULTS mean for a first input x."""
+    """Returns the value of a text of DEFAULTS for a first input x."""
     if default not in ("all axes", "reversed"):
         return int(default)
     shape = x._value().shape if isinstance(x, Formula) else np.shape(x)
@@ -48,7 +48,7 @@ def _value(graph: "Graph", default: str, x: Any) -> Any:
 
 
 def _on_and_off(given: dict[str, Any], typed: bool) -> dict[str, Any]:
-    """Those of on_value and off_value that lack, in the type of the other one; in float32 where both do. typed: the op knows its type."""
+    """Returns missing ones of on_value and off_value, in the type of the other one, else float32. typed: the op knows its type."""
     lacking = {name: number for name, number in (("on_value", 1), ("off_value", 0)) if given.get(name) is None}
     other = next((given[name] for name in ("on_value", "off_value") if name not in lacking), None)
     if typed or isinstance(other, (Formula, int)):

@@ -1,7 +1,7 @@
 """Element types: thalweg.float32 and so on, and what they are in NumPy.
 
-Wherever a type is asked for, these are taken: a DType, its name in NumPy ("float32") or in the runtime ("float"), a NumPy type, and
-Python's own float, int, bool, complex, str and bytes, which stand for float32, int32, bool, complex64 and string."""
+A parameter for a type accepts a DType, its name in NumPy ("float32") or in the runtime ("float"), a NumPy type, and Python's own
+float, int, bool, complex, str and bytes, which stand for float32, int32, bool, complex64 and string."""
 from typing import Any, Union
 
 import numpy as np
@@ -16,7 +16,7 @@ _ML_DTYPES = ("bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "fl
 
 
 class DType:
-    """An element type. number: as in the C API.   name: as in NumPy where that has it."""
+    """An element type. number: as in the C API.   name: as in NumPy, if NumPy has the type."""
     __slots__ = ("number", "name", "_numpy")
 
     def __init__(self, number: int, name: str):
@@ -25,7 +25,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """Its type in NumPy; strings are objects (bytes). Raises TypeError where there is none, which names the package that has one."""
+        """Its type in NumPy; strings are objects (bytes). Raises TypeError if NumPy has none, naming the package that has one."""
         if self._numpy is not None:
             return self._numpy
         if self.name in _ML_DTYPES:
@@ -38,17 +38,17 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is one of float..., bfloat16 and float8_..."""
+        """True for float..., bfloat16 and float8_..."""
         return self.name.startswith(("float", "bfloat"))
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is complex64 or complex128."""
+        """True for complex64 and complex128."""
         return self.name.startswith("complex")
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is one of int... and uint...; quantised types and bool are not."""
+        """True for int... and uint..., but not for quantised types and bool."""
         return self.name.startswith(("int", "uint"))
 
     def __repr__(self) -> str:
@@ -124,12 +124,12 @@ def from_number(number: int) -> DType:
 
 
 def is_number(kind: np.dtype[Any]) -> bool:
-    """Whether it is one of NumPy's own types of numbers or truth values, in the machine's byte order, that are element types."""
+    """Returns true for NumPy's own types of numbers and truth values, in the machine's byte order, that are element types."""
     return kind in _BY_NUMPY
 
 
 def from_numpy(kind: np.dtype[Any]) -> DType:
-    """The element type of arrays of that type; texts of any sort are strings."""
+    """Returns the element type of arrays of that type; texts of any sort are strings."""
     found = _BY_NUMPY.get(kind)
     if found:
         return found
@@ -144,7 +144,7 @@ def from_numpy(kind: np.dtype[Any]) -> DType:
 
 
 def as_dtype(kind: DTypeLike) -> DType:
-    """Raises TypeError for what is no element type."""
+    """Converts `kind` to an element type. Raises TypeError if it is none."""
     if isinstance(kind, DType):
         return kind
     if isinstance(kind, str):
@@ -157,7 +157,7 @@ def as_dtype(kind: DTypeLike) -> DType:
     if isinstance(kind, type) and kind in _PYTHON:
         return _BY_NAME[_PYTHON[kind]]
     try:
-        if kind is None:  # which NumPy takes for float64
+        if kind is None:  # NumPy would take None for float64
             raise TypeError
         return from_numpy(np.dtype(kind))
     except TypeError:

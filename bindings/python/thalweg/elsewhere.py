@@ -1,5 +1,5 @@
-"""Names of PyTorch, Keras, NumPy and JAX, and what says the same here, for who asks for one of them. Keys are in lower case without
-underscores; a value is the name of something in thalweg, or a formula."""
+"""Equivalents of names of PyTorch, Keras, NumPy and JAX, for messages to a program that uses one of them. Keys are in lower case
+without underscores; a value is a name in thalweg, or a formula."""
 
 NAMES: dict[str, str] = {
     # Products, sums, elements
@@ -44,20 +44,20 @@ NAMES: dict[str, str] = {
     "randomnormal": "ops.random_standard_normal", "rand": "ops.random_uniform", "uniform": "ops.random_uniform",
     "randint": "ops.random_uniform_int", "randperm": "ops.random_shuffle", "shuffle": "ops.random_shuffle",
     "manualseed": "random.seed", "prngkey": "random.seed", "setrandomseed": "random.seed", "setseed": "random.seed",
-    # What is no op
+    # Names that are no ops
     "array": "constant", "asarray": "constant", "converttotensor": "constant", "detach": "ops.stop_gradient", "foriloop": "while_loop",
     "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
 }
 
-# Ops under a name that others give to another op, whose inputs come in their order.
+# Ops whose name means another op elsewhere; their inputs come in the order of the other libraries.
 OLDER = {"Concat": "ops.concat_v2"}
 
 
 def plain(name: str) -> str:
-    """As the keys are: "LayerNorm" and "layer_norm" as "layernorm"."""
+    """Converts a name to the form of the keys: "LayerNorm" and "layer_norm" become "layernorm"."""
     return name.lower().replace("_", "")
 
 
 def is_name(found: str) -> bool:
-    """Whether it is the name of something in thalweg, not a formula."""
+    """Returns true if it is a name in thalweg, not a formula."""
     return found.replace(".", "").replace("_", "").isalnum()

@@ -13,17 +13,17 @@ _NOT_THE_PROGRAM = (os.path.dirname(__file__) + os.sep, contextlib.__file__)
 
 
 class Line(NamedTuple):
-    """A line of a program; number 0: not known."""
+    """A line of a program; number 0 means unknown."""
     file: str
     number: int
 
 
 class Error(Exception):
-    """Something that the runtime refused or failed at.
+    """An error of the runtime.
 
     code: a number of the C API (TW_INVALID_ARGUMENT, ...).   code_name: its name.   message: what happened.
-    operation: the name of the operation that failed, None where there is none.   line: where the program made that operation; None where
-    that is not known, as for imported graphs."""
+    operation: the name of the operation that failed, or None.   line: the line on which the program made that operation; None if
+    unknown, as for imported graphs."""
 
     code = _low.TW_UNKNOWN
 
@@ -50,7 +50,7 @@ class UnknownError(Error):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """The argument can never be right."""
+    """The argument is invalid in any state."""
     code = _low.TW_INVALID_ARGUMENT
 
 
@@ -80,32 +80,32 @@ class ResourceExhaustedError(Error):
 
 
 class FailedPreconditionError(Error):
-    """Right argument, wrong state: initialise, load or close first."""
+    """The argument is valid, but the state is wrong: initialise, load or close first."""
     code = _low.TW_FAILED_PRECONDITION
 
 
 class AbortedError(Error):
-    """Lost a race; try again."""
+    """The call lost a race; try again."""
     code = _low.TW_ABORTED
 
 
 class OutOfRangeError(Error, IndexError):
-    """Past the end."""
+    """The position is past the end."""
     code = _low.TW_OUT_OF_RANGE
 
 
 class UnimplementedError(Error, NotImplementedError):
-    """Not offered here."""
+    """The function is not offered here."""
     code = _low.TW_UNIMPLEMENTED
 
 
 class InternalError(Error):
-    """A broken invariant of the runtime or a plugin."""
+    """An invariant of the runtime or a plugin is broken."""
     code = _low.TW_INTERNAL
 
 
 class UnavailableError(Error):
-    """Gone for now; retry later."""
+    """The peer is unavailable now; retry later."""
     code = _low.TW_UNAVAILABLE
 
 
@@ -115,7 +115,7 @@ class DataLossError(Error):
 
 
 class UnauthenticatedError(Error):
-    """Who are you?"""
+    """The caller is not authenticated."""
     code = _low.TW_UNAUTHENTICATED
 
 
@@ -123,7 +123,7 @@ BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 
 
 def check(status: Optional[int]) -> None:
-    """Raises what a status says and releases it; None passes."""
+    """Raises the error of a status and releases the status. None is no error."""
     if status is None:
         return
     kind = BY_CODE.get(_low.tw_status_code(status), UnknownError)
@@ -135,14 +135,14 @@ def check(status: Optional[int]) -> None:
 
 
 def made(function: Callable[..., Optional[int]], *arguments: Any) -> int:
-    """The handle that a function of the C API answers through its last parameter."""
+    """Returns the handle that a function of the C API sets through its last parameter."""
     out = ctypes.c_void_p()
     check(function(*arguments, out))
     return out.value or 0
 
 
 def here() -> Optional[bytes]:
-    """The line of the program, outside this package, that is running, as the C API takes it."""
+    """Returns the current line of the program, outside this package, in the form of the C API."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -153,7 +153,7 @@ def here() -> Optional[bytes]:
 
 
 def line_of(place: Optional[bytes]) -> Optional[Line]:
-    """The line that a place of the C API names; None where that is empty."""
+    """Returns the line that a place of the C API names; None if the place is empty."""
     if not place:
         return None
     text = place.decode(errors="replace")

@@ -1,12 +1,12 @@
-"""Functions, and what is built of them: conditions and loops.
+"""Functions, and the conditions and loops that are built from them.
 
     y = thalweg.cond(x > 0, lambda: x * 2, lambda: -x)
     i, total = thalweg.while_loop(lambda i, t: i < 10, lambda i, t: (i + 1, t + i), [0, 0])
 
-What is written inside a function goes into a graph of its own. Values of the graphs around it may be used there like any others, and so
-may variables; new variables are made outside. Small constants are copied, so that a gradient by one does not see what functions do with it: take a
-gradient by a variable or a placeholder. Operations without results (assignments, for instance) run whenever their function runs,
-whether or not something waits for them; others run as far as the results need them."""
+Operations added inside a function go into a graph of its own. They may use values and variables of the graphs around it; new
+variables are made outside. Small constants are copied, so a gradient with respect to one does not include its uses in functions: take
+the gradient with respect to a variable or a placeholder. Operations without results (assignments, for instance) run whenever their
+function runs, even if nothing waits for them; others run only if the results need them."""
 import ctypes
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ Shape = Optional[tuple[Optional[int], ...]]
 
 
 class Body(Graph):
-    """The graph of a function while it is written. A value of a graph around it becomes an argument when it is first used."""
+    """The graph of a function during construction. A value of a graph around it becomes an argument at its first use."""
 
     def __init__(self, outer: Graph):
         self.outer: Graph = outer
@@ -42,7 +42,7 @@ class Body(Graph):
         return Output(self, number.value)
 
     def captured(self) -> list[Output]:
-        """The values of the outer graph that it has arguments for."""
+        """The values of the outer graph that became arguments."""
         values = []
         for i in range(_low.tw_graph_captured_count(self._handle)):
             number = ctypes.c_uint64()
@@ -52,8 +52,7 @@ class Body(Graph):
 
 
 class Traced:
-    """A function that was written down, but is not in its graph's library yet: its body, the arguments that it was called with, and its
-    results, flat."""
+    """A traced function that is not yet in its graph's library: its body, the arguments of the call, and its results, flat."""
 
     def __init__(self, outer: Graph, function: Callable[..., Any], arguments: Sequence[tuple[DType, Shape]], what: str):
         if not callable(function):
@@ -79,8 +78,8 @@ class Traced:
             raise TypeError(f"{self.what}: result {i}: {e}") from None
 
     def add(self, name: str, captures: Iterable[Output], results: Optional[Sequence[Output]] = None, exact: bool = False) -> str:
-        """Puts it into the library with the captured values behind its arguments, under that name, or, unless it is to be exact, one made
-        of it. Answers its name there."""
+        """Adds it to the library, with the captured values after its arguments. exact: under that name; else the name may get a number.
+        Returns its name there."""
         args = self.args + [self.body._own(value) for value in captures]
         results = self.results if results is None else results
         targets = (ctypes.c_void_p * len(self.targets))(*(t._handle for t in self.targets))
@@ -94,9 +93,9 @@ class Traced:
 
 
 def outline(args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation] = (), name: str = "outlined") -> list[Output]:
-    """The results, computed by a call of a new function: of the part of the graph that the results and targets need and the args do not.
-    Handles of variables, and other values that the part takes from before its args, are handed over, too. The operations of the part stay,
-    and run only where something else needs them."""
+    """Moves a part of the graph into a new function, and returns the results of a call of it. The part is what the results and targets
+    need and the args do not. Handles of variables, and other values from outside the part, become arguments too. The operations of
+    the part stay in the graph, and run only if something else needs them."""
     graph = graph_for([*results, *args])
     operations = (ctypes.c_void_p * len(targets))(*(t._handle for t in targets))
     spec = _low.tw_function_spec(
@@ -111,12 +110,12 @@ def _numbers(values: Sequence[Output]) -> Any:
 
 
 def _captures(*functions: Traced) -> list[Output]:
-    """What any of them captured, each once."""
+    """Returns the values that any of them captured, each once."""
     return list(dict.fromkeys(value for f in functions for value in f.body.captured()))
 
 
 def graph_for(values: Any) -> Graph:
-    """The graph that an operation on the values goes into."""
+    """Returns the graph for an operation on the values."""
     found = build.graph_of(values)
     if found is not None and found.computes:
         raise TypeError("functions, conditions and loops belong to a graph; without one, write Python's own `if`, `for` and `while`")
@@ -133,17 +132,17 @@ def _answer(outputs: Sequence[Output], operation: Operation, one: bool) -> Any:
 
 
 def _call(graph: Graph, op: str, *inputs: Any, name: Optional[str], **attributes: Any) -> tuple[list[Output], Operation]:
-    """Adds an operation whose only output is a list; answers that, and the operation."""
+    """Adds an operation whose only output is a list; returns the list and the operation."""
     operation = build.add_operation(graph, op, inputs, attributes, name)
     return operation.outputs, operation
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name: Optional[str] = None) -> Any:
-    """What `then` gives where pred is true, else what `otherwise` gives; only that one is run.
+    """Returns the result of `then` if pred is true, else that of `otherwise`; only that function runs.
 
-    pred: a value; of a scalar, whether it is not zero, of others, whether they have elements.   then, otherwise: functions without arguments
-    that give a value, a list of values, an operation or None, both as many and of the same dtypes. Answers the same.
-    Raises TypeError where they differ, naming the result, and for a pred that is a truth value of Python."""
+    pred: a value. A scalar is true if it is not zero; another value is true if it has elements.   then, otherwise: functions without
+    arguments that return a value, a list of values, an operation or None, both as many and of the same dtypes. The result has the same
+    form. Raises TypeError if they differ, naming the result, and for a pred that is a truth value of Python."""
     _want_value("cond: pred", pred)
     graph = graph_for([pred])
     branches = [Traced(graph, f, [], what) for f, what in ((then, "`then`"), (otherwise, "`otherwise`"))]
@@ -151,16 +150,16 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name:
 
 
 def _want_value(what: str, pred: Any) -> None:
-    """What is to choose while a session runs must not have been decided while the graph is built."""
+    """Refuses a truth value of Python as pred, because it was decided while the graph is built, not in a run."""
     if isinstance(pred, (bool, np.bool_)):
         raise TypeError(f"{what} is {pred!r}, a truth value of Python, which no step can change: it was decided while the graph was built "
                         f"(by `is`, `in` or on Python's own numbers); compare values of the graph, or write thalweg.constant({pred!r})")
 
 
 def _undecided(cond: Callable[..., Any]) -> Callable[..., Any]:
-    """The condition of a loop, which is refused where it answers a truth value of Python."""
+    """Wraps the condition of a loop, and refuses one that returns a truth value of Python."""
     if not callable(cond):
-        return cond  # what writes it down says so
+        return cond  # tracing it reports the error
 
     def asked(*variables: Output) -> Any:
         answer = cond(*variables)
@@ -174,7 +173,7 @@ _either = cond  # for while_loop, which has a parameter of that name
 
 
 def switch_case(index: Any, branches: Sequence[Callable[[], Any]], name: Optional[str] = None) -> Any:
-    """What the function of that number gives; the last where there is none. index: an int32 scalar. Otherwise as cond."""
+    """Returns the result of branch number `index`; of the last one if index is out of range. index: an int32 scalar. Otherwise as cond."""
     if not branches:
         raise ValueError("switch_case: there are no branches")
     graph = graph_for([index])
@@ -205,7 +204,7 @@ def _counted(f: Traced) -> str:
 
 
 def _common(a: Shape, b: Shape) -> Shape:
-    """The sizes that both have."""
+    """Returns the shape with the sizes that both share."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b))
@@ -214,12 +213,13 @@ def _common(a: Shape, b: Shape) -> Shape:
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any],
                shape_invariants: Optional[Sequence[Any]] = None, maximum_iterations: Optional[Any] = None,
                name: Optional[str] = None) -> Any:
-    """The loop variables after body was run on them as long as cond holds.
+    """Runs body on the loop variables while cond is true, and returns their last values.
 
-    cond: given the loop variables, gives one value, which is no truth value of Python; see `cond`.   body: given the loop variables, gives
-    their next values: as many, of the same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
-    None for sizes that change; None: of any rank.   maximum_iterations: an int32 scalar, after which it ends in any case.
-    Answers a list. Raises TypeError and ValueError naming the variable."""
+    cond: takes the loop variables and returns one value, which is no truth value of Python; see `cond`.   body: takes the loop
+    variables and returns their next values: as many, of the same dtypes, and of shapes that fit their first ones, or shape_invariants.
+    shape_invariants: a shape for each variable, None for sizes that change; None: any rank.   maximum_iterations: an int32 scalar, the
+    number of iterations after which the loop ends in any case.
+    Returns a list. Raises TypeError and ValueError naming the variable."""
     if isinstance(loop_vars, Formula) or not isinstance(loop_vars, Iterable):
         raise TypeError(f"while_loop: loop_vars is a list of values, not {loop_vars!r}")
     loop_vars = list(loop_vars)
@@ -262,7 +262,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
 
 def loop(graph: Graph, goes_on: Traced, next_: Traced, first: list[Output], shapes: list[Shape], name: Optional[str]) \
         -> tuple[list[Output], Operation]:
-    """Adds a loop of two functions that fit its variables; answers what these are at its end, and the operation."""
+    """Adds a loop of two functions that fit its variables; returns their values at its end, and the operation."""
     captures = _captures(goes_on, next_)
     cond_name = goes_on.add(f"{name or 'while'}_cond", captures)
     body_name = next_.add(f"{name or 'while'}_body", captures, next_.results + [next_.body._own(v) for v in captures])
@@ -283,17 +283,17 @@ def _want_fit(variable: str, shape: Shape, wanted: Shape, when: str) -> None:
 
 
 def fits(shape: Shape, wanted: Shape) -> bool:
-    """Whether every value of that shape has the wanted one."""
+    """Returns true if every value of that shape has the wanted one."""
     return wanted is None or (shape is not None and len(shape) == len(wanted) and all(w is None or w == s for s, w in zip(shape, wanted)))
 
 
 class Function:
-    """A function of values, written down once for each set of dtypes and shapes that a graph calls it with, and called from there.
+    """A function of values, which is traced once for each set of dtypes and shapes with which a graph calls it.
 
         @thalweg.function
         def norm(x): return (x * x).sum() ** 0.5
 
-    results: the dtypes of what it gives; needed only by one that calls itself."""
+    results: the dtypes of its results; required only for a function that calls itself."""
 
     def __init__(self, function: Callable[..., Any], name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None):
         functools.update_wrapper(self, function)
@@ -326,7 +326,7 @@ class _Known:
     def __init__(self, function: Function, graph: Graph, signature: tuple[tuple[DType, Shape], ...]):
         self.signature, self.label = signature, function.name
         self.root = graph._root()
-        self.name: Optional[str] = None  # None: it is being written
+        self.name: Optional[str] = None  # None while it is traced
         self.promised = function.results
         self.traced: Optional[Traced] = None
 
@@ -365,7 +365,7 @@ def function(function: None = None, *, name: Optional[str] = None,
 
 def function(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None,
              results: Optional[Sequence[DTypeLike]] = None) -> Union[Function, Callable[[Callable[..., Any]], Function]]:
-    """Makes a Function of a Python function, also as `@thalweg.function` and `@thalweg.function(results=["float32"])`; see there."""
+    """Makes a Function of a Python function, also as `@thalweg.function` and `@thalweg.function(results=["float32"])`; see Function."""
     if function is None:
         return lambda f: Function(f, name, results)
     return Function(function, name, results)

@@ -1,8 +1,8 @@
 """Steps that were started without waiting, as futures of Python's own kind.
 
-The runtime calls back on a thread of its own, which needs Python's lock for it. So at the end of the program, before Python gives up its
-threads, what is still under way is waited for (Ctrl-C then cancels it), and nothing more is started. The child of a fork forgets it all:
-the steps of its parent never end there."""
+The runtime calls back on its own thread, and the callback needs Python's lock. At the end of the program, before Python ends its
+threads, the package therefore waits for running steps (Ctrl-C then cancels them), and starts no more. The child of a fork drops all
+futures, because the steps of its parent never end there."""
 import atexit
 import concurrent.futures
 import itertools
@@ -20,8 +20,8 @@ from .tensor import Tensor
 
 
 class Future(concurrent.futures.Future[Any]):
-    """One step that was started; see Session.run_async. It is what concurrent.futures and asyncio.wrap_future wait for. Functions given to
-    add_done_callback run on a thread of the runtime, those of a session of one thread on the thread that starts the step."""
+    """A started step; see Session.run_async. concurrent.futures and asyncio.wrap_future can wait for it. Functions given to
+    add_done_callback run on a thread of the runtime; in a session of one thread, on the thread that starts the step."""
 
     def __init__(self, finish: Callable[[list[Tensor]], Any], n: int, stats: Optional[StepStats]):
         super().__init__()
@@ -30,8 +30,8 @@ class Future(concurrent.futures.Future[Any]):
         self.set_running_or_notify_cancel()
 
     def cancel(self) -> bool:
-        """Asks the step to stop: unless it ends first, result raises thalweg.CancelledError, not that of concurrent.futures. Kernels that
-        are running end first. Answers whether the step was still under way."""
+        """Requests the step to stop. Unless it ends first, result raises thalweg.CancelledError, not that of concurrent.futures. Kernels
+        that are running end first. Returns true if the step was still running."""
         self._token.cancel()
         return not self.done()
 
@@ -49,13 +49,13 @@ class Future(concurrent.futures.Future[Any]):
         return status
 
     def _end(self, status: Optional[int], handles: Any) -> None:
-        finish, self._finish = self._finish, None  # which keeps the step
+        finish, self._finish = self._finish, None  # _finish keeps the step alive
         give_back(self._stats)
         try:
             tensors = [Tensor._adopt(handles[i] or 0) for i in range(self._n)]
             check(status)
             result = finish(tensors)  # type: ignore[misc]
-        except BaseException as e:  # pylint: disable=broad-exception-caught  # it is the future's to raise
+        except BaseException as e:  # pylint: disable=broad-exception-caught  # the future raises it
             self.set_exception(e)
         else:
             self.set_result(result)
@@ -86,7 +86,7 @@ def _wait_for_all() -> None:
             for future in list(_under_way.values()):
                 future.cancel()
     if next(_keys) > 1:
-        time.sleep(0.01)  # for the last one to leave Python
+        time.sleep(0.01)  # lets the last callback leave Python
 
 
 atexit.register(_wait_for_all)

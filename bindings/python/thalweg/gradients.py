@@ -9,8 +9,8 @@ from .output import Formula, Output, shape_text
 
 
 class SparseGradient(NamedTuple):
-    """The gradient of an x that was only gathered from: values [n, ...] are those of the rows of x that rows [n] names. A row named twice
-    has the sum of both; all others have none."""
+    """The gradient of an x from which rows were gathered and which had no other use: values [n, ...] are the gradients of the rows of x
+    that rows [n] names. The gradient of a row named twice is the sum of both; that of a row not named is zero."""
     values: Output
     rows: Output
 
@@ -24,23 +24,24 @@ def _several(values: Any) -> list[Formula]:
 
 def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
               memory_budget: Optional[int] = None) -> Any:
-    """The gradient of the sum of all ys by each of xs: None where no y depends on it (functions have copies of small constants, see flow).
+    """Returns the gradient of the sum of all ys with respect to each of xs, or None if no y depends on it (functions copy small constants,
+    see flow).
 
-    ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the answer is a list if this is one.
-    dys: what to weight each y by, of its shape; None: ones.   until: values that count as constants.
-    recompute: what the gradients of branches, loops and calls read of them is computed once more instead of being kept, as far as it has
-    neither effects nor random draws: less memory, more time, the same bits.
-    memory_budget: bytes that loops may keep for their gradients, all together; those that would keep more, or of which it is not known how
-    much, recompute. None: any number.
-    Raises FailedPreconditionError for an op on the way that is not differentiable, UnimplementedError where a gradient is missing."""
+    ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the result is a list if xs is one.
+    dys: a weight for each y, of its shape; None: ones.   until: values that count as constants.
+    recompute: gradients of branches, loops and calls compute forward values again instead of keeping them, unless these have effects or
+    random draws: less memory, more time, the same bits.
+    memory_budget: bytes that all loops together may keep for their gradients. A loop that would keep more, or an unknown amount,
+    recomputes. None: no limit.
+    Raises FailedPreconditionError for an op between that is not differentiable, UnimplementedError if a gradient is missing."""
     many, xs = isinstance(xs, (list, tuple)), _several(xs)
     found = [_python(_several(ys)[0].graph, g) for g in raw(ys, xs, dys, until, recompute, memory_budget)]
     return found if many else found[0]
 
 
 def of_loss(loss: Any, variables: Sequence[Any], dys: Optional[Sequence[Any]] = None) -> list[Gradient]:
-    """gradients of what an optimizer makes smaller. Raises ValueError for a loss that is known to be no scalar, whose elements would be
-    summed unasked."""
+    """Returns the gradients of a loss. Raises ValueError for a loss that is known to be no scalar, because gradients would sum its
+    elements."""
     shape = loss._value().shape
     if shape is None or shape == ():
         found: list[Gradient] = gradients(loss, list(variables), dys)
@@ -51,7 +52,7 @@ def of_loss(loss: Any, variables: Sequence[Any], dys: Optional[Sequence[Any]] = 
 
 def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
         memory_budget: Optional[int] = None) -> Any:
-    """The gradients as an array of tw_gradient."""
+    """Returns the gradients as an array of tw_gradient."""
     ys = [y._value() for y in _several(ys)]
     if not ys:
         raise ValueError("there is no y to differentiate")
@@ -77,7 +78,7 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
 
 
 def _numbers(values: Sequence[Any]) -> Any:
-    """Values by their numbers, variables by those of their handles, None by 0."""
+    """Returns the numbers of values, and of the handles of variables; 0 for None."""
     return (ctypes.c_uint64 * len(values))(*(0 if v is None else v.number if isinstance(v, Output) else v.handle.number for v in values))
 
 

@@ -1,9 +1,9 @@
-"""Graphs: the program. A graph holds operations, which are added and never changed; sessions run them.
+"""Graphs. A graph holds operations, which are added and never changed; sessions run them.
 
     with thalweg.Graph() as g:
         x = thalweg.placeholder("float32", [None, 64], name="x")
 
-Threads: several may add to one graph and look at it at once; which graph is current is each thread's own affair."""
+Threads: several may add to one graph and read it at once; each thread has its own current graph."""
 import contextlib
 import ctypes
 import itertools
@@ -38,17 +38,17 @@ class Graph(Handle):
         self.runtime = runtime or default_runtime()
         self._handle = self._new_handle()
         self._fixed: set[int] = set()  # handles of variables that are not trained
-        self._prefixes: dict[str, int] = {}  # those given out, and the number to try next behind each
-        self._taken: dict[str, int] = {}  # names that were asked for again, and the last number behind each
+        self._prefixes: dict[str, int] = {}  # used prefixes, and the number to try next after each
+        self._taken: dict[str, int] = {}  # names that were requested again, and the last number after each
         self._draws = 0  # how many operations took their seeds from thalweg.random
         self._tables: list[Any] = []  # ShardedTables, for savers
         self._training: Any = None  # the flag of nn.training
-        self._layer_updates: list[Any] = []  # of nn.updates: a layer's result, and the operation that moves its averages
-        self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
+        self._layer_updates: list[Any] = []  # for nn.updates: a layer's result, and the operation that moves its averages
+        self._functions: dict[Any, Any] = {}  # traced functions; see flow
         self._function_names: set[str] = set()
         self._outputs: weakref.WeakValueDictionary[int, Output] = weakref.WeakValueDictionary()  # by number: one object for each value
         self._variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()  # by the numbers of their handles
-        self._mutex = threading.RLock()  # which a handler of a signal may take once more
+        self._mutex = threading.RLock()  # reentrant, because a signal handler may lock it again
 
     def _new_handle(self) -> int:
         return made(_low.tw_graph_create, self.runtime._handle)
@@ -73,9 +73,9 @@ class Graph(Handle):
 
     def op(self, op: str, *inputs: Any, name: Optional[str] = None, **named: Any) -> Any:
         """Adds an operation of any op of the runtime: inputs in the order of its schema or by name, attributes by name.
-        name: below the current name scope, with a number behind it where an operation has it: `x_1`; None: made from the op.
-        Answers what functions of thalweg.ops answer.
-        Raises AttributeError for an unknown op, TypeError for wrong arguments, Error for what the runtime refuses."""
+        name: below the current name scope, with a number if an operation has that name: `x_1`; None: made from the op.
+        Returns the same as functions of thalweg.ops.
+        Raises AttributeError for an unknown op, TypeError for wrong arguments, Error if the runtime refuses the operation."""
         return build.add(self, op, inputs, named, name)
 
     def constant(self, value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
@@ -98,27 +98,26 @@ class Graph(Handle):
         return constant_ if name is None else constant_.named(name)
 
     def placeholder(self, dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:
-        """A value that each step must feed. shape: sizes, None where any will do; None: any rank; []: a scalar."""
+        """Adds a value that each step must feed. shape: sizes, with None for any size; None: any rank; []: a scalar."""
         return self.op("Placeholder", dtype=dtype, shape=shape, name=name)
 
     def group(self, *operations: Any, name: Optional[str] = None) -> Operation:
-        """An operation that does nothing but wait for others (operations or values): run it to run them all."""
+        """Adds an operation that only waits for others (operations or values): run it to run them all."""
         with scopes.control_dependencies(operations, self):
             return self.op("NoOp", name=name)
 
     def initializer(self, name: Optional[str] = None) -> Operation:
-        """An operation that gives every variable of the graph so far its initial value."""
+        """Adds an operation that sets every variable that the graph has so far to its initial value."""
         with self.building() as scope:
             operation = _low.tw_variable_initializer(scope, None if name is None else c_text(self._free(scopes.current(self).prefix, name)))
         return Operation(self, operation)
 
     def close_loop(self, merge: Output, next_iteration: Output, input: int = 1) -> None:
-        """Input `input` of the Merge that makes `merge` is from now on the value of a NextIteration, in place of what the Merge was made
-        with. To be called before anything that needs the Merge is run."""
+        """Replaces input `input` of the Merge that makes `merge` by the value of a NextIteration. Call it before a run needs the Merge."""
         check(_low.tw_graph_close_loop(self._handle, merge.operation._handle, input, next_iteration.operation._handle))
 
     def _vectors(self, *lists: Iterable[Any]) -> list[Output]:
-        """Vectors of whole numbers, all int32 or, where one of those needs it, int64; some of their elements may be values."""
+        """Makes vectors of integers, all int32, or all int64 if one of them needs it. Elements may be values."""
         every = [list(values) for values in lists]
         wide = any(not -2**31 <= v < 2**31 for values in every for v in values if not isinstance(v, Formula))
         kind = "int64" if wide else "int32"
@@ -136,15 +135,15 @@ class Graph(Handle):
         return _low.tw_graph_count(self._handle)
 
     def operations(self) -> list[Operation]:
-        """In the order of adding."""
+        """All operations, in the order of adding."""
         return [Operation(self, _low.tw_graph_operation(self._handle, i)) for i in range(len(self))]
 
     def operation(self, name: str) -> Operation:
-        """Raises NotFoundError, naming the closest name that exists."""
+        """Returns the operation of that name. Raises NotFoundError, naming the closest name that exists."""
         return Operation(self, made(_low.tw_graph_find, self._handle, c_text(name)))
 
     def output(self, name: str) -> Output:
-        """The value of that name: "name" is output 0 of that operation, "name:1" its output 1."""
+        """Returns the value of that name: "name" is output 0 of that operation, "name:1" its output 1."""
         found = ctypes.c_uint64()
         check(_low.tw_graph_find_output(self._handle, c_text(name), found))
         return Output(self, found.value)
@@ -155,16 +154,16 @@ class Graph(Handle):
         return self.has(name)
 
     def has(self, operation: str) -> bool:
-        """Whether there is an operation of that name."""
+        """Returns true if there is an operation of that name."""
         return self._find(operation) is not None
 
     def variables(self) -> list["Variable"]:
-        """Every variable, slots of optimizers included, in the order of adding."""
+        """All variables, including slots of optimizers, in the order of adding."""
         from .variable import listed
         return listed(self)
 
     def line_of(self, operation: str) -> Optional[Line]:
-        """Where the program made the operation of that name; None if it was imported or does not exist."""
+        """Returns the line on which the program made the operation of that name; None if it was imported or does not exist."""
         found = self._find(operation)
         return None if found is None else line_of(_low.tw_operation_place(found))
 
@@ -175,19 +174,19 @@ class Graph(Handle):
     # ---- Files ----
 
     def to_bytes(self) -> bytes:
-        """The graph as a serialised GraphDef, wire-compatible with TensorFlow's; the same bytes for the same graph."""
+        """Returns the graph as a serialised GraphDef, wire-compatible with TensorFlow's; the same bytes for the same graph."""
         return bytes_of(made(_low.tw_graph_export, self._handle))
 
     @classmethod
     def from_bytes(cls, data: bytes, runtime: Optional[Runtime] = None) -> "Graph":
-        """A graph of a serialised GraphDef. Raises InvalidArgumentError, FailedPreconditionError. Operations of
-        unknown ops, and those that need them, are left out: asking for one raises NotFoundError with all ops that are missing for it."""
+        """Makes a graph from a serialised GraphDef. Raises InvalidArgumentError, FailedPreconditionError. Operations of
+        unknown ops, and those that need them, are left out. Looking one up raises NotFoundError with all ops that it lacks."""
         graph = cls(runtime)
         graph.import_bytes(data)
         return graph
 
     def import_bytes(self, data: bytes, prefix: Optional[str] = None, device: Optional[str] = None) -> None:
-        """Adds every operation of a serialised GraphDef, or none. prefix: put in front of every name, with a slash.
+        """Adds every operation of a serialised GraphDef, or none. prefix: precedes every name, with a slash.
         device: for operations that name none."""
         options = _low.tw_import_options(size=ctypes.sizeof(_low.tw_import_options), prefix=prefix and c_text(prefix),
                                          device=device and c_text(device))
@@ -195,7 +194,7 @@ class Graph(Handle):
         check(_low.tw_graph_import(self._handle, data, len(data), options))
 
     def verify(self) -> None:
-        """Raises UnimplementedError for an operation that no device of the runtime has a kernel for."""
+        """Raises UnimplementedError if no device of the runtime has a kernel for an operation."""
         data = self.to_bytes()
         check(_low.tw_graph_verify(self.runtime._handle, data, len(data)))
 
@@ -207,20 +206,20 @@ class Graph(Handle):
     # ---- For the other modules ----
 
     def _own(self, value: Output) -> Output:
-        """The value as one of this graph. Raises ValueError where it is of another."""
+        """Converts a value to one of this graph. Raises ValueError if it belongs to another."""
         if value.graph is not self:
             raise ValueError(f"{value!r} is a value of another graph")
         return value
 
     def _root(self) -> "Graph":
-        """The graph around all others."""
+        """The outermost graph."""
         graph = self
         while graph.outer is not None:
             graph = graph.outer
         return graph
 
     def _function_name(self, wanted: str) -> str:
-        """`wanted`, with a number where a function has that name or was promised it."""
+        """Returns `wanted`, with a number if a function has that name or reserved it."""
         with self._mutex:
             taken = self._function_names.union(self.functions())
             name = next(n for n in (wanted if i == 0 else f"{wanted}_{i}" for i in itertools.count()) if n not in taken)
@@ -228,7 +227,7 @@ class Graph(Handle):
         return name
 
     def _new_prefix(self, wanted: str) -> str:
-        """`wanted` and a slash, with a number where that was given out before."""
+        """Returns `wanted` and a slash, with a number if that prefix is in use."""
         with self._mutex:
             name, n = wanted, self._prefixes.get(wanted, 0)
             while name in self._prefixes:
@@ -239,7 +238,7 @@ class Graph(Handle):
         return name + "/"
 
     def _free(self, prefix: str, name: str) -> str:
-        """The name, with a number behind it where an operation below that prefix has it."""
+        """Returns the name, with a number if an operation below that prefix has it."""
         c_text(name)
         with self._mutex:
             full, found, n = prefix + name, name, self._taken.get(prefix + name, 0)
@@ -260,8 +259,8 @@ class Graph(Handle):
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int]:
-        """A scope of the C API below the current name scope; what is added through it is made on the program's line.
-        Raises, at the end, the first thing that failed."""
+        """Gives a scope of the C API below the current name scope. Operations added through it have the program's line.
+        Raises the first failure at the end."""
         prefix = scopes.current(self).prefix.rstrip("/")
         handle = _low.tw_scope_create(self._handle, c_text(prefix) or None)
         _low.tw_scope_set_place(handle, here())
@@ -278,10 +277,10 @@ class Graph(Handle):
 
     @contextlib.contextmanager
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
-        """Gives a function that starts the description of an operation under that name, with a number where it is taken, or under one that
-        is made below the scope."""
+        """Gives a function that starts the description of an operation. The operation has that name, with a number if it is taken, or a name
+        made below the scope."""
         if name is not None:
-            with self._mutex:  # until it is there, for nobody else to take
+            with self._mutex:  # reserves the name until the operation exists
                 full = c_text(scope.prefix + self._free(scope.prefix, name))
                 yield lambda op: _low.tw_op_create(self._handle, op, full)
             return
@@ -298,7 +297,7 @@ class Graph(Handle):
 # ---- The current graph ----
 
 def current_graph() -> Graph:
-    """The graph of the innermost `with`. Raises RuntimeError outside of all."""
+    """Returns the graph of the innermost `with`. Raises RuntimeError outside of all."""
     return scopes.current().graph
 
 

@@ -17,7 +17,7 @@ from .random import next_seed
 from .tensor import Tensor
 from .variable import Variable, of_handle
 
-# As c_api/include/thalweg/layer.h numbers them.
+# The numbers of c_api/include/thalweg/layer.h.
 ACTIVATIONS = ("none", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "sigmoid", "hard_sigmoid",
                "hard_swish", "tanh", "softplus", "softsign", "softmax", "log_softmax")
 INITIALIZERS = ("default", "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "uniform", "normal",
@@ -35,7 +35,7 @@ def _number(table: tuple[str, ...], what: str, name: str) -> int:
 
 
 def _whole(layer: str, what: str, given: Any, bits: int = 64) -> int:
-    """A whole number that fits into so many bits."""
+    """Returns an integer that fits into so many bits."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -62,7 +62,7 @@ def _graph_of(x: Any) -> Graph:
 
 
 def activation(name: str, x: Any) -> Output:
-    """The activation of that name, element by element; softmax and log_softmax over the last axis."""
+    """Applies the activation of that name to each element; softmax and log_softmax work over the last axis."""
     graph, kind = _graph_of(x), _number(ACTIVATIONS, "activation", name)
     number = _number_of(graph, x)
     with graph.building() as scope:
@@ -86,7 +86,7 @@ _training_lock = threading.Lock()
 
 
 def training(graph: Optional[Graph] = None) -> Output:
-    """The flag of a graph that tells dropout and batch normalisation that a step is one of training: a bool scalar, False unless fed.
+    """Returns the flag of a graph that marks a step as training for dropout and batch normalisation: a bool scalar, False unless fed.
 
         s.run(step, {x: images, thalweg.nn.training(): True})"""
     graph = graph or scopes.current().graph
@@ -94,20 +94,20 @@ def training(graph: Optional[Graph] = None) -> Output:
         graph = graph.outer
     with _training_lock:
         if graph._training is None:
-            if graph.has("training/flag") and graph.operation("training/flag").type == "PlaceholderWithDefault":  # of an imported graph
+            if graph.has("training/flag") and graph.operation("training/flag").type == "PlaceholderWithDefault":  # imported
                 graph._training = graph["training/flag"]
             else:
-                with scopes._inside(scopes.Scope(graph, "training/")):  # on no device, after nothing: all layers share it
+                with scopes._inside(scopes.Scope(graph, "training/")):  # shared, so no device or control dependency
                     graph._training = graph.op("PlaceholderWithDefault", graph.constant(False), shape=[], name="flag")
     return graph._training
 
 
 class Layer(Module):
-    """What layers with weights share.
+    """Base of layers with weights.
 
-    kernel, bias: first values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
-    use_bias: False: none.   dtype: of the weights.   seed: of the first values; 0: that of
-    thalweg.random, else others in each session."""
+    kernel, bias: initial values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
+    use_bias: False: no bias.   dtype: of the weights.   seed: of the initial values; 0: that of
+    thalweg.random, else different values in each session."""
 
     _record: Any  # of C
 
@@ -126,7 +126,7 @@ class Layer(Module):
             setattr(self._options, field + "_scale", scale)
 
     def _made(self, create: Callable[[int], Any], *fields: str) -> None:
-        """Runs create(scope); self._record then holds handles in these fields, which become attributes."""
+        """Runs create(scope), which fills self._record; the handles in its fields become attributes."""
         self._check_outside()
         graph = scopes.current().graph
         self._options.seed = next_seed(graph, self._options.seed)
@@ -137,7 +137,7 @@ class Layer(Module):
             setattr(self, field, of_handle(Output(graph, number)) if number else None)
 
     def _applied(self, apply: Callable[..., int], *inputs: Any) -> Output:
-        """apply(scope, record, inputs). Arrays become constants of the layer's type, those behind the first input of the type of that."""
+        """Calls apply(scope, record, inputs). An array becomes a constant of the layer's type, or after the first input, of its type."""
         graph, first = _graph_of(inputs[0]), inputs[0]
         own = from_number(self._options.dtype)
         beside = first._value().dtype if isinstance(first, Formula) else own
@@ -204,14 +204,15 @@ class _Convolution(Layer):
 
     def forward(self, x: Any) -> Any:
         shape = x._value().shape if isinstance(x, Formula) else np.shape(x)
-        if shape and shape[-1] not in (None, self._channels):  # a multiple of them would make as many more groups
+        if shape and shape[-1] not in (None, self._channels):  # a multiple of the channels would silently add groups
             raise ValueError(f"module '{self.name}': its input {x!r} has {shape[-1]} channels; the weights are for {self._channels}")
         return _activated(self.activation, self._applied(_low.tw_convolution_apply, x))
 
 
 class Conv1D(_Convolution):
-    """A convolution along one axis: [batch, positions, channels]. padding: "same", "valid" or "causal", whose results see nothing later.
-    groups: group g of the filters sees group g of the channels; as many as channels: depthwise."""
+    """A convolution along one axis: [batch, positions, channels]. padding: "same", "valid", or "causal": a result depends on no later
+    position.
+    groups: group g of the filters reads group g of the channels; as many groups as channels: depthwise."""
     axes = 1
 
 
@@ -263,9 +264,9 @@ class GroupNorm(_Norm):
 
 
 class BatchNorm(Layer):
-    """Normalised by the batch where training() is fed True, by moving averages otherwise. Optimizer.minimize moves the averages with the step of
-    a loss that depends on the layer; updates() lists the operations that do so. In the body of a loop or a condition they move whenever the body
-    runs, also where only the loss is computed."""
+    """Normalises by the batch if training() is fed True, else by moving averages. Optimizer.minimize moves the averages with the step of
+    a loss that depends on the layer; updates() lists the operations that do so. In the body of a loop or a condition the averages move
+    whenever the body runs, even if only the loss is computed."""
 
     mean: Variable
     variance: Variable
@@ -292,7 +293,7 @@ class BatchNorm(Layer):
 
 
 def updates(loss: Optional[Output] = None) -> list[Operation]:
-    """The operations that move the averages of batch normalisation: of the current graph, or those whose layers `loss` depends on."""
+    """Returns the operations that move the averages of batch normalisation: all of the current graph, or those for `loss`'s layers."""
     if loss is None:
         return [update for _, update in scopes.current().graph._layer_updates]
     made = loss.graph._layer_updates
@@ -332,8 +333,8 @@ class Embedding(Layer):
 
 
 class Dropout(Module):
-    """While training() is fed True each element is 0 with probability rate, else divided by 1 - rate.
-    seed: 0: that of thalweg.random, else others in each session."""
+    """If training() is fed True, each element becomes 0 with probability rate, and is divided by 1 - rate otherwise.
+    seed: 0: that of thalweg.random, else different values in each session."""
 
     def __init__(self, rate: float, seed: int = 0, *, name: Optional[str] = None):
         super().__init__(name)
@@ -351,7 +352,8 @@ class Dropout(Module):
 
 class MultiHeadAttention(Layer):
     """Attention of x [batch, queries, width] to `to` [batch, keys, width], by default to x itself, in `heads` parts of the width.
-    mask: numbers added to the scores [batch, heads, queries, keys], to which it broadcasts; -infinity hides a key from a query.   causal: queries see no later keys."""
+    mask: numbers added to the scores [batch, heads, queries, keys], to which it broadcasts; -infinity hides a key from a
+    query.   causal: queries attend to no later keys."""
 
     def __init__(self, heads: int, *, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
@@ -404,7 +406,7 @@ class MaxPool2D(_Pool):
 
 
 class AvgPool2D(_Pool):
-    """The mean of each window, likewise."""
+    """The mean of each window of images; shapes and strides as MaxPool2D."""
     op = "avg_pool"
 
 

@@ -20,8 +20,8 @@ _WHY = {_low.TW_LBFGS_GRADIENT: "gradient", _low.TW_LBFGS_CHANGE: "change", _low
 
 
 class Report(NamedTuple):
-    """What a run did. gradient: its largest element at the end, without sign.   why: what ended it: "gradient" (small enough), "change"
-    (the loss hardly changes), "iterations" (their number), "stuck" (no smaller loss found: the precision of the type is used up)."""
+    """The result of a run. gradient: its largest absolute element at the end.   why: the reason for the end: "gradient" (small), "change"
+    (the loss hardly changes), "iterations" (max_iterations reached), "stuck" (no smaller loss found at the precision of the type)."""
     iterations: int
     evaluations: int
     loss: float
@@ -55,9 +55,9 @@ class LBFGS(Handle):
         destroy(getattr(self, "_handle", None))
 
     def run(self, session: Session, feeds: Optional[Mapping[Output, Any]] = None, max_iterations: int = 100) -> Report:
-        """Moves the variables until the tolerances are met or that many steps are taken. feeds: what the loss needs, the same in every
-        evaluation. What was learnt about the curvature is kept for the next run. Raises FailedPreconditionError if the loss is not finite
-        at the start, and what runs raise; the variables are then at the best position so far."""
+        """Moves the variables until the tolerances are met or max_iterations steps are taken. feeds: of the loss, the same in every
+        evaluation. The next run continues with the curvature found so far. Raises FailedPreconditionError if the loss is not finite at
+        the start, and errors of runs; the variables are then at the best position so far."""
         if max_iterations < 1:
             raise ValueError(f"max_iterations is {max_iterations}; it must be at least 1")
         feeds = feeds or {}
@@ -69,5 +69,5 @@ class LBFGS(Handle):
         return Report(report.iterations, report.evaluations, report.loss, report.gradient, _WHY[report.why])
 
     def reset(self) -> None:
-        """Forgets the curvature: for other data."""
+        """Forgets the curvature; call it before a run on other data."""
         _low.tw_lbfgs_reset(self._handle)

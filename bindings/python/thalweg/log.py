@@ -1,9 +1,9 @@
-"""The log: what the runtime and its plugins have to say that is nobody's error. Silent unless a program asks for it:
+"""The log: messages of the runtime and its plugins that are no errors of a call. It is off unless a program sets a sink:
 
     thalweg.log.set(logging.getLogger("thalweg"))    # into Python's logging, under its rules
     thalweg.log.set("stderr", "info")                # lines as "thalweg: info: ..."
 
-Threads: any. A function or a logger is called on whatever thread has something to say; it must not call back into the runtime."""
+Threads: any. A function or a logger is called on the thread that writes the message; it must not call back into the runtime."""
 import atexit
 import ctypes
 import itertools
@@ -31,14 +31,14 @@ _PYTHON = {_low.TW_LOG_DEBUG: logging.DEBUG, _low.TW_LOG_INFO: logging.INFO, _lo
            _low.TW_LOG_ERROR: logging.ERROR}
 
 _NOWHERE = _low.tw_log_sink(0)
-_sinks: dict[int, tuple[Any, Runtime]] = {}  # by the number that the runtime calls back with
+_sinks: dict[int, tuple[Any, Runtime]] = {}  # by the number that the runtime passes to the callback
 _numbers = itertools.count(1)
-_lines = 0  # that came so far, roughly
+_lines = 0  # approximate number of lines so far
 
 
 def set(sink: Sink, level: Optional[Level] = None, runtime: Optional[Runtime] = None) -> None:  # pylint: disable=redefined-builtin
-    """From now on lines of at least that level go to the sink: a logger, a function of a level of Python's and the text, "stderr", or None
-    for nowhere. level: of Python's, or its name; None: what the logger lets through, else "info".   runtime: None: the default one.
+    """Sends lines of at least that level to the sink from now on. sink: a logger, a function of a Python level and the text, "stderr", or
+    None for no sink. level: a Python level, or its name; None: the logger's own level, else "info".   runtime: None: the default one.
     Raises ValueError for another level, TypeError for another sink."""
     least = _least(sink, level)
     where = runtime or default_runtime()
@@ -68,7 +68,7 @@ def _least(sink: Any, level: Optional[Level]) -> int:
 
 
 def _number(level: Level) -> int:
-    """The least level of the runtime's that is not below one of Python's."""
+    """Returns the lowest level of the runtime that is not below a Python level."""
     wanted = _NUMBERS.get(level) if isinstance(level, str) else level
     if wanted is None or isinstance(wanted, bool) or not isinstance(wanted, int):
         raise ValueError(f"{level!r} is no level; there are: {', '.join(_NUMBERS)}, and the numbers of logging")
@@ -88,7 +88,7 @@ def _deliver(user: int, level: int, text: int, size: int) -> None:
 
 
 def _silence() -> None:
-    """At the end of the program, before Python gives up its threads: lines that are on their way need Python still."""
+    """Removes the sinks at the end of the program, before Python ends its threads, because pending lines still need Python."""
     for _, runtime in list(_sinks.values()):
         _low.tw_status_release(_low.tw_log_set_sink(runtime._handle, _NOWHERE, None, 0))
     seen, quiet = 0, 0

@@ -1,4 +1,4 @@
-"""Training in half precision: slopes too small for it are scaled up on their way and down again before the update.
+"""Training in half precision: gradients that are too small for it are scaled up, and down again before the update.
 
     scaled = thalweg.train.LossScale(thalweg.train.Adam(0.001))
     step = scaled.minimize(loss)"""
@@ -17,13 +17,13 @@ from .variable import Variable
 
 
 class LossScale:
-    """An optimizer whose gradients are those of scale * loss, divided by the scale again. A step whose gradients are not all finite changes
-    nothing but the scale, which it makes smaller by backoff; after `interval` steps in a row without that, the scale becomes larger by
-    growth. Powers of two change no bit of what does not overflow.
+    """An optimizer that computes gradients of scale * loss and divides them by the scale. If not all gradients of a step are finite, the
+    step only multiplies the scale by backoff. After `interval` steps in a row with finite gradients, the scale is multiplied by growth.
+    Powers of two change no bit of a value that does not overflow.
 
-    optimizer: of thalweg.train.   start, least, most: of the scale; growth: at least 1; backoff: in (0, 1).
-    scale, good_steps: after minimize or apply, the variables that remember it, to be saved with the model. They belong to no variables that
-    are trained. On every device; what a step does with its gradients runs as a branch (`thalweg.cond`)."""
+    optimizer: one of thalweg.train.   start, least, most: values of the scale; growth: at least 1; backoff: in (0, 1).
+    scale, good_steps: after minimize or apply, the variables of the state, which should be saved with the model. They are not trainable.
+    Works on every device; the update runs in a branch (`thalweg.cond`)."""
 
     def __init__(self, optimizer: Any, start: float = 2.0 ** 15, growth: float = 2.0, backoff: float = 0.5, interval: int = 2000,
                  least: float = 1.0, most: float = 2.0 ** 24):
@@ -37,9 +37,9 @@ class LossScale:
         self._now: Optional[Output] = None
 
     def current(self) -> Output:
-        """The scale that this step's gradients have; for dys of thalweg.gradients."""
+        """Returns the scale of this step's gradients, to be given as dys of thalweg.gradients."""
         if self._now is None:
-            with scopes.name_scope("loss_scale"):  # numbered where there are several
+            with scopes.name_scope("loss_scale"):  # gets a number if there are several
                 self.scale = Variable(self.start, name="scale", dtype="float32", trainable=False)
                 self.good_steps = Variable(0, name="good_steps", dtype="int32", trainable=False)
             self._now = self.scale.read()
@@ -57,7 +57,7 @@ class LossScale:
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Any = None,
               count_steps: Optional[bool] = None) -> Operation:
-        """As Optimizer.apply, for gradients of current() * loss. clip sees them divided by it. Steps that change nothing are not counted."""
+        """As Optimizer.apply, for gradients of current() * loss. clip gets them divided by the scale. Only updates count."""
         graph = variables[0].graph
         with scopes.working(graph):
             down = 1 / self.current()
@@ -72,7 +72,7 @@ class LossScale:
             return graph.group(_only_if(finite, given, update), *self._next(finite))
 
     def _next(self, finite: Output) -> list[Operation]:
-        """The scale and the count after this step."""
+        """Returns the scale and the count after this step."""
         assert self.scale is not None and self.good_steps is not None
         scale, steps = self.current(), self.good_steps.read() + 1
         grown = steps >= self.interval
@@ -99,7 +99,7 @@ def _all_finite(values: list[Output]) -> Output:
 
 
 def _only_if(pred: Output, given: list[Output], update: Operation) -> Operation:
-    """What `update` needs beyond the given values becomes a function, which runs where pred is true."""
+    """Moves the operations that `update` needs beyond the given values into a function, which runs if pred is true."""
     graph = pred.graph
     numbers = (ctypes.c_uint64 * len(given))(*(x.number for x in given))
     targets = (ctypes.c_void_p * 1)(update._handle)

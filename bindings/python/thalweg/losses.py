@@ -1,4 +1,4 @@
-"""Losses over many classes that look at the true ones of each example and at a few that are drawn for the whole batch, to train with.
+"""Training losses over many classes, computed from the true classes of each example and a few classes drawn for the whole batch.
 
     loss = tw.ops.mean(thalweg.losses.sampled_softmax(weights, biases, labels, hidden, num_sampled=64), 0)
 
@@ -33,15 +33,15 @@ def _add(function: Callable[..., int], values: list[Any], num_sampled: int, cand
 
 def sampled_softmax(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int = 64, *, candidates: Optional[Output] = None,
                     seed: int = 0, keep_hits: bool = False) -> Output:
-    """For each example the cross-entropy of the softmax over its true classes and the drawn ones: [batch].
+    """Returns, for each example, the cross-entropy of the softmax over its true classes and the drawn ones: [batch].
 
     weights: [classes, n]; biases: [classes]: variables (their gradients are sparse) or values.   labels: [batch, true classes].
     inputs: [batch, n].   candidates: the first output of a candidate sampler; None: num_sampled different classes, small numbers more
-    often.   keep_hits: whether a drawn class that is a true one of an example counts as a wrong one of it, too."""
+    often.   keep_hits: True: a drawn class that is a true class of an example also counts as a wrong one."""
     return _add(_low.tw_sampled_softmax, [weights, biases, labels, inputs], num_sampled, candidates, seed, keep_hits)
 
 
 def nce(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int = 64, *, candidates: Optional[Output] = None, seed: int = 0,
         keep_hits: bool = True) -> Output:
-    """The same with a logistic loss for each class, added up: noise-contrastive estimation."""
+    """Noise-contrastive estimation: as sampled_softmax, but sums a logistic loss over the classes."""
     return _add(_low.tw_nce, [weights, biases, labels, inputs], num_sampled, candidates, seed, keep_hits)

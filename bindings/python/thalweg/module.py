@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """What layers and models derive from. Write `forward`; call the module itself.
+    """Base class of layers and models. Define `forward`; call the module itself.
 
-    name: of its variables; None: the name of the class in lower case. A name that was given out already gets a number."""
+    name: prefix of its variables; None: the name of the class in lower case. A name in use gets a number."""
 
     def __init__(self, name: Optional[str] = None):
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{type(self).__name__}: name is {name!r}; it must be a text, or None")
         self._wanted, self._prefix = name or type(self).__name__.lower(), ""
-        self._frozen: set[int] = set()  # what freeze took from training
+        self._frozen: set[int] = set()  # variables that freeze made untrainable
         self._graph: Optional["Graph"] = None
-        self._shape: Any = None  # of what the latest call gave
+        self._shape: Any = None  # shape of the latest result
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """What the module computes; written by each class."""
+        """Computes the module's result; each class defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(); write it and call the module itself")
 
     def build(self, *inputs: Any, **named: Any) -> None:
-        """Makes the variables of the module's own; called once, before the first forward, with its arguments."""
+        """Makes the module's own variables. Called once, before the first forward and with its arguments."""
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if not hasattr(self, "_wanted"):
@@ -70,23 +70,23 @@ class Module:
 
     @property
     def name(self) -> str:
-        """That of its variables, or the one asked for as long as it was not called."""
+        """The prefix of its variables; before the first call, the requested name."""
         return self._prefix.rstrip("/") or self._wanted
 
     def _check_outside(self) -> None:
-        """Raises ValueError where the variables of the module would be made inside a function."""
+        """Raises ValueError if the variables of the module would be made inside a function."""
         if scopes.current().graph.outer is not None:
             raise ValueError(f"module '{self.name}' is called for the first time inside a function; "
                              "call it once outside, where its variables go")
 
     def children(self) -> Iterator["Module"]:
-        """The modules that are attributes of this one, or stand in lists, tuples and dicts there, in the order in which they were set."""
+        """Returns the modules that are attributes of this one, or elements of lists, tuples and dicts there, in the order of setting."""
         for value in list(vars(self).values()):
             yield from _within(value, Module)
 
     def parameters(self, trainable: Optional[bool] = None) -> list[Variable]:
-        """The variables of the module and of all within it, each once. trainable: None: all; True or False: only those.
-        Raises RuntimeError as long as a module was not called: it has no variables yet."""
+        """Returns the variables of the module and of its inner modules, each once. trainable: None: all; True or False: only those.
+        Raises RuntimeError if a module was not called yet, because it has no variables."""
         found: dict[int, Variable] = {}
         for module in self._all():
             if module._graph is None:
@@ -97,12 +97,12 @@ class Module:
         return [v for v in found.values() if trainable is None or v.trainable is trainable]
 
     def named_parameters(self) -> dict[str, Variable]:
-        """The same by name."""
+        """Returns the same variables by name."""
         return {v.name: v for v in self.parameters()}
 
     def freeze(self, frozen: bool = True) -> None:
-        """Takes the variables from what optimizers train of themselves. False: gives those back that freeze took. Averages of batch
-        normalisation move nevertheless. Raises RuntimeError as long as a module was not called: it has no variables yet."""
+        """Makes the variables untrainable by default. False: reverts this for variables that freeze changed. Averages of batch
+        normalisation still move. Raises RuntimeError if a module was not called yet, because it has no variables."""
         self.parameters()
         for module in self._all():
             for value in vars(module).values():
@@ -116,7 +116,7 @@ class Module:
                         fixed.discard(number)
 
     def summary(self) -> str:
-        """A table: each module with the shape of its latest result and the number of its own and inner parameters."""
+        """Returns a table of the modules, with the shape of the latest result and the number of own and inner parameters."""
         rows = [("module", "class", "result", "parameters")]
         for depth, module in self._tree(0):
             count = sum(_size(v) for v in module.parameters())
@@ -129,14 +129,14 @@ class Module:
         return "\n".join([*lines, f"{sum(_size(v) for v in self.parameters()):,} parameters, {trained:,} of them trained"])
 
     def _tree(self, depth: int, around: tuple["Module", ...] = ()) -> Iterator[tuple[int, "Module"]]:
-        """The module and those within, with their depth. A module that refers to one around it is not entered again."""
+        """Gives the module and its inner modules, with their depth. A reference to an outer module is not followed."""
         yield depth, self
         for child in self.children():
             if not any(child is module for module in (*around, self)):
                 yield from child._tree(depth + 1, (*around, self))
 
     def _all(self) -> Iterator["Module"]:
-        """The module and those within, each once."""
+        """Gives the module and its inner modules, each once."""
         todo: list["Module"] = [self]
         known: set[int] = set()
         while todo:
@@ -169,7 +169,7 @@ def _size(variable: Variable) -> int:
 
 
 class Sequential(Module):
-    """Modules, or other functions of one value, one after the other."""
+    """Applies modules, or other functions of one value, one after the other."""
 
     def __init__(self, *parts: Callable[[Any], Any], name: Optional[str] = None):
         super().__init__(name)

@@ -40,17 +40,17 @@ def relu6(x: Any) -> Output:
 
 
 def leaky_relu(x: Any) -> Output:
-    """x, below 0 0.2 x."""
+    """x, or 0.2 x if x < 0."""
     return activation("leaky_relu", x)
 
 
 def elu(x: Any) -> Output:
-    """x, below 0 exp(x) - 1."""
+    """x, or exp(x) - 1 if x < 0."""
     return activation("elu", x)
 
 
 def selu(x: Any) -> Output:
-    """1.0507 x, below 0 1.7581 (exp(x) - 1) (Klambauer et al., arXiv:1706.02515)."""
+    """1.0507 x, or 1.7581 (exp(x) - 1) if x < 0 (Klambauer et al., arXiv:1706.02515)."""
     return activation("selu", x)
 
 

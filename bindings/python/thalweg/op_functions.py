@@ -1,4 +1,4 @@
-"""Functions for the ops of the runtime, made from their schemas; thalweg.ops hands them out."""
+"""Functions for the ops of the runtime, made from their schemas; thalweg.ops returns them."""
 import difflib
 import importlib
 import inspect
@@ -45,18 +45,18 @@ def _signature(schema: dict[str, Any]) -> inspect.Signature:
 
 @lru_cache(None)
 def of(op: str) -> Any:
-    """The function of an op of the default runtime."""
+    """Returns the function of an op of the default runtime."""
     return _function(default_runtime().ops()[op])
 
 
 def names(fresh: bool = False) -> dict[str, str]:
-    """{both names: op}; an op's own name wins."""
+    """Returns {both names: op}; an op's own name takes precedence."""
     known = default_runtime().ops(fresh)
     return {snake_case(op): op for op in sorted(known, reverse=True)} | {op: op for op in known}
 
 
 def closest(name: str) -> Optional[str]:
-    """What somebody who wrote this may have meant: the name of something in thalweg ("ops.mat_mul"), or a formula."""
+    """Returns the likely equivalent of an unknown name: a name in thalweg ("ops.mat_mul"), or a formula."""
     known, wanted = names(), plain(name.lower().removeprefix("reduce_"))
     if wanted in NAMES:
         return NAMES[wanted]
@@ -65,13 +65,13 @@ def closest(name: str) -> Optional[str]:
 
 
 def meant(name: str) -> str:
-    """Words on what `closest` finds, or none."""
+    """Returns a text that suggests what `closest` finds, or an empty one."""
     close = closest(name)
     return "" if close is None else f"did you mean thalweg.{close}?" if is_name(close) else f"write {close}"
 
 
 def elsewhere(name: str, public: Sequence[str]) -> str:
-    """For who looks in the package for what it has in a module, or under another name: words to that effect, or none."""
+    """Returns a hint for a name that the package has in a module or under another name; empty if there is none."""
     for module in ("train", "schedules", "recurrent", "losses", "averages"):
         if name in dir(importlib.import_module(f"thalweg.{module}")):
             return f"; it is thalweg.{module}.{name}"

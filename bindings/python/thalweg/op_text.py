@@ -1,12 +1,12 @@
-"""How ops look in Python: names, parameters and documentation, made from schemas (the objects of tw_ops_json in op.h). Also read by the
-generator of the type hints, so it uses nothing of the package."""
+"""Python names, parameters and documentation of ops, made from schemas (the objects of tw_ops_json in op.h). The generator of the type
+hints also uses this module, so it imports nothing of the package."""
 import keyword
 import re
 from typing import Any
 
 Schema = dict[str, Any]
 
-# Inputs that may be left out though the schema wants them, and what they are then; see defaults.
+# Inputs that may be left out although the schema requires them, and their defaults; see defaults.
 DEFAULTS: dict[str, dict[str, str]] = {
     **{op: {"reduction_indices": "all axes"} for op in ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")},
     "ConcatV2": {"axis": "0"}, "GatherV2": {"axis": "0"}, "OneHot": {"on_value": "1", "off_value": "0"}, "Range": {"delta": "1"},
@@ -28,7 +28,7 @@ def is_list(argument: Schema) -> bool:
 
 
 def may_be_left_out(schema: Schema, argument: Schema) -> bool:
-    """Whether it has a default, or is the last input and a list that may be empty."""
+    """Returns true if it has a default, or is the last input and a list that may be empty."""
     if default_of(schema, argument):
         return True
     count = next((a for a in schema["attrs"] if a["name"] == (argument.get("number_attr") or argument.get("list_attr"))), None)
@@ -36,17 +36,17 @@ def may_be_left_out(schema: Schema, argument: Schema) -> bool:
 
 
 def default_of(schema: Schema, argument: Schema) -> str:
-    """What the input is where it is left out; "": it has no default."""
+    """Returns the default of the input; "": it has none."""
     return DEFAULTS.get(schema["name"], {}).get(argument["name"], "")
 
 
 def result_name(schema: Schema) -> str:
-    """Of the named tuple that an op with several outputs answers."""
+    """Returns the name of the named tuple that an op with several outputs returns."""
     return str(schema["name"]).lstrip("_")
 
 
 def attributes(schema: Schema) -> list[tuple[Schema, bool]]:
-    """Attributes in the order of parameters, and whether each must be given: it has no default and no input tells it."""
+    """Returns attributes in the order of parameters. The flag is true if one has no default and no input determines it."""
     inferred = {a.get(key) for a in schema["inputs"] for key in ("type_attr", "number_attr", "list_attr")}
     needed = [a for a in schema["attrs"] if "default" not in a and a["name"] not in inferred]
     return [(a, True) for a in needed] + [(a, False) for a in schema["attrs"] if a not in needed]

@@ -3,14 +3,14 @@
     y = ops.conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME")
 
 Inputs come in order or by name: values, variables, numbers, arrays; lists of them where the op takes several. Attributes come by name and
-may be left out where they have defaults or follow from the inputs. `name=` names the operation. Names that are words of Python have an
-underscore behind them. A function answers the value of an op with one output, the operation of an op with none, else a named tuple.
+may be left out where they have defaults or follow from the inputs. `name=` names the operation. Names that are keywords of Python end in an
+underscore. A function returns the value of an op with one output, the operation of an op with none, else a named tuple.
 help(ops.conv2d) shows one; dir(ops) lists all."""
 import typing as _typing
 
 from . import op_functions as _functions
 
-# Nothing else may have a name here: any name may be that of an op.
+# Other names here are private, because any public name may be that of an op.
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> _typing.Any:
         told = _functions.meant(name)
         raise AttributeError(f"no op is called '{name}'; " + (told and f"{told}; ") +
                              "`dir(thalweg.ops)` lists all, `graph.op` adds those of another runtime")
-    globals()[name] = _functions.of(op)  # the next time it is found at once
+    globals()[name] = _functions.of(op)  # later look-ups find it at once
     return globals()[name]
 
 

@@ -19,24 +19,24 @@ Self = TypeVar("Self")
 
 
 class Formula:
-    """What values and variables have in common: operators, and methods for what has no operator. Each adds operations to the graph.
-    The other operand may be a value, a variable, a number or an array; numbers take the type of the value, broadcasting is NumPy's.
+    """Operators and methods of values and variables. Each adds operations to the graph.
+    The other operand may be a value, a variable, a number or an array; numbers take the type of the value, broadcasting is that of NumPy.
 
     `==` and `!=` compare elements, as in NumPy; `is` compares identities. One value is one object as long as something refers to it, so
     values are keys of dicts and elements of sets. A formula of a graph has no truth value, so `x in [a, b]` is an error where `==` would
     decide it. One without a graph has its elements, and a truth value as in NumPy if it has one element."""
     __slots__ = ()
-    __array_ufunc__ = None  # array + value comes to __radd__
-    __iter__ = None         # not element by element through __getitem__
+    __array_ufunc__ = None  # makes array + value call __radd__
+    __iter__ = None         # prevents iteration through __getitem__
 
     graph: "Graph"
 
     def _value(self) -> "Output":
-        """Itself, or the contents of a variable."""
+        """Returns itself, or the contents of a variable."""
         raise NotImplementedError
 
     def _handle_value(self) -> "Output":
-        """What stands for it where an op wants a resource: the handle of a variable."""
+        """Returns the value for an op that takes a resource: the handle of a variable."""
         return self._value()
 
     def __bool__(self) -> bool:
@@ -67,7 +67,7 @@ class Formula:
         return self._binary("Add" if self._value().dtype.name == "string" else "AddV2", other, swapped)
 
     def _divide(self, other: Any, swapped: bool = False) -> "Output":
-        """Of whole numbers, the real quotient in float64, as NumPy."""
+        """Divides. The quotient of integers is float64, as in NumPy."""
         mine = self._value()
         if not mine.dtype.is_integer:
             return mine._binary("RealDiv", other, swapped)
@@ -76,7 +76,7 @@ class Formula:
         return mine.astype("float64")._binary("RealDiv", other, swapped)
 
     def _matmul(self, other: Any, swapped: bool = False) -> "Output":
-        """As NumPy: vectors are a row on the left and a column on the right; axes before the last two broadcast."""
+        """Multiplies as NumPy: a vector is a row on the left and a column on the right; axes before the last two broadcast."""
         mine = self._value()
         theirs = other._value() if isinstance(other, Formula) else self.graph.constant(other, mine.dtype)
         a, b = (theirs, mine) if swapped else (mine, theirs)
@@ -119,7 +119,7 @@ class Formula:
     def __pos__(self) -> "Output": return self._value()
     def __abs__(self) -> "Output": return self.graph.op("Abs", self)
 
-    __hash__ = object.__hash__  # of no other value, so that a dict finds a key by identity and never asks `==`
+    __hash__ = object.__hash__  # unique to each value, so that a dict finds a key by identity without `==`
 
     def equal(self, other: Any) -> "Output":
         """`==`: element by element, of type bool."""
@@ -135,7 +135,7 @@ class Formula:
         return self._binary(op, other)
 
     def __getitem__(self, key: Any) -> "Output":
-        """As NumPy's basic indexing: whole numbers (values too), slices, `...` and None. Raises TypeError for other indices."""
+        """Indexes as NumPy's basic indexing: integers (values too), slices, `...` and None. Raises TypeError for other indices."""
         keys = key if isinstance(key, tuple) else (key,)
         bounds_of: tuple[list[Any], list[Any], list[Any]] = [], [], []  # begin, end, step
         masks: dict[str, Any] = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
@@ -153,7 +153,7 @@ class Formula:
                 raise TypeError(f"{k!r} is no index; values of whole numbers are; to pick by truth values, use ops.gather_nd with ops.where")
             elif _is_index(k):
                 masks["shrink_axis_mask"] |= 1 << i
-                bounds = (k, 0, 1)  # only begin counts
+                bounds = (k, 0, 1)  # the op ignores end and step
             else:
                 raise TypeError(f"{k!r} is no index; whole numbers, slices, `...` and None are; to pick by a list, use ops.gather_v2")
             for into, bound in zip(bounds_of, bounds):
@@ -162,7 +162,7 @@ class Formula:
                 into.append(bound)
         return self.graph.op("StridedSlice", self, *self.graph._vectors(*bounds_of), **masks)
 
-    # ---- Methods for what has no operator ----
+    # ---- Methods ----
 
     def _reduce(self, op: str, axis: Any, keepdims: bool) -> "Output":
         value = self._value()
@@ -178,35 +178,35 @@ class Formula:
         return self.graph.op(op, value, axis, keep_dims=keepdims)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """The sum of the elements; of truth values, how many are true, in int64. axis: along which: one, several, or None for all.
-        keepdims: these stay, with size 1."""
+        """The sum of the elements; for bool, the number of true ones, in int64. axis: one axis, several, or None for all.
+        keepdims: the reduced axes stay, with size 1."""
         value = self._value()
         return (value.astype("int64") if value.dtype.name == "bool" else value)._reduce("Sum", axis, keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """Their mean; of whole numbers and truth values in float64, as NumPy's. axis and keepdims as of sum."""
+        """The mean; in float64 for integers and bool, as in NumPy. axis and keepdims as in sum."""
         value = self._value()
         whole = value.dtype.is_integer or value.dtype.name == "bool"
         return (value.astype("float64") if whole else value)._reduce("Mean", axis, keepdims)
 
     def prod(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """Their product; axis and keepdims as of sum."""
+        """The product; axis and keepdims as in sum."""
         return self._reduce("Prod", axis, keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """The largest; axis and keepdims as of sum."""
+        """The largest element; axis and keepdims as in sum."""
         return self._reduce("Max", axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """The smallest; axis and keepdims as of sum."""
+        """The smallest element; axis and keepdims as in sum."""
         return self._reduce("Min", axis, keepdims)
 
     def argmax(self, axis: Optional[int] = None, dtype: DTypeLike = "int64") -> "Output":
-        """Position of the largest element along an axis, the first of equals. axis: None: among all elements, in their order, as max."""
+        """Position of the largest element along an axis, the first of equals. axis: None: the index among all elements in row order."""
         return self._position("ArgMax", axis, dtype)
 
     def argmin(self, axis: Optional[int] = None, dtype: DTypeLike = "int64") -> "Output":
-        """Position of the smallest element along an axis, the first of equals. axis: as of argmax."""
+        """Position of the smallest element along an axis, the first of equals. axis: as in argmax."""
         return self._position("ArgMin", axis, dtype)
 
     def _position(self, op: str, axis: Optional[int], dtype: DTypeLike) -> "Output":
@@ -215,12 +215,12 @@ class Formula:
         return self.graph.op(op, self, axis, output_type=dtype)
 
     def reshape(self, *dims: Any) -> "Output":
-        """The same elements under other dims, one of which may be -1: what is left."""
+        """The same elements with other dims. One dim may be -1; it is computed from the others."""
         dims = dims[0] if len(dims) == 1 and (isinstance(dims[0], Formula) or not _is_index(dims[0])) else dims
         return self.graph.op("Reshape", self, dims if isinstance(dims, Formula) else self.graph._vectors(dims)[0])
 
     def transpose(self, *axes: int) -> "Output":
-        """Axis k of the result is axis axes[k]; without axes, their order is reversed."""
+        """Permutes the axes: axis k of the result is axis axes[k]. Without axes, their order is reversed."""
         given: Any = axes[0] if len(axes) == 1 and not _is_index(axes[0]) else axes
         order = list(given)
         if not order:
@@ -236,7 +236,7 @@ class Formula:
         return self.transpose()
 
     def astype(self, dtype: DTypeLike) -> "Output":
-        """The same numbers in another type; itself if it is of that type."""
+        """Converts to another type; returns itself if it has that type."""
         value, dtype = self._value(), as_dtype(dtype)
         return value if value.dtype == dtype else self.graph.op("Cast", value, DstT=dtype)
 
@@ -246,7 +246,7 @@ def _is_index(k: Any) -> bool:
 
 
 class Output(Formula):
-    """One value: an output of an operation. graph: of which it is; number: its tw_output. The same two give the same object."""
+    """One value: an output of an operation. graph: its graph; number: its tw_output. The same two give the same object."""
     __slots__ = ("graph", "number", "_dtype", "_shape", "__weakref__")
     number: int
     _dtype: Optional[DType]
@@ -258,7 +258,7 @@ class Output(Formula):
             if value is None:
                 value = graph._outputs[number] = super().__new__(cls)
                 value.graph, value.number, value._dtype = graph, number, None
-                value._shape = ...  # until it is asked for
+                value._shape = ...  # computed on first use
         return value
 
     def __getnewargs__(self) -> tuple["Graph", int]:
@@ -269,7 +269,7 @@ class Output(Formula):
 
     @property
     def dtype(self) -> DType:
-        """Of a reference to a variable: the type of its value."""
+        """Its element type; for a reference to a variable, the type of the variable's value."""
         if self._dtype is None:
             dtype = ctypes.c_uint32()
             check(_low.tw_graph_describe(self.graph._handle, self.number, dtype, None))
@@ -278,7 +278,7 @@ class Output(Formula):
 
     @property
     def shape(self) -> Optional[tuple[Optional[int], ...]]:
-        """As far as it is known before a run: None for an unknown rank, and for an unknown size."""
+        """Its shape as known before a run: None for an unknown rank; a size is None if unknown."""
         if self._shape is ...:
             shape = _low.tw_shape()
             check(_low.tw_graph_describe(self.graph._handle, self.number, None, shape))
@@ -293,12 +293,12 @@ class Output(Formula):
 
     @property
     def operation(self) -> "Operation":
-        """Who makes it."""
+        """The operation that makes it."""
         return self._producer()[0]
 
     @property
     def index(self) -> int:
-        """As which of its operation's outputs."""
+        """Its index among the outputs of its operation."""
         return self._producer()[1]
 
     @property
@@ -308,7 +308,7 @@ class Output(Formula):
         return f"{operation.name}:{index}"
 
     def named(self, name: str) -> "Output":
-        """The value under a name of its own, to feed or fetch it by."""
+        """Returns the value under another name, by which it can be fed or fetched."""
         return self.graph.op("Identity", self, name=name)
 
     def numpy(self) -> Array:
@@ -343,7 +343,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """With those of the scopes around it: "dense/MatMul"."""
+        """Its name, with those of the scopes around it: "dense/MatMul"."""
         return _low.tw_operation_name(self._handle).decode()
 
     @property
@@ -353,7 +353,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """As asked for; "": anywhere."""
+        """The requested device; "": any."""
         return _low.tw_operation_device(self._handle).decode()
 
     @property
@@ -368,20 +368,20 @@ class Operation:
 
     @property
     def control_inputs(self) -> list["Operation"]:
-        """What it waits for."""
+        """The operations that it waits for by control edges."""
         return [Operation(self.graph, _low.tw_operation_control(self._handle, i))
                 for i in range(_low.tw_operation_control_count(self._handle))]
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """As resolved: given, inferred or by default. Types are DTypes, shapes tuples, tensors Tensors."""
+        """The resolved attributes: given, inferred or default. Types are DTypes, shapes tuples, tensors Tensors."""
         from .attributes import read
         names = (_low.tw_operation_attr_name(self._handle, i) for i in range(_low.tw_operation_attr_count(self._handle)))
         return {name.decode(): read(self._handle, name) for name in names}
 
     @property
     def line(self) -> Optional[Line]:
-        """Where the program made it; None for imported ones."""
+        """The line on which the program made it; None for imported ones."""
         return line_of(_low.tw_operation_place(self._handle))
 
     def __eq__(self, other: object) -> bool:

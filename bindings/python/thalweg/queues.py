@@ -1,11 +1,11 @@
-"""Queues: elements of several tensors each, which some steps put in and others take out, waiting for each other.
+"""Queues. Some steps enqueue elements of several tensors each, others dequeue them; they wait for each other.
 
     examples = tw.FIFOQueue(32, ["float32", "int64"], [[784], []])
     put = examples.enqueue(image, label)
     images, labels = examples.dequeue_many(16)
 
-A step that waits holds no thread if it was started with `run_async`; `run` waits with it. The manual's page on queues says what waits for what
-(ops FIFOQueueV2 and its like)."""
+A step that waits holds no thread if it was started with `run_async`; `run` waits with it. The manual's page on queues has the rules of
+waiting (FIFOQueueV2 and similar ops)."""
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -17,10 +17,10 @@ Dims = Sequence[Optional[int]]
 
 
 class Queue:
-    """What all queues have in common; make one of its subclasses. The queue is its graph's. Where shared_name is given, graphs whose queues have
-    that name share the queue, unless their sessions have containers of their own.
+    """Base class of queues; make one of its subclasses. A queue belongs to its graph. With shared_name, graphs whose queues have that name
+    share the queue, unless their sessions have containers of their own.
 
-    dtypes, shapes: of an element's components.   capacity: elements that it holds before who puts in waits; negative: any number."""
+    dtypes, shapes: of an element's components.   capacity: elements that it holds before an enqueue waits; negative: any number."""
     __slots__ = ("handle", "dtypes")
 
     def __init__(self, op: str, capacity: int, dtypes: Sequence[DTypeLike], shapes: Optional[Sequence[Dims]], shared_name: str, **attrs: Any):
@@ -29,35 +29,35 @@ class Queue:
                                                         capacity=capacity, shared_name=shared_name, **attrs)
 
     def enqueue(self, *components: Any) -> Operation:
-        """Puts in one element; waits until there is room. Fails with CancelledError if the queue is closed."""
+        """Enqueues one element; waits until there is room. Fails with CancelledError if the queue is closed."""
         return self._op("QueueEnqueueV2", self._components(components))
 
     def enqueue_many(self, *components: Any) -> Operation:
-        """Puts in an element for each row of the components, as room is made."""
+        """Enqueues an element for each row of the components, as room becomes free."""
         return self._op("QueueEnqueueManyV2", self._components(components))
 
     def dequeue(self) -> Union[Output, list[Output]]:
-        """An element: its component, or a list of them. Waits until there is one. Fails with OutOfRangeError if the queue is closed and empty."""
+        """Takes an element and returns its component, or a list of them. Waits until there is one. Fails with OutOfRangeError if the queue is closed and empty."""
         return self._taken("QueueDequeueV2")
 
     def dequeue_many(self, n: Any) -> Union[Output, list[Output]]:
-        """n elements, joined along a new first axis; waits until there are so many, also beyond the capacity."""
+        """Takes n elements, joined along a new first axis. Waits until there are n, even if n exceeds the capacity."""
         return self._taken("QueueDequeueManyV2", n)
 
     def dequeue_up_to(self, n: Any) -> Union[Output, list[Output]]:
-        """The same, but of a queue that is closed what is left."""
+        """As dequeue_many, but takes the remaining elements of a closed queue."""
         return self._taken("QueueDequeueUpToV2", n)
 
     def close(self, cancel_pending_enqueues: bool = False) -> Operation:
-        """Nothing is put in any more; what is in there can be taken. Calls that wait for room come first, or end with CancelledError."""
+        """Refuses new elements; those in the queue can be taken. Enqueues that wait for room still finish, or end with CancelledError."""
         return self._op("QueueCloseV2", cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self) -> Output:
-        """Whether it was closed."""
+        """Whether the queue was closed."""
         return self._op("QueueIsClosedV2")
 
     def size(self) -> Output:
-        """How many elements it holds."""
+        """The number of elements in the queue."""
         return self._op("QueueSizeV2")
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class Queue:
 
 
 class FIFOQueue(Queue):
-    """Gives its elements in the order in which they came."""
+    """Returns its elements in the order of enqueueing."""
     __slots__ = ()
 
     def __init__(self, capacity: int, dtypes: Sequence[DTypeLike], shapes: Optional[Sequence[Dims]] = None, shared_name: str = ""):
@@ -88,7 +88,7 @@ class FIFOQueue(Queue):
 
 
 class RandomShuffleQueue(Queue):
-    """Gives one of its elements at random, as long as min_after_dequeue others stay or it is closed."""
+    """Returns a random element, as long as min_after_dequeue others stay or the queue is closed."""
     __slots__ = ()
 
     def __init__(self, capacity: int, min_after_dequeue: int, dtypes: Sequence[DTypeLike], shapes: Optional[Sequence[Dims]] = None,
@@ -97,7 +97,7 @@ class RandomShuffleQueue(Queue):
 
 
 class PaddingFIFOQueue(Queue):
-    """A FIFOQueue of elements whose sizes differ where shapes have None; of many, each is padded to the largest."""
+    """A FIFOQueue of elements whose sizes may differ where shapes have None. dequeue_many pads each to the largest."""
     __slots__ = ()
 
     def __init__(self, capacity: int, dtypes: Sequence[DTypeLike], shapes: Sequence[Dims], shared_name: str = ""):
@@ -105,7 +105,7 @@ class PaddingFIFOQueue(Queue):
 
 
 class PriorityQueue(Queue):
-    """Gives the element with the smallest first component, an int64 that comes before dtypes and shapes."""
+    """Returns the element with the smallest first component, an int64 that is not part of dtypes and shapes."""
     __slots__ = ()
 
     def __init__(self, capacity: int, dtypes: Sequence[DTypeLike] = (), shapes: Sequence[Dims] = (), shared_name: str = ""):

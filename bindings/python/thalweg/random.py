@@ -2,9 +2,9 @@
 
     thalweg.random.seed(1)      # before the graph is built: the same program draws the same numbers in every run
 
-Without it, and without a `seed` of its own, an operation draws other numbers in each session. With it, each operation gets a seed of its
-own, made of the number and of how many operations of its graph got one before, so that two layers never start alike. An operation that is
-given `seed` or `seed2` keeps what it is given. Batches of thalweg.train have a seed of their own.
+Without it, and without a `seed` of its own, an operation draws other numbers in each session. With it, each operation gets its own seed,
+made of the number and of the count of earlier seeds in its graph, so that two layers never start alike. An operation that is given
+`seed` or `seed2` keeps them. Batches of thalweg.train have their own seed.
 
 Without a graph each call that draws gets a seed, and the context counts these calls as a graph counts operations. A second `seed(1)` does
 not reset the count. A program that wants the same numbers twice in one process makes a new context: `with thalweg.Eager():`. The seed is
@@ -24,8 +24,8 @@ _seed: Optional[int] = None
 
 
 def seed(number: Optional[int]) -> None:
-    """From now on, operations that draw and are given no seed get one made of this whole number of 64 bits; None: they get none, as at
-    first. Operations that are there already keep theirs. Raises TypeError for what is no such number."""
+    """Sets the seed: from now on, random operations without a seed get one made of this 64-bit integer. None: they get none, as
+    initially. Existing operations keep theirs. Raises TypeError if `number` is no such integer."""
     global _seed
     if number is not None and (isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer))
                                or not -2**63 <= number < 2**63):
@@ -50,7 +50,7 @@ def next_pair(graph: "Graph") -> Optional[tuple[int, int]]:
 
 
 def next_seed(graph: "Graph", given: int) -> int:
-    """The same as one number, which is not 0, for what takes one; `given`, if that is not 0."""
+    """Returns one nonzero seed, for records that take one; `given`, if it is not 0."""
     pair = None if given else next_pair(graph)
     if pair is None:
         return given
