@@ -277,8 +277,8 @@ class Graph(Handle):
 
     @contextlib.contextmanager
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
-        """Gives a function that starts the description of an operation. The operation has that name, with a number if it is taken, or a name
-        made below the scope."""
+        """Gives a function that starts the description of an operation. Its name is `name`, with a number if that is taken, or one made
+        below the scope."""
         if name is not None:
             with self._mutex:  # reserves the name until the operation exists
                 full = c_text(scope.prefix + self._free(scope.prefix, name))

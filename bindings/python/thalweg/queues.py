@@ -37,7 +37,8 @@ class Queue:
         return self._op("QueueEnqueueManyV2", self._components(components))
 
     def dequeue(self) -> Union[Output, list[Output]]:
-        """Takes an element and returns its component, or a list of them. Waits until there is one. Fails with OutOfRangeError if the queue is closed and empty."""
+        """Takes an element: its component, or a list of them. Waits until there is one. Fails with OutOfRangeError if the queue is closed
+        and empty."""
         return self._taken("QueueDequeueV2")
 
     def dequeue_many(self, n: Any) -> Union[Output, list[Output]]:

@@ -1,12 +1,12 @@
-"""Training over a cluster that goes on by itself when processes die: checkpoints of the whole cluster, and what brings it back to one.
+"""Training over a cluster that continues when processes die: checkpoints of the whole cluster, and recovery from them.
 
     with tw.Session(graph, target=...) as session:
         training = tw.SyncTraining(session, sync, "/shared/run", chief=worker == 0, every_steps=50)
         for step, loss in training.run(1000, loss, lambda step: {x: images[rows(step)], y: labels[rows(step)]}):
             ...
 
-Every replica runs the same program; `thalweg launch --restart 3` starts those again that die. In synchronous training the batch of a step
-is to follow from the step alone: then losses and variables are those of a run in which nobody died, bit for bit."""
+Every replica runs the same program; `thalweg launch --restart 3` restarts those that die. In synchronous training the batch should be
+determined by the step alone: losses and variables are then those of a run without failures, bit for bit."""
 import os
 import threading
 import time
@@ -27,16 +27,16 @@ from .scopes import control_dependencies, device
 from .session import Session
 from .variable import Variable
 
-# What the death of a process looks like to others: gone, another in its place, silent, and variables that went with it.
+# Errors that the death of a process causes in others: it is gone, was replaced, is silent, or its variables are gone.
 PASSING = (UnavailableError, AbortedError, DeadlineExceededError, FailedPreconditionError, CancelledError)
 
 Feeds = Callable[[int], dict[Any, Any]]
 
-_APART = 1_000_000  # nanoseconds, and so updates, by which what two chiefs begin with differs at least
+_APART = 1_000_000  # smallest difference of the first stamps of two chiefs, in nanoseconds; an update adds 1
 
 
 class _Patience:
-    """How long failures may go on: from the first one without a success in between. The last of them is raised then."""
+    """Limits the time of failures, counted from the first one without a later success. After it, the last failure is raised."""
 
     def __init__(self, wait: float):
         self.wait, self.since = wait, 0.0
@@ -53,9 +53,9 @@ class _Patience:
 
 
 class _Training:
-    """What both kinds have in common. session: of a cluster, or of this process.   folder: of the checkpoints; all tasks see it, at the
-    same path, and allow it (server option allow_files).   chief: whether this client begins and saves; there is one.   every_steps: between
-    checkpoints.   wait: seconds for which processes may be away.   timeout: seconds for which a step may take, before it counts as lost."""
+    """Base of both kinds. session: of a cluster, or of this process.   folder: of the checkpoints; all tasks see it at the same path, and
+    allow it (server option allow_files).   chief: True for the one client that initialises and saves.   every_steps: between
+    checkpoints.   wait: seconds for which processes may be away.   timeout: seconds after which a step counts as lost."""
 
     def __init__(self, session: Session, folder: Path, variables: list[Variable], *, chief: bool, every_steps: int, keep_last: int,
                  wait: float, timeout: float):
@@ -74,7 +74,7 @@ class _Training:
         return self._checkpointer
 
     def _begin(self) -> int:
-        """All variables as the latest checkpoint has them, or as they are at first; the step."""
+        """Restores all variables from the latest checkpoint, or initialises them; returns the step."""
         try:
             step = self._folder().restore(default=None)
             self.restores += 1
@@ -85,8 +85,8 @@ class _Training:
 
 
 class SyncTraining(_Training):
-    """Synchronous training: the chief's thread makes the updates and checkpoints, every replica gives its gradients. When a parameter
-    server dies, or an update fails on its way, all go back to the last checkpoint; a replica that dies runs its step again."""
+    """Synchronous training: the chief's thread makes the updates and checkpoints, and every replica sends its gradients. If a parameter
+    server dies, or an update fails, all go back to the last checkpoint. A replica that dies runs its step again."""
 
     def __init__(self, session: Session, sync: SyncReplicas, folder: Path, *, chief: bool, every_steps: int = 100, keep_last: int = 5,
                  wait: float = 60, timeout: float = 60):
@@ -98,8 +98,8 @@ class SyncTraining(_Training):
         with session.graph as graph, device(sync.device, graph):
             self._goal = Variable(np.int64(0), name=f"{sync.name}/goal", trainable=False)  # the chief's number of steps
             self._goals = placeholder("int64", [], name=f"{sync.name}/goals")
-            self._over = Variable(np.int64(0), name=f"{sync.name}/over", trainable=False)  # the last checkpoint is there
-            self._done = Variable(np.zeros(sync.replicas, np.int64), name=f"{sync.name}/done", trainable=False)  # who knows that
+            self._over = Variable(np.int64(0), name=f"{sync.name}/over", trainable=False)  # true when the last checkpoint is written
+            self._done = Variable(np.zeros(sync.replicas, np.int64), name=f"{sync.name}/done", trainable=False)  # by replica
             self._finish = self._done.assign_add(mine)
             self._end = self._over.assign(np.int64(1))
             self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64)),
@@ -112,10 +112,10 @@ class SyncTraining(_Training):
         self._left = False
 
     def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
-        """Trains until that many steps are made. Gives the number of each step and what was fetched in it, once its update is made. A
-        step that the cluster has gone back to comes again. One whose gradients were given by a run that failed is left out when its
-        update may have begun, since nobody can say any more what was fetched in it; with backups, what a replica that is too late has
-        fetched may be of variables that changed meanwhile. feeds: of a step. Raises what has gone on failing for longer than `wait`."""
+        """Trains until `steps` steps are made. Gives the number of each step and the fetched values, once its update is made. After the
+        cluster goes back to a checkpoint, steps come again. A step whose run failed after it sent gradients is left out if its update
+        may have begun, because its fetched values are lost. With backups, values fetched by a late replica may be computed from
+        variables that changed meanwhile. feeds: of a step. Raises a failure that lasts longer than `wait`."""
         conductor = threading.Thread(target=self._conduct, args=(steps,), daemon=True) if self.chief else None
         if conductor:
             conductor.start()
@@ -133,7 +133,7 @@ class SyncTraining(_Training):
     # ---- A replica ----
 
     def _replicate(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
-        patience, ending = _Patience(self.wait), _Patience(self.timeout)  # the last save takes its time
+        patience, ending = _Patience(self.wait), _Patience(self.timeout)  # the last save may take long
         ticket = None
         while not self._failure:
             try:
@@ -144,18 +144,18 @@ class SyncTraining(_Training):
                         self.session.run(self._finish, timeout=self.timeout)
                         return
                     if self.chief:
-                        time.sleep(0.01)  # the chief is here: what ends it is in _failure
+                        time.sleep(0.01)  # the chief runs here; its error is in _failure
                     else:
                         ending.failed(DeadlineExceededError(f"training '{self.sync.name}': all {steps} steps are made, but the chief, which "
                                                             "then saves and says so, has not; look for its error"))
-                    ticket = None  # all may go back yet
+                    ticket = None  # all may still go back
                     continue
                 step = int(ticket[1])
                 value, after, whole = self.session.run([fetches, self.sync.next, self.sync.consistent],
                                                        {self.sync.ticket: ticket, **feeds(step)}, timeout=self.timeout)
             except PASSING as e:
                 patience.failed(e)
-                ticket = None  # the same again, unless all have gone back to another
+                ticket = None  # repeat the step, unless all have gone back
                 continue
             patience.succeeded()
             ending.succeeded()
@@ -164,8 +164,8 @@ class SyncTraining(_Training):
             ticket = after
 
     def _current(self, steps: int) -> NDArray[np.int64]:
-        """The ticket of now. A chief with another number of steps would wait for this replica, or let it wait; one of an earlier training
-        may be there until that of this one begins."""
+        """Returns the current ticket. Raises if the chief has another number of steps, because one would wait for the other. Until this
+        training's chief begins, the values may be those of an earlier training's chief."""
         ticket = self.session.run(self.sync.current, timeout=self.timeout)
         goal = int(self.session.run(self._goal, timeout=self.timeout))
         if goal != steps:
@@ -176,7 +176,7 @@ class SyncTraining(_Training):
     # ---- The chief ----
 
     def _ticket(self) -> Output:
-        """Of the state as it is; whoever gives gradients gets it by `current`, which is a replica's."""
+        """Returns the ticket of the current state. Replicas get it by `current`."""
         state = ops.var_handle_op(dtype="int64", shape=[-1], shared_name=f"{self.sync.name}/state")
         return ops.read_variable_op(state, dtype="int64")[:2]
 
@@ -205,25 +205,25 @@ class SyncTraining(_Training):
                 except Error as last:
                     self._failure = last
                     return
-            except Exception as e:  # whatever it is: the replica here waits for the end
+            except Exception as e:  # of any kind: the replica here waits for the chief's end
                 self._failure = e
                 return
 
     def _reset(self, steps: int) -> int:
         try:
             before = int(self.session.run(self._state, timeout=self.timeout)[0])
-        except FailedPreconditionError:  # the first one, or it went with its server
+        except FailedPreconditionError:  # no state yet, or its server died
             before = 0
         if self._stamp:
             self._check_alone(before)
         step = self._begin()
         self.session.run(self._nobody, {self._goals: np.int64(steps)}, timeout=self.timeout)
-        self._stamp = max(time.time_ns(), self._stamp + 1, before + 2 * _APART)  # a clock may go back, or another machine's be behind
+        self._stamp = max(time.time_ns(), self._stamp + 1, before + 2 * _APART)  # clocks may go back, or differ
         self.session.run(self.sync.reset, {self.sync.ticket: np.array([self._stamp, step], np.int64)}, timeout=min(self.timeout, 10))
         return step
 
     def _check(self, made: NDArray[np.int64], step: int) -> None:
-        """That the update just made was the only one since the last, before anything is saved as of that step."""
+        """Checks, before a save, that the latest update was the only one since the previous one."""
         self._stamp += 1
         if made[0] == self._stamp and made[1] == step:
             return
@@ -236,7 +236,7 @@ class SyncTraining(_Training):
             raise AlreadyExistsError(f"training '{self.sync.name}': another chief has begun since this one has; let there be one")
 
     def _save(self, step: int, last: bool) -> None:
-        """Between two updates, so that all of a step is in it or nothing. A full disk does not end the training, but for the last."""
+        """Saves between two updates, so that a checkpoint has whole steps. A full disk ends the training only at the last save."""
         try:
             if last:
                 self._folder().save(step)
@@ -246,14 +246,14 @@ class SyncTraining(_Training):
             raise
         except Error:
             if last:
-                raise  # else the log has said why, and the one before is whole
+                raise  # else the log has the reason, and the previous checkpoint is whole
 
 
 class AsyncTraining(_Training):
-    """Asynchronous training: each replica applies its gradients when it has them. The chief begins the variables and saves; those that went
-    with a parameter server are restored from the last checkpoint, the others stay as they are.
+    """Asynchronous training: each replica applies its gradients when it has them. The chief initialises the variables and saves. Variables
+    that are lost with a parameter server are restored from the last checkpoint; others keep their values.
 
-    step: what makes a training step and adds 1 to the graph's global step.   global_step: that variable."""
+    step: the operation that makes a training step and adds 1 to the graph's global step.   global_step: that variable."""
 
     def __init__(self, session: Session, step: Operation, global_step: Variable, folder: Path, *, chief: bool, every_steps: int = 100,
                  keep_last: int = 5, wait: float = 60, timeout: float = 60):
@@ -261,11 +261,11 @@ class AsyncTraining(_Training):
                          timeout=timeout)
         self.step, self.global_step = step, global_step
         with control_dependencies([step], session.graph):
-            self._after = global_step.read()  # what is fetched beside the step would be from before it
+            self._after = global_step.read()  # a plain fetch would read it before the step
 
     def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
-        """Trains until all replicas together have made that many steps. Gives the global step at each of its own and what was fetched.
-        feeds: of its own steps, 0, 1, .... Raises what has gone on failing for longer than `wait`."""
+        """Trains until all replicas together have made `steps` steps. Gives the global step after each own step, and the fetched values.
+        feeds: of own steps 0, 1, .... Raises a failure that lasts longer than `wait`."""
         patience, number, begun = _Patience(self.wait), 0, False
         while True:
             try:
@@ -291,10 +291,10 @@ class AsyncTraining(_Training):
         try:
             self._folder().step(step)
         except Error:
-            pass  # the log has said why, and the step that follows finds out who has died
+            pass  # the log has the reason, and the next step finds out which process died
 
     def _heal(self) -> None:
-        """What has no contents gets that of the last checkpoint, task by task; where there is none, everything begins."""
+        """Restores variables without contents from the last checkpoint, task by task; without a checkpoint, initialises all."""
         there = self.session.run(self._there, timeout=self.timeout)
         if all(there):
             return
@@ -309,5 +309,5 @@ class AsyncTraining(_Training):
         self.restores += 1
 
     def _latest(self) -> Optional[str]:
-        self._folder()  # makes it
+        self._folder()  # makes the checkpointer
         return latest_checkpoint(self.folder)

@@ -1,11 +1,11 @@
-"""Recurrent cells: their variables, one step, and sequences of steps, written out one after the other or in a loop. The formulas are those of the ops
-LSTMBlockCell and GRUBlockCell; c_api/include/thalweg/recurrent.h says more.
+"""Recurrent cells: their variables, one step, and sequences of steps, unrolled or in a loop. The formulas are those of the ops
+LSTMBlockCell and GRUBlockCell; see c_api/include/thalweg/recurrent.h.
 
     cell = thalweg.recurrent.LSTMCell(28, 64)
     outputs, (state, last) = cell.unroll([rows[:, t] for t in range(28)])
     outputs, (state, last) = cell.loop(rows.transpose([1, 0, 2]))               # as many steps as there are; outputs is one value
 
-A sequence of a batch may end early: lengths says before which step; from there on its outputs are 0 and its state stays."""
+A sequence of a batch may end early, before step lengths[i]; after that its outputs are 0 and its state stays."""
 import ctypes
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -39,7 +39,7 @@ def _given(graph: Graph, x: Any) -> int:
 
 
 class _Cell:
-    """What cells share. variables: in the order of the record's fields."""
+    """Base of cells. variables: in the order of the record's fields."""
     variables: list[Variable]
 
     def _make(self, record: Any, name: str, fields: tuple[str, ...], create: Any) -> None:
@@ -55,8 +55,8 @@ class _Cell:
 class LSTMCell(_Cell):
     """An LSTM cell with the variables `name`/kernel and `name`/bias in the current graph.
 
-    seed: of the kernel's first values; 0: that of thalweg.random, else others in each session.   cell_clip: bounds the state; 0: nothing
-    does."""
+    seed: of the kernel's initial values; 0: that of thalweg.random, else different values in each session.   cell_clip: bound of the
+    state; 0: none."""
 
     def __init__(self, input_size: int, cell_size: int, name: str = "lstm", dtype: DTypeLike = "float32", forget_bias: float = 1.0,
                  cell_clip: float = 0.0, seed: int = 0):
@@ -66,7 +66,7 @@ class LSTMCell(_Cell):
         cell.forget_bias, cell.cell_clip = forget_bias, cell_clip
 
     def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
-        """The output for x [batch, input], and the state (c, h) after it. state: the one before; None: zeros."""
+        """Returns the output for x [batch, input], and the next state (c, h). state: the previous one; None: zeros."""
         graph = scopes.working(self.graph)
         c, h = state or (None, None)
         at, out_c = [_given(graph, v) for v in (x, c, h)], ctypes.c_uint64()
@@ -77,7 +77,7 @@ class LSTMCell(_Cell):
 
     def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Optional[tuple[Any, Any]] = None) \
             -> tuple[list[Output], tuple[Output, Output]]:
-        """An output for each of the inputs [batch, input], and the state (c, h) after the last step of each sequence."""
+        """Returns an output for each of the inputs [batch, input], and the state (c, h) after the last step of each sequence."""
         graph = scopes.working(self.graph)
         c, h = state or (None, None)
         at, (ends, first_c, first_h) = _numbers(graph, inputs), [_given(graph, v) for v in (lengths, c, h)]
@@ -87,7 +87,7 @@ class LSTMCell(_Cell):
         return [Output(graph, n) for n in out], (Output(graph, out_c.value), Output(graph, out_h.value))
 
     def loop(self, inputs: Any, lengths: Any = None, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
-        """The outputs [steps, batch, cell] for inputs [steps, batch, input], and the state (c, h) after the last step of each sequence."""
+        """Returns outputs [steps, batch, cell] for inputs [steps, batch, input], and the last state (c, h) of each sequence."""
         graph = scopes.working(self.graph)
         c, h = state or (None, None)
         at = [_given(graph, v) for v in (inputs, lengths, c, h)]
@@ -100,7 +100,7 @@ class LSTMCell(_Cell):
 class GRUCell(_Cell):
     """A GRU cell of float with the variables `name`/gates/kernel, /gates/bias, /candidate/kernel and /candidate/bias.
 
-    seed: of the kernels' first values; 0: that of thalweg.random, else others in each session."""
+    seed: of the kernels' initial values; 0: that of thalweg.random, else different values in each session."""
 
     def __init__(self, input_size: int, cell_size: int, name: str = "gru", seed: int = 0):
         cell = _low.tw_gru_cell()
@@ -109,7 +109,7 @@ class GRUCell(_Cell):
                                                                                    next_seed(self.graph, seed), cell))
 
     def step(self, x: Any, state: Any = None) -> Output:
-        """The output for x [batch, input], which is the state after it, too. state: the one before; None: zeros."""
+        """Returns the output for x [batch, input], which is also the next state. state: the previous one; None: zeros."""
         graph = scopes.working(self.graph)
         at = [_given(graph, v) for v in (x, state)]
         with graph.building() as scope:
@@ -117,7 +117,7 @@ class GRUCell(_Cell):
         return Output(graph, made)
 
     def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Any = None) -> tuple[list[Output], Output]:
-        """An output for each of the inputs [batch, input], and the state after the last step of each sequence."""
+        """Returns an output for each of the inputs [batch, input], and the state after the last step of each sequence."""
         graph = scopes.working(self.graph)
         at, ends, first = _numbers(graph, inputs), _given(graph, lengths), _given(graph, state)
         out, out_h = (ctypes.c_uint64 * len(at))(), ctypes.c_uint64()
@@ -126,7 +126,7 @@ class GRUCell(_Cell):
         return [Output(graph, n) for n in out], Output(graph, out_h.value)
 
     def loop(self, inputs: Any, lengths: Any = None, state: Any = None) -> tuple[Output, Output]:
-        """The outputs [steps, batch, cell] for inputs [steps, batch, input], and the state after the last step of each sequence."""
+        """Returns outputs [steps, batch, cell] for inputs [steps, batch, input], and the state after the last step of each sequence."""
         graph = scopes.working(self.graph)
         at, outputs, out_h = [_given(graph, v) for v in (inputs, lengths, state)], ctypes.c_uint64(), ctypes.c_uint64()
         with graph.building() as scope:

@@ -1,4 +1,4 @@
-"""Training by several processes: where variables go, and updates that wait for every replica. How it works: c_api/include/thalweg/sync.h.
+"""Training by several processes: placement of variables, and updates that wait for every replica; see c_api/include/thalweg/sync.h.
 
     spread = tw.Spread("ps", 2, by_size=True)
     with spread.device(64 * 10 * 4):
@@ -7,8 +7,8 @@
     sync = tw.SyncReplicas(tw.train.SGD(0.3), replicas=2, replica=worker, device="/job:ps/task:0")
     sync.minimize(loss)
 
-One client, the chief, runs `sync.update` once for each step; each replica runs `sync.next`, with a ticket, again and again. tw.SyncTraining
-does both, and goes on after failures."""
+One client, the chief, runs `sync.update` once for each step; each replica runs `sync.next` repeatedly, with a ticket. tw.SyncTraining
+does both, and recovers from failures."""
 import ctypes
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -24,8 +24,8 @@ from .variable import Variable
 
 
 class Spread(Handle):
-    """On which task of a job each variable goes: in turn, or by_size to the one that has fewest bytes so far. Clients that ask the same
-    have the same answers. Raises InvalidArgumentError."""
+    """Assigns variables to the tasks of a job: in turn, or with by_size to the task with the fewest bytes so far. Clients that make the
+    same calls get the same results. Raises InvalidArgumentError."""
 
     def __init__(self, job: str, tasks: int, by_size: bool = False):
         self._handle = 0
@@ -35,26 +35,27 @@ class Spread(Handle):
         destroy(getattr(self, "_handle", None))
 
     def next(self, bytes: int) -> str:
-        """The device of the next variable, which has so many bytes."""
+        """Returns the device of the next variable. bytes: its size."""
         return str(_low.tw_spread_next(self._handle, bytes).decode())
 
     def device(self, bytes: int = 0) -> AbstractContextManager[None]:
-        """The same as a `with`, inside of which the variable is made."""
+        """As next, as a `with` in which the variable is made."""
         return scopes.device(self.next(bytes))
 
     def bytes(self, task: int) -> int:
-        """What a task was given so far."""
+        """Returns the bytes assigned to a task so far."""
         return int(_low.tw_spread_bytes(self._handle, task))
 
 
 class SyncReplicas:
-    """An optimizer whose update is that of the mean over replicas, of which this graph is one.
+    """An optimizer that updates by the mean gradient of all replicas. This graph is one of them.
 
-    replicas, replica: how many, and which.   required: how many make an update; None: all. With fewer than all, who comes too late is
-    dropped.   device: the task that keeps what they share, "/job:ps/task:0".   name: of that; graphs of one name train together.
+    replicas, replica: their number, and the index of this one.   required: the number that an update waits for; None: all. If fewer
+    than all, late gradients are dropped.   device: the task of the shared state, "/job:ps/task:0".   name: of the shared state; graphs
+    of one name train together.
 
-    After minimize or apply: `ticket` (to feed), `current`, `next`, `consistent` and `dropped` (to fetch), `update` and `reset` (to run); sync.h says
-    when."""
+    After minimize or apply: `ticket` (to feed), `current`, `next`, `consistent` and `dropped` (to fetch), `update` and `reset` (to run);
+    see sync.h."""
 
     def __init__(self, optimizer: Optimizer, replicas: int, replica: int, *, required: Optional[int] = None, device: str = "",
                  name: str = "sync"):
@@ -64,15 +65,15 @@ class SyncReplicas:
 
     def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
                  count_steps: Optional[bool] = None) -> "SyncReplicas":
-        """As Optimizer.minimize. clip and the schedule of the learning rate work on the means. Averages of nn.BatchNorm do not move of
-        themselves: run nn.updates(loss) with `next`. Answers itself."""
+        """As Optimizer.minimize. clip and the learning rate's schedule apply to the means. Averages of nn.BatchNorm do not move
+        automatically: run nn.updates(loss) with `next`. Returns itself."""
         if variables is None:
             variables = [v for v in loss.graph.variables() if v.trainable and v.dtype.is_floating]
         return self.apply(of_loss(loss, list(variables)), variables, clip=clip, count_steps=count_steps)
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
               count_steps: Optional[bool] = None) -> "SyncReplicas":
-        """The same for gradients that were computed before. Raises InvalidArgumentError for replicas and their number out of range, and
+        """As minimize, for given gradients. Raises InvalidArgumentError if replicas or replica is out of range, and for
         variables of unknown shape."""
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         if not pairs:
@@ -99,5 +100,5 @@ class SyncReplicas:
         return self
 
     def variables(self) -> list[Variable]:
-        """All variables of the graph but the state that replicas share: what a checkpoint of the training holds."""
+        """The variables of a training checkpoint: all of the graph, except the state that replicas share."""
         return [v for v in self.graph.variables() if not v.name.startswith(f"{self.name}/")]

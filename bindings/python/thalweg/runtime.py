@@ -1,4 +1,4 @@
-"""Runtimes: plugins, devices, threads and variables. Most programs use the process's default one, which needs no mention.
+"""Runtimes: plugins, devices, threads and variables. Most programs use the process's default one.
 
 Threads: any."""
 import ctypes
@@ -17,8 +17,8 @@ from .tensor import bytes_of
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-    """Where operations run. memory: bytes, 0 if unknown.   plugin: the id of who provides it.   statistics: what the device told of itself
-    when the list was made, see tw_devices_statistics_json (device.h).   capabilities: such as "streams" and "pinned"."""
+    """A device on which operations run. memory: bytes, 0 if unknown.   plugin: the id of its plugin.   statistics: as reported when the
+    list was made, see tw_devices_statistics_json (device.h).   capabilities: such as "streams" and "pinned"."""
     name: str
     kind: str
     uid: str
@@ -31,8 +31,8 @@ class Device:
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """What became of a plugin that was found. state: "loaded", "known" (loaded at its first use), "failed", "disabled", "shadowed",
-    "quarantined" or "not allowed".   reason, fix: why it is not loaded and what to do about it."""
+    """The state of a plugin that was found. state: "loaded", "known" (loaded at its first use), "failed", "disabled", "shadowed",
+    "quarantined" or "not allowed".   reason, fix: the reason for which it is not loaded, and the remedy."""
     id: str
     version: str
     path: str
@@ -45,8 +45,8 @@ class Plugin:
 
 
 class Runtime(Handle):
-    """Plugins, devices, threads and state of their own. options: Runtime.options() lists them, as in Runtime(threads=2).
-    Raises InvalidArgumentError for an unknown option or a value that it cannot take."""
+    """A runtime with its own plugins, devices, threads and state. options: Runtime.options() lists them, as in Runtime(threads=2).
+    Raises InvalidArgumentError for an unknown option or an invalid value."""
     __slots__ = ("_handle", "_ops", "_mutex", "__weakref__")
 
     def __init__(self, **options: Any):
@@ -55,7 +55,7 @@ class Runtime(Handle):
 
     @classmethod
     def default(cls) -> "Runtime":
-        """The process's default runtime."""
+        """Returns the process's default runtime."""
         self = cls.__new__(cls)
         self._start(made(_low.tw_runtime_default))
         return self
@@ -68,19 +68,19 @@ class Runtime(Handle):
         release(getattr(self, "_handle", None))
 
     def ops(self, fresh: bool = False) -> dict[str, dict[str, Any]]:
-        """Every op by name, as the object that tw_ops_json describes (op.h). The list is made once and again when fresh is true."""
+        """Returns all ops by name, each as the object of tw_ops_json (op.h). The list is made once, and again if fresh is true."""
         with self._mutex:
             if self._ops is None or fresh:
                 self._ops = _list_ops(self._handle)
             return self._ops
 
     def op(self, name: str) -> Optional[dict[str, Any]]:
-        """One op, also of a plugin loaded since; None if there is none."""
+        """Returns one op, including ops of plugins loaded later; None if there is none."""
         return self.ops().get(name) or self.ops(fresh=True).get(name)
 
     def load_plugin(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Loads one plugin file; its ops and devices are there at once.
-        Raises NotFoundError, FailedPreconditionError (another ABI), AlreadyExistsError, and what its start fails with."""
+        """Loads one plugin file; its ops and devices are available at once.
+        Raises NotFoundError, FailedPreconditionError (another ABI), AlreadyExistsError, and errors of its init."""
         check(_low.tw_plugin_load(self._handle, c_text(os.fspath(path))))
         self.ops(fresh=True)
 
@@ -91,14 +91,14 @@ class Runtime(Handle):
         self.ops(fresh=True)
 
     def reset(self, container: str = "") -> int:
-        """Empties a container of state in this process, as Session.reset does, and answers how many things it held.   container: "":
+        """Empties a container of state in this process, as Session.reset does, and returns the number of objects it held.   container: "":
         `localhost`, which graphs share by shared_name. Raises InvalidArgumentError for a name that begins with "<"."""
         count = ctypes.c_uint64()
         check(_low.tw_runtime_reset(self._handle, c_text(container), count))
         return count.value
 
     def devices(self) -> list[Device]:
-        """Its devices, those of every plugin that can be loaded."""
+        """Returns the devices of every plugin that can be loaded."""
         handle = made(_low.tw_devices_create, self._handle)
         try:
             return [_device(handle, i) for i in range(_low.tw_devices_count(handle))]
@@ -106,7 +106,7 @@ class Runtime(Handle):
             _low.tw_devices_destroy(handle)
 
     def give_memory_back(self) -> None:
-        """What the runtime keeps of its devices' memory for later goes back; what is in use stays."""
+        """Returns unused memory, which the runtime caches, to its devices. Memory in use stays."""
         handle = made(_low.tw_devices_create, self._handle)
         try:
             for i in range(_low.tw_devices_count(handle)):
@@ -115,7 +115,7 @@ class Runtime(Handle):
             _low.tw_devices_destroy(handle)
 
     def plugins(self) -> list[Plugin]:
-        """Every plugin that it looked at, also those that it did not load, with the reason."""
+        """Returns every plugin that it found, including those that it did not load, with the reason."""
         handle = made(_low.tw_plugins_create, self._handle)
         try:
             return [_plugin(handle, i) for i in range(_low.tw_plugins_count(handle))]
@@ -139,7 +139,7 @@ def _device(handle: int, i: int) -> Device:
 def _statistics(handle: int, i: int) -> dict[str, int]:
     try:
         return dict(json.loads(bytes_of(made(_low.tw_devices_statistics_json, handle, i))))
-    except UnimplementedError:  # it tells nothing
+    except UnimplementedError:  # the device has no statistics
         return {}
 
 
@@ -173,7 +173,7 @@ def _text(text: Optional[bytes]) -> str:
 
 
 def option_texts(options: Mapping[str, Any]) -> tuple[Any, int]:
-    """Keyword arguments as the "key=value" texts of the C API; a list is several texts of one key."""
+    """Converts keyword arguments to the "key=value" texts of the C API; a list becomes several texts of one key."""
     texts = []
     for key, value in options.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
@@ -186,7 +186,7 @@ _OPTION_KINDS = {_low.TW_OPTION_TEXT: "text", _low.TW_OPTION_BOOL: "bool", _low.
 
 
 class Option(NamedTuple):
-    """What a runtime or a session can be told. min, max: of int and bytes.   repeats: may be given several times."""
+    """An option of a runtime or a session. min, max: for int and bytes.   repeats: True if it may be given several times."""
     name: str
     kind: str  # text, bool, int, bytes (512M), choice, list
     default: str
@@ -207,7 +207,7 @@ def list_options(option: Any) -> dict[str, Option]:
 
 
 def version() -> str:
-    """Version of the library that runs, such as "0.1.0"."""
+    """Returns the version of the loaded library, such as "0.1.0"."""
     return _low.tw_version_string().decode()
 
 
@@ -216,7 +216,7 @@ _default: Optional[Runtime] = None
 
 
 def default_runtime() -> Runtime:
-    """The process's default runtime, one object for all, so that its ops are listed once."""
+    """Returns the process's default runtime, always the same object, so that its ops are listed once."""
     global _default
     with _default_mutex:
         if _default is None:
@@ -225,15 +225,15 @@ def default_runtime() -> Runtime:
 
 
 def devices(runtime: Optional[Runtime] = None) -> list[Device]:
-    """The devices of a runtime; None: the default one."""
+    """Returns the devices of a runtime; None: the default one."""
     return (runtime or default_runtime()).devices()
 
 
 def plugins(runtime: Optional[Runtime] = None) -> list[Plugin]:
-    """Every plugin that a runtime looked at; None: the default one."""
+    """Returns every plugin that a runtime found; None: the default one."""
     return (runtime or default_runtime()).plugins()
 
 
 def load_plugin(path: Union[str, "os.PathLike[str]"], runtime: Optional[Runtime] = None) -> None:
-    """Runtime.load_plugin of a runtime; None: the default one."""
+    """Calls Runtime.load_plugin of a runtime; None: the default one."""
     (runtime or default_runtime()).load_plugin(path)

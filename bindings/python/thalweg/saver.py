@@ -1,4 +1,4 @@
-"""Checkpoints: variables, and what plugins keep, in files of TensorFlow's V2 bundle format, `prefix`.index and
+"""Checkpoints: variables, and resources of plugins, in files of TensorFlow's V2 bundle format, `prefix`.index and
 `prefix`.data-00000-of-00001.
 
     thalweg.Saver().save(session, "model")         # all variables of the session's graph
@@ -25,12 +25,12 @@ from .variable import Variable
 
 Path = Union[str, "os.PathLike[str]"]
 
-_ANY = "utf-8", "surrogateescape"  # a file may call its tensors anything
+_ANY = "utf-8", "surrogateescape"  # names of tensors in a file may be any bytes
 
 
 class Restored(NamedTuple):
-    """What became of a variable or tensor in a partial restore. outcome: "restored", "missing", "other dtype", "other shape", or "unused"
-    for a tensor of the file that no variable is for (variable is None)."""
+    """The outcome of a partial restore for a variable or tensor. outcome: "restored", "missing", "other dtype", "other shape", or "unused"
+    for a tensor of the file without a variable (variable is None)."""
     outcome: str
     variable: Optional[str]
     name: str
@@ -42,7 +42,7 @@ _OUTCOMES = {_low.TW_RESTORE_DONE: "restored", _low.TW_RESTORE_MISSING: "missing
 
 
 def _path(path: Path) -> bytes:
-    """For the library, where a zero byte would end it."""
+    """Converts a path for the library, where a zero byte would end it."""
     encoded = os.fsencode(path)
     if b"\0" in encoded:
         raise ValueError(f"{path!r} has a zero byte in it")
@@ -56,11 +56,11 @@ def _texts(values: Iterable[str]) -> Any:
 
 class Saver(Handle):
     """Saves and restores variables, and resources of plugins that can be saved, which have `:resource` after their name in files.
-    variables: variables and handles of resources; None: all of the graph of the first session that it is used with, as they are then.
-    names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names. A name without a star
-    that is none of a variable is an InvalidArgumentError on first use, unless unused_names.   shards: data files.
-    by_task: in a session of a cluster each task saves and restores its own, all at once; they see the same files and allow them, so give
-    paths from the root on. Tables in shards (ShardedTable) are restored from however many shards they were saved in.
+    variables: variables and handles of resources; None: all of the first session's graph at the time of first use.
+    names: names of variables in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names. A name without a star
+    that no variable has is an InvalidArgumentError on first use, unless unused_names.   shards: data files.
+    by_task: in a session of a cluster each task saves and restores its own variables, all at once. The tasks must see the same files and
+    allow them, so give absolute paths. Tables in shards (ShardedTable) are restored from any number of saved shards.
     It adds its operations to the graph once, on first use; a saver belongs to one graph. Threads: one at a time."""
 
     def __init__(self, variables: Optional[Sequence[Union[Variable, Output]]] = None, *, names: Optional[Mapping[str, str]] = None,
@@ -78,11 +78,11 @@ class Saver(Handle):
         destroy(getattr(self, "_handle", None))
 
     def save(self, session: Session, prefix: Path) -> None:
-        """Writes every variable as it is now. Raises FailedPreconditionError for one without contents, and what the file system says."""
+        """Writes every variable's current value. Raises FailedPreconditionError for one without contents, and file system errors."""
         waited(_low.tw_saver_save, self._of(session.graph), session._handle, _path(prefix))
 
     def restore(self, session: Session, prefix: Path, task: Optional[str] = None) -> None:
-        """Sets every variable from the file, or none. task: those of one task alone, for one that has lost them, of a saver by_task. Raises
+        """Sets every variable from the file, or none. task: restores only those of one task, which has lost them (by_task). Raises
         NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape differ, DataLossError."""
         handle = self._of(session.graph)
         if task is None:
@@ -94,7 +94,7 @@ class Saver(Handle):
         waited(_low.tw_saver_restore_task, handle, session._handle, _path(prefix), tasks.index(task))
 
     def tasks(self, session: Session) -> dict[str, list[str]]:
-        """Of a saver by_task: the tasks that save their own, and the names of their variables; empty for any other."""
+        """Returns the tasks of a saver by_task, with the names of their variables; empty for any other saver."""
         handle = self._of(session.graph)
         found: dict[str, list[str]] = {_low.tw_saver_task(handle, k).decode(): [] for k in range(_low.tw_saver_task_count(handle))}
         for variable in session.graph.variables() if found else []:
@@ -104,8 +104,8 @@ class Saver(Handle):
         return found
 
     def restore_partial(self, session: Session, prefix: Path) -> list[Restored]:
-        """Sets those variables whose name, dtype and shape the file has and leaves the others: to start from another model's file, or to go
-        on with a model that has grown. Says what became of each. Raises NotFoundError for the file, DataLossError."""
+        """Sets the variables whose name, dtype and shape the file has and leaves the others, to start from another model's file, or to
+        continue with an extended model. Returns the outcome for each. Raises NotFoundError for the file, DataLossError."""
         report = made(_low.tw_saver_restore_partial, self._of(session.graph), session._handle, _path(prefix))
         try:
             return [_restored(report, i) for i in range(_low.tw_restore_report_count(report))]
@@ -133,7 +133,7 @@ class Saver(Handle):
 
 
 def _task_of(device: str) -> str:
-    """The job and task of a device's name."""
+    """Returns the job and task of a device's name."""
     return "".join(f"/{part}" for part in device.split("/") if part.startswith(("job:", "task:")))
 
 
@@ -145,8 +145,8 @@ def _restored(report: int, i: int) -> Restored:
 
 
 class SaveReport(NamedTuple):
-    """What saving has cost. step: of the last save that was written, None before the first.   stall, seconds: for which that save held its
-    caller, and for which it was written.   saves, skipped, failed: since the checkpointer was made."""
+    """The cost of saving. step: of the last written save, None before the first.   stall, seconds: how long that save blocked its caller,
+    and how long writing took.   saves, skipped, failed: counts since the checkpointer was made."""
     step: Optional[int]
     stall: float
     seconds: float
@@ -157,20 +157,20 @@ class SaveReport(NamedTuple):
 
 
 class Checkpointer(Handle):
-    """Keeps checkpoints of a session in a folder during training, and goes on from them after a crash.
+    """Writes checkpoints of a session to a folder during training, and restores them after a crash.
 
         with thalweg.Checkpointer(session, "run", every_steps=100) as c:
             for step in range(c.restore(), 10_000):     # 0 at first, else where the last run was
                 session.run(train)
                 c.step(step + 1)
 
-    Leaving the block without an error saves the last step that `step` was told; in any case it waits for what is being written.
+    If the block ends without an error, it saves the last step given to `step`. It always waits for a save that is being written.
 
     saver: None: one of all variables.   name: of the checkpoints, `name`-`step`.   every_steps, every_seconds: when a save is due.
-    background: a save only takes the values; a thread writes them.   skip: a step that is due while that thread still writes goes without
-    a save; else it waits.   keep_last: the newest that stay; None: all.   keep_best: those of the best metric that stay, too, where
-    `smaller_is_better` or not.   keep_every_seconds: of those that go, one is kept for good this often.   shards: data files.
-    Files and folder are as TensorFlow's. Raises InvalidArgumentError. Threads: one at a time."""
+    background: a save only copies the values; a thread writes them.   skip: if that thread is still writing when a save is due, skip the
+    save; else wait.   keep_last: number of newest checkpoints to keep; None: all.   keep_best: number of checkpoints with the best metric
+    to keep too (`smaller_is_better`).   keep_every_seconds: of the others, one is kept for good at this interval.   shards: data files.
+    Files and folder have TensorFlow's form. Raises InvalidArgumentError. Threads: one at a time."""
 
     def __init__(self, session: Session, folder: Path, saver: Optional[Saver] = None, *, name: str = "model.ckpt",
                  every_steps: int = 0, every_seconds: float = 0, background: bool = False, skip: bool = False,
@@ -208,13 +208,13 @@ class Checkpointer(Handle):
             self.close()
 
     def close(self) -> None:
-        """Waits for what is being written; nothing can be saved any more. Closing twice is fine."""
+        """Waits for a save that is being written, and allows no more saves. Closing twice is fine."""
         handle, self._handle = self._handle, 0
         _low.tw_checkpointer_destroy(handle)
 
     def step(self, step: int, metric: Optional[float] = None) -> bool:
-        """To be called after each training step: saves if one is due, and answers whether. metric: what the model is worth now.
-        Raises what the file system says, also of a save in the background since the last call; training may go on."""
+        """Saves if a save is due, and returns whether it did; call it after each training step. metric: the current quality of the model.
+        Raises errors of the file system, also those of a background save since the last call; training may continue."""
         self._last = (step, metric)
         saved = ctypes.c_uint32()
         waited(_low.tw_checkpointer_step, self._open(), step, _double(metric), saved)
@@ -223,17 +223,17 @@ class Checkpointer(Handle):
         return bool(saved)
 
     def save(self, step: int, metric: Optional[float] = None) -> None:
-        """Saves, due or not, after the save that is being written. Raises also what that failed with, and has saved then."""
+        """Saves, due or not, after the save that is being written. If that one failed, saves first and then raises its error."""
         waited(_low.tw_checkpointer_save, self._open(), step, _double(metric))
         self._last = self._saved = (step, metric)
 
     def wait(self) -> None:
-        """Until nothing is being written. Raises what that failed with."""
+        """Waits until no save is being written. Raises the error of that save."""
         waited(_low.tw_checkpointer_wait, self._open())
 
     def restore(self, which: str = "latest", default: Optional[int] = 0) -> int:
-        """Sets the variables from the latest whole checkpoint, or from the "best" by metric, and answers its step; `default` where the
-        folder has none (None: NotFoundError then). What is damaged is passed over; the log says why. Raises DataLossError if all are
+        """Sets the variables from the latest whole checkpoint, or from the "best" by metric, and returns its step; `default` if the
+        folder has none (None: raises NotFoundError). Damaged ones are skipped, with the reason in the log. Raises DataLossError if all are
         damaged, InvalidArgumentError and FailedPreconditionError for one that does not fit the variables."""
         if which not in ("latest", "best"):
             raise ValueError(f"which is {which!r}; it is 'latest' or 'best'")
@@ -248,7 +248,7 @@ class Checkpointer(Handle):
         return step.value
 
     def report(self) -> SaveReport:
-        """What its saves have cost so far."""
+        """Returns the cost of its saves so far."""
         stats = _low.tw_checkpointer_stats(size=ctypes.sizeof(_low.tw_checkpointer_stats))
         check(_low.tw_checkpointer_report(self._open(), stats))
         return SaveReport(None if stats.step < 0 else stats.step, stats.stall_ns * 1e-9, stats.write_ns * 1e-9, stats.bytes, stats.saves,
@@ -269,8 +269,8 @@ def _runtime(runtime: Optional[Runtime]) -> Optional[int]:
 
 
 def latest_checkpoint(folder: Path, runtime: Optional[Runtime] = None) -> Optional[str]:
-    """The prefix of the latest whole checkpoint of a folder, past damaged ones; None: there is none. runtime: whose plugins know paths
-    `scheme://...`; None: the default one. Raises DataLossError if all are damaged."""
+    """Returns the prefix of the latest whole checkpoint of a folder, skipping damaged ones; None: there is none. runtime: its plugins
+    resolve paths `scheme://...`; None: the default one. Raises DataLossError if all are damaged."""
     prefix = ctypes.c_void_p()
     try:
         check(_low.tw_checkpoint_latest_in(_runtime(runtime), _path(folder), prefix, None))
@@ -297,7 +297,7 @@ class Checkpoint(Handle, Mapping[str, Array]):
         self.close()
 
     def close(self) -> None:
-        """Closes the file; nothing can be read any more. Closing twice is fine."""
+        """Closes the file; later reads fail. Closing twice is fine."""
         handle, self._handle = self._handle, 0
         _low.tw_checkpoint_close(handle)
 
@@ -305,7 +305,7 @@ class Checkpoint(Handle, Mapping[str, Array]):
         return f"<Checkpoint of {len(self.names)} tensors>"
 
     def __getitem__(self, name: str) -> Array:
-        """Reads one, its checksum verified. Raises KeyError; DataLossError."""
+        """Reads one array and verifies its checksum. Raises KeyError; DataLossError."""
         return self.read(name).numpy()
 
     def __iter__(self) -> Iterator[str]:
@@ -315,13 +315,13 @@ class Checkpoint(Handle, Mapping[str, Array]):
         return len(self.names)
 
     def read(self, name: str) -> Tensor:
-        """As by [], but a Tensor, for types that NumPy has not."""
+        """As [], but returns a Tensor, for types that NumPy does not have."""
         if name not in self.names:
             raise KeyError(name)
         return Tensor._adopt(made(_low.tw_checkpoint_read, self._open(), name.encode(*_ANY)))
 
     def describe(self, name: str) -> tuple[DType, Optional[tuple[Optional[int], ...]], int]:
-        """Element type, shape and bytes in the file. Raises NotFoundError."""
+        """Returns element type, shape and bytes in the file. Raises NotFoundError."""
         dtype, shape, size = ctypes.c_uint32(), _low.tw_shape(), ctypes.c_uint64()
         check(_low.tw_checkpoint_describe(self._open(), self._key(name), dtype, shape, size))
         return from_number(dtype.value), shape_from(shape), size.value

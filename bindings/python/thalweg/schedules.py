@@ -1,12 +1,12 @@
-"""Schedules: learning rates that change with the step. What a function here answers is a double scalar, which an optimizer takes as its
-learning rate, as it takes any other scalar value.
+"""Schedules: learning rates that change with the step. Each function returns a double scalar, which an optimizer accepts as its
+learning rate like any other scalar value.
 
     rate = thalweg.schedules.cosine(0.1, steps=10_000)
     step = thalweg.train.Momentum(rate).minimize(loss)
 
-step: the value that counts the training steps; None: the graph's global step, which `minimize` then advances: once a training step, however
-many optimizers one has (is_counted). A step below 0 counts as 0.
-The formulas are TensorFlow's; c_api/include/thalweg/schedule.h says which."""
+step: the value that counts the training steps; None: the graph's global step, which `minimize` then advances once per training
+step, for any number of optimizers (is_counted). A step below 0 counts as 0.
+The formulas are TensorFlow's; see c_api/include/thalweg/schedule.h."""
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
 
 
 def global_step(graph: Optional[Graph] = None) -> Variable:
-    """The int64 variable `global_step` of a graph, the current one by default; made, with 0 at first, where there is none."""
+    """Returns the int64 variable `global_step` of a graph, by default the current one. Makes it, with initial value 0, if there is none."""
     graph = graph or scopes.current().graph
     with graph.building() as scope:
         number = _low.tw_global_step(scope)
@@ -33,9 +33,9 @@ def global_step(graph: Optional[Graph] = None) -> Variable:
 
 
 def is_counted(graph: Graph, variables: Sequence[Variable]) -> bool:
-    """Whether an update of these variables is a step that the graph's global step counts, if it has one. That counts the updates of the
-    variables that its first optimizer has, so a training step of several optimizers, each with variables of its own, counts once; another
-    optimizer that goes on with one of those variables counts, too. Where the program advances the global step itself, none does."""
+    """Returns true if the graph's global step, if there is one, counts updates of these variables. It counts updates of the first
+    optimizer's variables, so a training step of several optimizers, each with its own variables, counts once. Another optimizer that
+    updates one of the first one's variables counts too. If the program advances the global step itself, no update counts."""
     if not graph.has("global_step"):
         return False
     step = graph.operation("global_step").outputs[0]
@@ -44,7 +44,7 @@ def is_counted(graph: Graph, variables: Sequence[Variable]) -> bool:
 
 
 def _updated_before(operations: Sequence[Operation]) -> set[int]:
-    """The handles that the operations before these, by control edges, are given."""
+    """Returns the handles that are inputs of operations before these by control edges."""
     handles: set[int] = set()
     todo, seen = list(operations), set(operations)
     while todo:
@@ -67,7 +67,7 @@ def _add(step: Any, build: Callable[[int, int], int]) -> Output:
 
 
 def piecewise(boundaries: Sequence[float], values: Sequence[float], step: Any = None) -> Output:
-    """values[i] while step <= boundaries[i], for the first such i; past the last boundary the last value, of which there is one more."""
+    """values[i] for the first i with step <= boundaries[i]; after the last boundary the last value, of which there is one more."""
     if len(values) != len(boundaries) + 1:
         raise ValueError(f"{len(boundaries)} boundaries part {len(boundaries) + 1} values, not {len(values)}")
     limits, parts = (ctypes.c_double * len(boundaries))(*boundaries), (ctypes.c_double * len(values))(*values)
@@ -92,14 +92,14 @@ def cosine(initial: float, steps: float, alpha: float = 0.0, step: Any = None) -
 
 def cosine_restarts(initial: float, first_steps: float, length_factor: float = 2.0, height_factor: float = 1.0, alpha: float = 0.0,
                     step: Any = None) -> Output:
-    """cosine over and over: each period is length_factor times as long as the one before and starts at height_factor times its rate."""
+    """Repeats cosine: each period is length_factor times as long as the previous one and starts at height_factor times its rate."""
     options = _low.tw_cosine_restarts(size=ctypes.sizeof(_low.tw_cosine_restarts), length_factor=length_factor,
                                       height_factor=height_factor, alpha=alpha)
     return _add(step, lambda scope, at: _low.tw_schedule_cosine_restarts(scope, at, initial, first_steps, options))
 
 
 def warm_up(value: Any, steps: float, start: float = 0.0, step: Any = None) -> Output:
-    """`value`, a number or another schedule, times a factor that grows evenly from `start` at step 0 to 1 at step `steps`."""
+    """`value`, a number or another schedule, times a factor that grows linearly from `start` at step 0 to 1 at step `steps`."""
     if not isinstance(value, Formula):
         value = (step.graph if isinstance(step, Formula) else scopes.current().graph).constant(float(value), "float64")
     return _add(step, lambda scope, at: _low.tw_schedule_warm_up(scope, at, value._value().number, steps, start))

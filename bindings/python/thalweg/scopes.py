@@ -1,6 +1,6 @@
-"""What a `with` says about the operations that are added inside: their graph, name, device, container, priority, and what they run after.
+"""Scopes set properties of operations added inside a `with`: their graph, name, device, container, priority and control dependencies.
 
-All of it belongs to the thread that wrote the `with`; other threads start with none."""
+A scope belongs to the thread that entered the `with`; other threads start without scopes."""
 import contextlib
 import dataclasses
 import threading
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for.   priority: 0 is what all have.
+    """prefix: of names, with its slash.   device: "" for any.   after: operations to wait for.   priority: 0 by default.
     container: of state; "" for the session's."""
     graph: "Graph"
     prefix: str = ""
@@ -57,7 +57,7 @@ def building(graph: Any, what: str) -> "Graph":
 
 
 def current(graph: Optional["Graph"] = None) -> Scope:
-    """The innermost scope, or the innermost of that graph. Raises RuntimeError where no graph is current."""
+    """Returns the innermost scope, or the innermost of that graph. Raises RuntimeError if no graph is current."""
     if graph is None:
         if not _stack.scopes or _stack.scopes[-1].graph.computes:
             raise no_graph()
@@ -98,7 +98,7 @@ def _here(graph: Optional["Graph"]) -> Scope:
 
 
 def working(graph: "Graph") -> "Graph":
-    """Where operations on values of the graph go: into the body of the function that is being written inside of it, else into itself."""
+    """Returns the graph for operations on values of the graph: the body of a function that is traced inside it, else the graph itself."""
     if _stack.scopes:
         inner = _stack.scopes[-1].graph
         around: Optional["Graph"] = inner
@@ -128,8 +128,8 @@ def _inside(scope: Scope) -> Iterator[Scope]:
 
 @contextlib.contextmanager
 def name_scope(name: str, graph: Optional["Graph"] = None) -> Iterator[str]:
-    """Names inside start with `name` and a slash, below the scope around it; a name that was a scope already gets a number: `dense`,
-    `dense_1`. With a slash at its end it is taken as it is, from the top, to come back to a scope: `dense/`. Gives the prefix."""
+    """Names inside start with `name` and a slash, below the outer scope. If the name was a scope already, it gets a number: `dense`,
+    `dense_1`. A name with a slash at its end, `dense/`, is used unchanged from the top, to re-enter a scope. Gives the prefix."""
     scope = current(graph)
     prefix = name if name.endswith("/") else scope.graph._new_prefix(scope.prefix + name)
     with _inside(dataclasses.replace(scope, prefix="" if prefix == "/" else prefix)):
@@ -138,8 +138,8 @@ def name_scope(name: str, graph: Optional["Graph"] = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def device(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Operations and variables inside run there: "CPU:0", "/device:OPENCL:0", "/job:ps/task:0"; "" or None: anywhere. Gradients place theirs
-    themselves, and do not wait for control_dependencies either."""
+    """Operations and variables inside run there: "CPU:0", "/device:OPENCL:0", "/job:ps/task:0"; "" or None: any. Gradients place their
+    operations themselves, and do not wait for control_dependencies either."""
     if not isinstance(name, (str, type(None))):
         raise TypeError(f"a device is a name such as \"CPU:0\", or \"\" for anywhere, not {name!r}")
     with _inside(dataclasses.replace(_here(graph), device=name or "")):
@@ -148,7 +148,7 @@ def device(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[Non
 
 @contextlib.contextmanager
 def priority(number: int, graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Of the operations that could run next, those of a larger number run first; 0 is what all have. A wish: see tw_op_set_priority (op.h).
+    """Of the ready operations, those with a larger number run first; the default is 0. It is a hint: see tw_op_set_priority (op.h).
     Variables, gradients and optimizers have none."""
     if not isinstance(number, int) or isinstance(number, bool) or not -2**31 <= number < 2**31:
         raise TypeError(f"a priority is a whole number of 32 bits, not {number!r}")
@@ -158,8 +158,8 @@ def priority(number: int, graph: Optional["Graph"] = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def container(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Variables, queues and tables made inside are in the container of that name, which graphs and sessions share that name it; "" or None: in
-    the session's, which without its option `container` is its graph's own. A name that begins with "<" is refused."""
+    """Variables, queues and tables made inside are in the container of that name, which all graphs and sessions with that name share. "" or
+    None: in the session's, which without its option `container` is the graph's own. A name that begins with "<" is refused."""
     if not isinstance(name, (str, type(None))):
         raise TypeError(f"a container is a name such as \"shared\", or \"\" for the session's, not {name!r}")
     with _inside(dataclasses.replace(current(graph), container=name or "")):

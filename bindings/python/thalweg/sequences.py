@@ -9,8 +9,8 @@ from .recurrent import GRUCell, LSTMCell
 
 
 class _Recurrent(Module):
-    """units: of the state.   sequences: whether the result is [batch, steps, units], or the last output [batch, units].
-    reverse: from the last step to the first; the results keep the order of the steps.   seed: of the first weights; 0: others in each session."""
+    """units: size of the state.   sequences: True: the result is [batch, steps, units]; False: the last output [batch, units].
+    reverse: from the last step to the first; the results keep the order of the steps.   seed: of the initial weights; 0: random."""
 
     def __init__(self, units: int, sequences: bool = False, reverse: bool = False, seed: int = 0, *, name: Optional[str] = None):
         super().__init__(name)
@@ -52,7 +52,7 @@ class GRU(_Recurrent):
 
 
 class Bidirectional(Module):
-    """Two recurrent layers of one kind, one of them from the last step to the first, with their outputs side by side.
+    """Two recurrent layers of one kind, one of which runs from the last step to the first. Their outputs are concatenated.
 
         thalweg.nn.Bidirectional(lambda reverse: thalweg.nn.LSTM(64, sequences=True, reverse=reverse))"""
 

@@ -15,13 +15,13 @@ from .runtime import Option, Runtime, list_options, option_texts
 from .tensor import bytes_of
 
 
-_SLICE = 0.1  # seconds that a wait stays in the library: after that, handlers of signals have their turn
+_SLICE = 0.1  # seconds that a wait stays in the library, before handlers of signals can run
 
 
 class Server(Handle):
-    """Listens from when it is made until it is stopped. cluster: jobs with the addresses of their tasks, or JSON, which may be what
-    TF_CONFIG holds.   job, task: who of it this is; None: as the JSON says.   options: Server.options() lists them.
-    Raises InvalidArgumentError for a wrong cluster, NotFoundError for a task or a scheme that is not there, UnavailableError where the
+    """Listens from construction until stop. cluster: jobs with the addresses of their tasks, or JSON, such as the value of
+    TF_CONFIG.   job, task: this task; None: as in the JSON.   options: Server.options() lists them.
+    Raises InvalidArgumentError for a wrong cluster, NotFoundError for an unknown task or scheme, UnavailableError if the
     address is taken."""
     __slots__ = ("_handle", "runtime")
 
@@ -45,15 +45,15 @@ class Server(Handle):
 
     @property
     def address(self) -> str:
-        """Where it is reached, for the session option `target`."""
+        """Its address, for the session option `target`."""
         return bytes_of(made(_low.tw_server_address, self._handle)).decode()
 
     def stop(self) -> None:
-        """Ends what runs here with UnavailableError. Stopping twice is fine."""
+        """Ends running steps with UnavailableError. Stopping twice is fine."""
         check(_low.tw_server_stop(self._handle))
 
     def join(self, timeout: Optional[float] = None) -> None:
-        """Waits until it was stopped; handlers of signals run meanwhile. timeout: seconds; raises DeadlineExceededError."""
+        """Waits until it is stopped; handlers of signals run meanwhile. timeout: seconds; raises DeadlineExceededError."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _SLICE if end is None else max(0.0, end - time.monotonic())
@@ -71,9 +71,9 @@ class Server(Handle):
 
 
 def cluster_status(target: str, *, runtime: Optional[Runtime] = None, timeout: float = 5, **options: Any) -> list[dict[str, Any]]:
-    """What the tasks of a cluster say of themselves: a dictionary for each, whose "error" is empty if it answered; tw_cluster_status
-    (server.h) says what it holds.   target: the address of any task.   timeout: seconds.   options: of a session (credentials, insecure).
-    Raises UnavailableError, DeadlineExceededError for a target that does not answer."""
+    """Returns the status of the tasks of a cluster: a dictionary for each, whose "error" is empty if it replied. tw_cluster_status
+    (server.h) lists the keys.   target: the address of any task.   timeout: seconds.   options: of a session (credentials, insecure).
+    Raises UnavailableError, DeadlineExceededError for a target that does not reply."""
     runtime = Runtime.default() if runtime is None else runtime
     text = made(_low.tw_cluster_status, runtime._handle, *option_texts({"target": target, **options}), max(1, int(timeout * 1e9)))
     tasks: list[dict[str, Any]] = json.loads(bytes_of(text))["tasks"]
@@ -81,9 +81,9 @@ def cluster_status(target: str, *, runtime: Optional[Runtime] = None, timeout: f
 
 
 def cluster_reset(target: str, container: str = "", *, runtime: Optional[Runtime] = None, timeout: float = 5, **options: Any) -> int:
-    """Empties a container of state on every task of a cluster, as Session.reset does, and answers how many things it held.   container: "":
-    `localhost`, in which sessions are that name none.   target, timeout, options: as of cluster_status.
-    Raises what a task that does not answer fails with, naming it: all others have emptied theirs then, and it may be done again."""
+    """Empties a container of state on every task of a cluster, as Session.reset does, and returns the number of objects it held.
+    container: "": `localhost`, that of sessions that name none.   target, timeout, options: as in cluster_status.
+    Raises the error of a task that does not reply, naming it. All other tasks have then emptied theirs, and the call may be repeated."""
     runtime = Runtime.default() if runtime is None else runtime
     count = ctypes.c_uint64()
     check(_low.tw_cluster_reset(runtime._handle, *option_texts({"target": target, **options}), c_text(container),

@@ -4,7 +4,7 @@
         s.run(g.initializer())
         value = s.run(loss, {x: batch})
 
-Threads: any number may run one session and its callables at once; a run lets go of Python's global lock."""
+Threads: any number may run one session and its callables at once; a run releases Python's global lock."""
 import ctypes
 import json
 import threading
@@ -48,7 +48,7 @@ class Session(Handle):
         self._mutex = threading.Lock()
 
     def __del__(self, destroy: Any = _low.tw_session_destroy) -> None:
-        getattr(self, "_prepared", {}).clear()  # before what they belong to
+        getattr(self, "_prepared", {}).clear()  # before the session, which owns them
         destroy(getattr(self, "_handle", None))
 
     def __repr__(self) -> str:
@@ -65,33 +65,33 @@ class Session(Handle):
         check(_low.tw_session_close(self._handle))
 
     def reset(self, container: str = "") -> int:
-        """Empties a container of state and answers how many things it held: variables have no value any more, queues and the like are made
-        anew by the next step that uses them. container: "": the session's own, which without the option `container` is its graph's, and with
-        a target `localhost` of every task.
-        Raises InvalidArgumentError for a name that begins with "<"; with a target also what cluster_reset does."""
+        """Empties a container of state and returns the number of objects it held. Variables then have no value, and the next step that uses
+        a queue or the like makes it anew. container: "": the session's own, which without the option `container` is its graph's, and
+        with a target `localhost` of every task.
+        Raises InvalidArgumentError for a name that begins with "<"; with a target also the errors of cluster_reset."""
         count = ctypes.c_uint64()
         check(_low.tw_session_reset(self._handle, c_text(container), count))
         return count.value
 
     def run(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
             cancel: Optional[CancelToken] = None, as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
-        """One step. fetches: a value, a variable, an operation (which runs and gives None), a name, or lists, tuples and dicts of these,
-        nested too; the answer has the same form.   feeds: arrays by value or name.   timeout: seconds.
-        stats: what to write down how long each part took in.
-        Variables are read before the step updates them, except by what depends on an update: with [loss, step], the loss is of the weights
-        before the step.
-        Answers arrays, for scalars numbers of NumPy's; with as_tensors, Tensors. Ctrl-C cancels a step of the main thread.
+        """Runs one step. fetches: a value, a variable, an operation (which runs and gives None), a name, or lists, tuples and dicts
+        of these, also nested; the result has the same form.   feeds: arrays by value or name.   timeout: seconds.
+        stats: a StepStats that records the time of each part.
+        Variables are read before the step updates them, except by operations that depend on an update: with [loss, step], the loss is
+        computed from the weights before the step.
+        Returns arrays, and NumPy numbers for scalars; with as_tensors, Tensors. Ctrl-C cancels a step of the main thread.
         Raises InvalidArgumentError for wrong feeds and fetches, FailedPreconditionError after close and for variables without contents,
-        DeadlineExceededError, CancelledError, and what operations fail with. The session can be used again."""
+        DeadlineExceededError, CancelledError, and errors of operations. The session stays usable."""
         feeds = feeds or {}
         form, prepared = self._prepare(tuple(feeds), fetches)
         return _unflatten(form, prepared.run(list(feeds.values()), timeout, cancel, as_tensors, stats))
 
     def run_async(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
                   as_tensors: bool = False, stats: Optional[StepStats] = None) -> Future:
-        """Starts a step and answers its future; `future.result()` waits for what run would answer, or raises. Fed arrays are copied,
-        Tensors are not. Where many steps are under way (max_async_runs, see options) it waits until one is over; in a session of one thread
-        the step is over when it returns. The time of timeout starts now. Raises what is wrong with fetches and feeds at once."""
+        """Starts a step and returns its future; `future.result()` waits and returns the result of run, or raises. Fed arrays are copied,
+        Tensors are not. If max_async_runs (see options) steps are running, it waits until one ends; in a session of one thread the step
+        is over on return. The timeout starts now. Raises errors of fetches and feeds at once."""
         feeds = feeds or {}
         form, prepared = self._prepare(tuple(feeds), fetches)
         return prepared.start(list(feeds.values()), timeout, as_tensors, form, stats)
@@ -99,24 +99,24 @@ class Session(Handle):
     def callable(self, fetches: Any, feeds: Sequence[Any] = (), targets: Iterable[Any] = (), *,
                  feed_devices: Optional[Sequence[Optional[str]]] = None,
                  fetch_devices: Optional[Sequence[Optional[str]]] = None) -> "Callable":
-        """The same step, prepared: `f = s.callable(loss, feeds=[x, y], targets=[step])`, then `f(images, labels)`.
-        feed_devices, fetch_devices: where feeds are given and values left, one name such as "FAKE:0", or None for host memory, for each;
-        what is left on a device comes as a Tensor, which may be fed again."""
+        """Prepares a step: `f = s.callable(loss, feeds=[x, y], targets=[step])`, then `f(images, labels)`.
+        feed_devices, fetch_devices: the devices of feeds and fetched values, one name such as "FAKE:0" for each, or None for host memory.
+        A value on a device is returned as a Tensor, which may be fed again."""
         return Callable(self, fetches, tuple(feeds), tuple(targets), feed_devices, fetch_devices)
 
     def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> "PartialRun":
-        """One step that feeds and fetches little by little: `r = s.partial_run([a, b], feeds=[x, y])`, then `r.run(a, {x: 1})` and, with
-        what that gave, `r.run(b, {y: 2})`. fetches, feeds: all that the parts will fetch, run and feed."""
+        """Starts one step that is fed and fetched in parts: `r = s.partial_run([a, b], feeds=[x, y])`, then `r.run(a, {x: 1})` and, with
+        its result, `r.run(b, {y: 2})`. fetches, feeds: everything that the parts will fetch, run and feed."""
         return PartialRun(self, fetches, tuple(feeds))
 
     def plan(self, fetches: Any, feeds: Union[Mapping[Any, Sequence[int]], Iterable[Any]] = ()) -> dict[str, Any]:
-        """The plan of a step, as Callable.plan. feeds: shapes by value or name; or values and names alone, as for a Callable.plan without
-        shapes."""
+        """Returns the plan of a step, as Callable.plan. feeds: shapes by value or name; or values and names alone, as for a Callable.plan
+        without shapes."""
         shapes = list(feeds.values()) if isinstance(feeds, Mapping) else []
         return self._prepare(tuple(feeds), fetches)[1].plan(shapes)
 
     def report(self) -> dict[str, int]:
-        """What the session has done and keeps: steps, plans, shapes, hits, misses, bytes, by the names of tw_session_info (session.h)."""
+        """Returns counts of the session: steps, plans, shapes, hits, misses, bytes, by the names of tw_session_info (session.h)."""
         info = _low.tw_session_info(size=ctypes.sizeof(_low.tw_session_info))
         check(_low.tw_session_report(self._handle, info))
         return {name: getattr(info, name) for name, *_ in info._fields_ if name not in ("size", "flags")}
@@ -129,13 +129,13 @@ class Session(Handle):
     # ---- Preparing ----
 
     def _prepare(self, feeds: tuple[Any, ...], fetches: Any) -> tuple[Any, "_Prepared"]:
-        """The form of the fetches, and the step."""
+        """Returns the form of the fetches, and the prepared step."""
         found: list[Any] = []
         form = _flatten(fetches, found)
         key = feeds, leaves = feeds, tuple(found)
         try:
             prepared = self._prepared.get(key)
-        except TypeError:  # something that cannot be a key, which is told by name
+        except TypeError:  # an unhashable key; the error below names it
             prepared = self._make(feeds, leaves, ())
         if prepared is None:
             with self._mutex:
@@ -147,7 +147,7 @@ class Session(Handle):
         return _Prepared(self._handle, [self._feed(x) for x in feeds], found, [self._target(x) for x in targets], devices)
 
     def _resolve(self, x: Any) -> Union[Output, Operation]:
-        """What is fetched or run: text names a value (with a colon) or an operation, which stands for its first value if it has any."""
+        """Resolves a fetch. A text names a value (with a colon) or an operation, which stands for its first value if it has one."""
         if isinstance(x, str):
             if ":" in x:
                 x = self.graph.output(x)
@@ -197,13 +197,13 @@ class PartialRun(Handle):
 
     @property
     def left(self) -> int:
-        """How many fetches and operations no part has had yet."""
+        """The number of fetches and operations that no part has used yet."""
         return int(_low.tw_partial_run_left(self._handle))
 
     def run(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
             cancel: Optional[CancelToken] = None) -> Any:
-        """A part, as Session.run. Raises InvalidArgumentError for what is not of the run, comes twice, or needs a feed that no part gave yet:
-        then nothing has run, and the part may be tried again. After any other failure the run is over."""
+        """Runs a part, as Session.run. Raises InvalidArgumentError for a fetch or feed that is not of the run, comes twice, or needs a feed
+        that no part gave yet. Nothing has run then, and the part may be tried again. After any other failure the run is over."""
         found: list[Any] = []
         form = _flatten(fetches, found)
         names = [self.session._feed(x) for x in feeds or {}]
@@ -215,7 +215,7 @@ class PartialRun(Handle):
         try:
             check(interruptible(lambda token: _low.tw_partial_run_run(self._handle, part, handles, _options(timeout, token, None), results),
                                 cancel))
-        except BaseException:  # of a handler, the part may have ended well
+        except BaseException:  # from a signal handler; the part may have succeeded
             for result in results:
                 _low.tw_tensor_release(result)
             raise
@@ -238,29 +238,29 @@ class Callable(Handle):
 
     def __call__(self, *feeds: Any, timeout: Optional[float] = None, cancel: Optional[CancelToken] = None,
                  as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
-        """Runs it on one array for each feed, in order; otherwise as Session.run."""
+        """Runs the step on one array for each feed, in order; otherwise as Session.run."""
         return _unflatten(self._form, self._prepared.run(feeds, timeout, cancel, as_tensors, stats))
 
     def run_async(self, *feeds: Any, timeout: Optional[float] = None, as_tensors: bool = False,
                   stats: Optional[StepStats] = None) -> Future:
-        """Starts it, as Session.run_async."""
+        """Starts the step, as Session.run_async."""
         return self._prepared.start(feeds, timeout, as_tensors, self._form, stats)
 
     def plan(self, *shapes: Sequence[int]) -> dict[str, Any]:
-        """The plan for feeds of these shapes, one for each; without any, that of the latest run, or, before any, one for what the graph
-        declares. What it holds stands at tw_callable_plan_json (session.h). Raises InvalidArgumentError for shapes that do not fit."""
+        """Returns the plan for feeds of these shapes, one for each. Without shapes, that of the latest run, or, before any run, one for the
+        shapes in the graph. tw_callable_plan_json (session.h) describes it. Raises InvalidArgumentError for shapes that do not fit."""
         return self._prepared.plan(shapes)
 
 
 class _Prepared(Handle):
-    """A tw_callable. A large array that is fed shares its memory with the step. Where something that outlives the step keeps hold of that
-    memory (a variable, a result), the program would change it by writing to its array. So the first run is given copies, and sees which
-    feeds are kept: those are copied ever after."""
+    """A tw_callable. A large fed array shares its memory with the step. If an object that outlives the step (a variable, a result) kept
+    that memory, the program would change the object by writing to its array. The first run therefore gets copies and finds out which
+    feeds are kept; later runs copy those."""
 
     def __init__(self, session: int, feeds: list[Output], found: list[Any], targets: list[Operation], devices: Any = (None, None)):
         self._handle, self.feeds = 0, feeds
         self._dtypes = [f.dtype for f in feeds]
-        self._kept: list[Optional[bool]] = [None] * len(feeds)  # whether a feed outlives the step; None: no run has told
+        self._kept: list[Optional[bool]] = [None] * len(feeds)  # whether a feed outlives the step; None: not known yet
         self._fetched = [isinstance(x, Output) for x in found]
         self._n, what = _signature(feeds, found, targets)
         what.feed_devices, what.fetch_devices = _names(devices[0], len(feeds), "feeds"), _names(devices[1], self._n, "fetched values")
@@ -286,7 +286,7 @@ class _Prepared(Handle):
             self._enter(feeds, handles, watched)
             try:
                 check(self._step(handles, results, timeout, cancel, stats))
-            except BaseException:  # of a handler, the step may have ended well
+            except BaseException:  # from a signal handler; the step may have succeeded
                 for result in results:
                     _low.tw_tensor_release(result)
                 raise
@@ -329,13 +329,13 @@ class _Prepared(Handle):
         return future
 
     def _values(self, tensors: list[Tensor], as_tensors: bool) -> Iterator[Any]:
-        """Of all that was asked for: None for an operation."""
+        """Returns the values of all fetches; None for an operation."""
         values = iter(tensors if as_tensors else [t if t.device else tensor.to_value(t) for t in tensors])
         return iter([next(values) if fetched else None for fetched in self._fetched])
 
     def _enter(self, feeds: Sequence[Any], handles: Any, watched: Optional[list[tuple[int, Array, bool]]]) -> None:
-        """Writes handles on what is fed, and adds what has to be watched: the feed, its array, and whether they share memory.
-        watched: None: nothing may share memory."""
+        """Writes handles of the feeds, and adds entries to `watched`: the feed, its array, and whether they share memory.
+        watched: None: no feed may share memory."""
         if len(feeds) != len(self.feeds):
             raise TypeError(f"the step takes {len(self.feeds)} feeds, not {len(feeds)}")
         for i, feed in enumerate(feeds):
@@ -362,8 +362,8 @@ class _Prepared(Handle):
             raise TypeError(f"feed '{self.feeds[i].name}': {e}") from None
 
     def _part(self, i: int, array: Array, handles: Any, results: list[Tensor]) -> None:
-        """Something keeps the array's memory now that did not in the first run. Results that do are copied; anything else the array must
-        outlive."""
+        """Handles an array whose memory is kept now but was not in the first run. A result is copied; for any other object the array is
+        kept alive."""
         self._kept[i] = True
         for k in range(len(results)):
             if results[k]._lies_in(array):
@@ -374,7 +374,7 @@ class _Prepared(Handle):
 
 
 def _signature(feeds: list[Output], found: list[Any], targets: list[Operation]) -> tuple[int, Any]:
-    """How many values are fetched, and the tw_signature. found: values and operations."""
+    """Returns the number of fetched values, and the tw_signature. found: values and operations."""
     fetches = [x for x in found if isinstance(x, Output)]
     targets = targets + [x for x in found if isinstance(x, Operation)]
     return len(fetches), _low.tw_signature(
@@ -385,7 +385,7 @@ def _signature(feeds: list[Output], found: list[Any], targets: list[Operation]) 
 
 
 def _names(devices: Optional[Sequence[Optional[str]]], n: int, what: str) -> Any:
-    """One for each of n values, as the library takes them."""
+    """Converts device names, one for each of n values, for the library."""
     if devices is None:
         return None
     if isinstance(devices, str) or len(devices) != n:
@@ -408,14 +408,14 @@ def _options(timeout: Optional[float], token: Optional[int], stats: Optional[int
 
 @lru_cache(16)
 def _cancelled_by(token: Optional[int]) -> Any:
-    """Options that many runs may share: they are only read."""
+    """Returns run options, which several runs may share because they are only read."""
     return _low.tw_run_options(size=ctypes.sizeof(_low.tw_run_options), cancel=token)
 
 
 # ---- Nested fetches ----
 
 def _flatten(fetches: Any, leaves: list[Any]) -> Any:
-    """Appends the leaves and answers the form: None for a leaf, (type, forms) or (dict, names, forms)."""
+    """Appends the leaves and returns the form: None for a leaf, (type, forms) or (dict, names, forms)."""
     if isinstance(fetches, Mapping):
         return dict, list(fetches), [_flatten(f, leaves) for f in fetches.values()]
     if isinstance(fetches, (list, tuple)):

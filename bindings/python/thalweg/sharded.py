@@ -1,7 +1,7 @@
-"""Tables in shards: a matrix of many rows in parts, a variable each, on different tasks; see c_api/include/thalweg/sharded.h.
+"""Tables in shards: a matrix of many rows in parts, one variable each, on different tasks; see c_api/include/thalweg/sharded.h.
 
     words = tw.ShardedTable(100_000, 64, 4, name="words", devices=[f"/job:ps/task:{k}" for k in range(4)])
-    vectors = words.lookup(ids)             # each row is looked up beside its shard; so go the gradients
+    vectors = words.lookup(ids)             # each row, and its gradient, is computed on the task of its shard
     loss = tw.sharded_softmax(weights, biases, labels, hidden)"""
 import ctypes
 import itertools
@@ -20,11 +20,12 @@ _PARTITIONS = {"mod": _low.TW_SHARDED_MOD, "div": _low.TW_SHARDED_DIV}
 class ShardedTable:
     """A table of rows in shards.
 
-    width: sizes of a row: a number, or () for a vector of numbers.   shards: how many.   name: shard k is the variable `name`/part_k, and a
-    saver finds the table by that name, in however many shards it was saved; with a number behind it where a table has it.
-    partition: "mod", where row i is in shard i % shards, or "div", where the first rows are in shard 0.   devices: one for each shard; None: where the scope says.
-    initial: of a shape, and of the rows' numbers in the table, the first value of a shard; None: evenly from -0.5 / width to
-    0.5 / width."""
+    width: the size of a row, or () for a table of single numbers.   shards: their number.   name: shard k is the variable `name`/part_k,
+    and a saver finds the table by that name for any number of saved shards. A name in use gets a number.
+    partition: "mod", where row i is in shard i % shards, or "div", where the first rows are in shard 0.   devices: one for each shard;
+    None: that of
+    the scope.   initial: a function of a shape and of the rows' numbers in the table that returns the initial value of a shard; None:
+    uniform from -0.5 / width to 0.5 / width."""
 
     def __init__(self, rows: int, width: Any, shards: int, *, name: str, partition: str = "mod", devices: Optional[Sequence[str]] = None,
                  initial: Optional[Callable[[list[int], range], Any]] = None, dtype: DTypeLike = "float32", trainable: bool = True):
@@ -52,7 +53,7 @@ class ShardedTable:
         self.graph._tables.append(self)
 
     def lookup(self, ids: Any) -> Output:
-        """The rows of these numbers: [ids..., width]. A number that is no row is an InvalidArgumentError in the step."""
+        """Returns the rows of these ids: [ids..., width]. An id out of range makes the step fail with InvalidArgumentError."""
         given = _value(self.graph, ids)
         with given.graph.building() as scope:
             found = _low.tw_sharded_lookup(scope, self._raw(), given.number)
@@ -72,8 +73,8 @@ def _value(graph: Any, x: Any) -> Output:
 
 
 def sharded_softmax(weights: ShardedTable, biases: Optional[ShardedTable], labels: Any, inputs: Any) -> Output:
-    """For each example the cross-entropy of the softmax over all classes: [batch]. Each shard's task computes the logits of its classes and
-    their gradients.   weights: [classes, n]; biases: [classes], in the same shards.   labels: [batch].   inputs: [batch, n]."""
+    """Returns, for each example, the cross-entropy of the softmax over all classes: [batch]. Each shard's task computes the logits of its
+    classes and their gradients.   weights: [classes, n]; biases: [classes], in the same shards.   labels: [batch].   inputs: [batch, n]."""
     graph = build.graph_of([inputs, labels]) or weights.graph
     y, x = _value(graph, labels), _value(graph, inputs)
     with graph.building() as scope:
@@ -83,7 +84,7 @@ def sharded_softmax(weights: ShardedTable, biases: Optional[ShardedTable], label
 
 def sharded_sampled_softmax(weights: ShardedTable, biases: ShardedTable, labels: Any, inputs: Any, num_sampled: int = 64, *,
                             candidates: Optional[Output] = None, seed: int = 0, keep_hits: bool = False) -> Output:
-    """The same over the true classes and drawn ones, as thalweg.losses.sampled_softmax. labels: [batch, true classes]."""
+    """As sharded_softmax, over the true classes and drawn ones, as thalweg.losses.sampled_softmax. labels: [batch, true classes]."""
     graph = build.graph_of([inputs, labels]) or weights.graph
     y, x = _value(graph, labels), _value(graph, inputs)
     options = _low.tw_sampled_loss(size=ctypes.sizeof(_low.tw_sampled_loss), candidates=candidates.number if candidates is not None else 0,

@@ -1,11 +1,11 @@
-"""Functions over the slices of values along their first axis, in loops: as many steps as a run has slices.
+"""Functions over the slices of values along their first axis, in loops with one iteration for each slice.
 
     squares = thalweg.map_fn(lambda row: row * row, x)
     total = thalweg.foldl(lambda sum, row: sum + row, x)
     sums = thalweg.scan(lambda sum, row: sum + row, x)
 
-elems is a value, or a list of values of one first size; then the function is given a list of slices. So with what goes on from slice to
-slice (initializer): it keeps its dtype and shape. A function may be any callable, a `thalweg.function` too."""
+elems is a value, or a list of values with the same first size; then the function gets a list of slices. The state (initializer) may
+be a list too; it keeps its dtype and shape. A function may be any callable, including a `thalweg.function`."""
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
@@ -20,7 +20,8 @@ Step = Callable[[list[Output], list[Output]], tuple[list[Any], list[Any]]]
 
 
 def map_fn(fn: Callable[[Any], Any], elems: Any, name: Optional[str] = None) -> Any:
-    """What fn gives for each slice, along a new first axis. fn gives a value or a list of values, of one shape for all slices."""
+    """Returns the results of fn for the slices, along a new first axis. fn returns a value or a list of values, of one shape for all
+    slices."""
     one = True
 
     def step(_: list[Output], slices: list[Output]) -> tuple[list[Any], list[Any]]:
@@ -36,17 +37,18 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: Optional[str] = None) -> 
 
 
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: Optional[str] = None) -> Any:
-    """fn(... fn(fn(initializer, slice 0), slice 1) ..., last slice). initializer: None: the first slice, and it begins with the second."""
+    """fn(... fn(fn(initializer, slice 0), slice 1) ..., last slice). initializer: None: the first slice; the loop then begins with the
+    second."""
     return _fold("foldl", fn, elems, initializer, False, False, name)
 
 
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: Optional[str] = None) -> Any:
-    """foldl from the last slice to the first."""
+    """As foldl, from the last slice to the first."""
     return _fold("foldr", fn, elems, initializer, True, False, name)
 
 
 def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, reverse: bool = False, name: Optional[str] = None) -> Any:
-    """What foldl has after each slice, along a new first axis; where initializer is None, the first slice stands for itself.
+    """Returns the state of foldl after each slice, along a new first axis. If initializer is None, the first state is the first slice.
     reverse: from the last slice to the first."""
     return _fold("scan", fn, elems, initializer, reverse, True, name)
 
@@ -99,7 +101,7 @@ def _values(graph: Graph, what: str, elems: Any) -> list[Output]:
 
 def _each(what: str, step: Step, elems: Any, initial: Sequence[Any], reverse: bool, name: Optional[str]) \
         -> tuple[list[Output], list[Output]]:
-    """Runs step, which is given states and slices and gives the next states and results, for each slice; answers the last states, and all
+    """Runs step for each slice. step takes states and slices, and returns the next states and results. Returns the last states, and all
     results of each."""
     graph = flow.graph_for([elems, list(initial)])
     values = _values(graph, what, elems)
@@ -136,7 +138,7 @@ def _each(what: str, step: Step, elems: Any, initial: Sequence[Any], reverse: bo
 
 
 def _sizes(shape: flow.Shape) -> Any:
-    """A shape as lists want it; -1 for what is not known."""
+    """Converts a shape for list ops; -1 for an unknown size."""
     return np.int32(-1) if shape is None else np.array([_size(n) for n in shape], np.int32)
 
 

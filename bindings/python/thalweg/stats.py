@@ -1,4 +1,4 @@
-"""What a step did and how long each part took:
+"""Statistics of steps: the nodes that ran and the time of each:
 
     s.run(loss, {x: batch}, stats=(stats := thalweg.StepStats()))
     for op in stats.ops:
@@ -12,7 +12,7 @@ Several runs in one trace:
         s.run(train, {x: batch}, stats=trace.step())
     trace.write("steps.json")
 
-Threads: one run at a time fills an object, and it is read when that is over; anything else is a RuntimeError."""
+Threads: one run at a time fills an object, which may be read when the run is over; other uses raise RuntimeError."""
 import collections
 import ctypes
 import os
@@ -27,14 +27,14 @@ from .tensor import bytes_of
 
 
 class NodeStats(NamedTuple):
-    """Something that ran: an operation, or a copy between memories (is_copy), which is none of the graph's. Times are nanoseconds from the
-    start of the run; end_ns: when its results were there; busy_ns: how long a thread worked on it.
-    kernel: its spec text.   output_bytes: of all outputs.   allocated_bytes: beyond the memory that the plan laid out.
-    thread: 0: the caller's.   failed: it ended the run.
-    id: of this record; after: of those that it had to wait for.   shapes: "float [2, 3] -> float [2]".   to: of a copy, where it goes.
-    function, call: that it is a node of, and which call of it.   frame, loop, iteration: the loop that it is in, "" for none.
-    queue, device_start_ns, device_end_ns: where and when it ran on a device that tells; "" and 0 otherwise.   queued: a device's queue
-    had it."""
+    """An operation that ran, or a copy between memories (is_copy), which is no operation of the graph. Times are nanoseconds from the
+    start of the run; end_ns: when its results were ready; busy_ns: how long a thread worked on it.
+    kernel: its spec text.   output_bytes: of all outputs.   allocated_bytes: beyond the memory that the plan reserved.
+    thread: 0: the caller's.   failed: its failure ended the run.
+    id: of this record; after: ids of records that it waited for.   shapes: "float [2, 3] -> float [2]".   to: the destination of a copy.
+    function, call: the function of the node, and the number of its call.   frame, loop, iteration: the loop of the node, "" for none.
+    queue, device_start_ns, device_end_ns: the queue and time on a device that reports them; "" and 0 otherwise.   queued: it was
+    enqueued on a device."""
     name: str
     op: str
     device: str
@@ -63,9 +63,9 @@ class NodeStats(NamedTuple):
 
 
 class WaitStats(NamedTuple):
-    """A time in which something could have gone on and did not.
+    """A time in which a thread or an operation waited.
     why: "work" (the thread had nothing to do), "device", "lock", "resource" (such as an empty queue, without a thread), "thread" (none was
-    free).   thread: -1: it held none.   name: of the operation.   what: the device or resource that was waited for."""
+    free).   thread: -1: it held none.   name: of the operation.   what: the device or resource."""
     why: str
     thread: int
     start_ns: int
@@ -75,7 +75,7 @@ class WaitStats(NamedTuple):
 
 
 class OpStats(NamedTuple):
-    """All uses of an op together."""
+    """The totals of all nodes of one op."""
     op: str
     count: int
     busy_ns: int
@@ -84,10 +84,10 @@ class OpStats(NamedTuple):
 
 
 class TotalStats(NamedTuple):
-    """The run as a whole. plan_ns: until the plan was there.   wait_ns: how long the caller's thread had nothing to do.
-    block_bytes: what the plan laid out.   allocated_bytes: beyond that.   nodes: how many ran.   threads: that ran nodes.
-    planned: a plan was made for it.   counted: nodes ran side by side; otherwise in the plan's order.   failed: the run did.
-    step: which run of its session it was.   left_out: records beyond the limit.   began_ns: on the machine's monotonic clock."""
+    """The totals of the run. plan_ns: until the plan was ready.   wait_ns: how long the caller's thread was idle.
+    block_bytes: reserved by the plan.   allocated_bytes: beyond that.   nodes: number that ran.   threads: number that ran nodes.
+    planned: a plan was made for the run.   counted: nodes ran in parallel; otherwise in the plan's order.   failed: the run failed.
+    step: the number of the run in its session.   left_out: records beyond the limit.   began_ns: on the machine's monotonic clock."""
     total_ns: int
     plan_ns: int
     wait_ns: int
@@ -104,8 +104,8 @@ class TotalStats(NamedTuple):
 
 
 class StepStats(Handle):
-    """Empty until it is given to a run (stats=...), which forgets what it held before. A run that fails fills it as far as it came.
-    limit: how many records of nodes, and of waits, are kept; those beyond are counted (total.left_out)."""
+    """The statistics of one run (stats=...), which replaces earlier ones; empty before. A failed run fills it up to the failure.
+    limit: how many records of nodes, and of waits, are kept; further ones are only counted (total.left_out)."""
     __slots__ = ("_handle", "_idle", "__weakref__")
 
     def __init__(self, limit: Optional[int] = None) -> None:
@@ -121,7 +121,7 @@ class StepStats(Handle):
 
     @property
     def total(self) -> TotalStats:
-        """Zeros before the first run."""
+        """The totals; zeros before the first run."""
         return self._read(self._total)
 
     @property
@@ -132,7 +132,7 @@ class StepStats(Handle):
 
     @property
     def ops(self) -> list[OpStats]:
-        """The busiest first."""
+        """The ops, the busiest first."""
         return self._read(lambda: [_op(_low.tw_step_stats_op(self._handle, i).contents)
                                    for i in range(_low.tw_step_stats_op_count(self._handle))])
 
@@ -143,7 +143,7 @@ class StepStats(Handle):
                                    for i in range(_low.tw_step_stats_wait_count(self._handle))])
 
     def to_json(self) -> str:
-        """All of it in the Trace Event Format: threads and queues of devices as rows, nodes as bars."""
+        """Returns everything in the Trace Event Format: threads and queues of devices as rows, nodes as bars."""
         return self._read(lambda: bytes_of(made(_low.tw_step_stats_json, self._handle)).decode())
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ class StepStats(Handle):
 
 
 class Trace:
-    """Runs as one trace. most: how many are kept, the latest; limit: as of StepStats."""
+    """Several runs as one trace. most: number of latest runs to keep; limit: as in StepStats."""
     __slots__ = ("_steps", "_limit")
 
     def __init__(self, most: int = 1000, limit: Optional[int] = None) -> None:
@@ -177,12 +177,12 @@ class Trace:
         self._limit = limit
 
     def step(self) -> StepStats:
-        """For one run more."""
+        """Returns a StepStats for one more run."""
         self._steps.append(StepStats(self._limit))
         return self._steps[-1]
 
     def to_json(self) -> str:
-        """Of the runs that are over; one that is under way is a RuntimeError."""
+        """Returns the trace of the runs, in the Trace Event Format. Raises RuntimeError if one is still running."""
         steps = list(self._steps)
         taken: list[StepStats] = []
         try:
@@ -196,21 +196,21 @@ class Trace:
                 give_back(one)
 
     def write(self, path: "os.PathLike[str] | str") -> None:
-        """For chrome://tracing, ui.perfetto.dev and `thalweg trace`."""
+        """Writes a file for chrome://tracing, ui.perfetto.dev and `thalweg trace`."""
         text = self.to_json()
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
 
 def handle_of(stats: Optional[StepStats]) -> Optional[int]:
-    """Raises TypeError for what is no StepStats."""
+    """Returns the handle of a StepStats. Raises TypeError for other objects."""
     if stats is not None and not isinstance(stats, StepStats):
         raise TypeError(f"stats is a StepStats, not {stats!r}")
     return None if stats is None else stats._handle
 
 
 def take(stats: Optional[StepStats]) -> None:
-    """For a run, which gives it back when it is over."""
+    """Takes a StepStats for a run, which returns it at its end."""
     if stats is not None and not stats._idle.acquire(blocking=False):
         raise RuntimeError("these statistics are of a run that is under way; take others, or wait until it is over")
 

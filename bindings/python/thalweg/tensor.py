@@ -1,4 +1,4 @@
-"""Tensors: arrays in the runtime's memory, and the way of NumPy arrays in and out without copies.
+"""Tensors: arrays in the runtime's memory, converted from and to NumPy arrays without copies.
 
 Threads: a tensor does not change once made, so any number of threads may use it."""
 import ctypes
@@ -15,7 +15,7 @@ from .errors import check, made
 
 
 class Tensor(Handle):
-    """A reference to a tensor of the runtime. Made from anything that NumPy makes an array of, or by fetching with as_tensors=True.
+    """A reference to a tensor of the runtime. Made from anything that NumPy converts to an array, or by fetching with as_tensors=True.
 
     value: an array, a number, text, or lists of these.   dtype: its element type; None: that of the array, float32 and int32 for Python's
     own numbers.   copy: False shares the array's memory with the tensor if its layout allows; the program then must not write to it any
@@ -40,7 +40,7 @@ class Tensor(Handle):
 
     @property
     def dtype(self) -> DType:
-        """Of its elements."""
+        """The type of its elements."""
         return from_number(_low.tw_tensor_dtype(self._handle))
 
     @property
@@ -51,12 +51,12 @@ class Tensor(Handle):
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return _low.tw_tensor_count(self._handle)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory; 16 an element for strings."""
+        """Its memory in bytes; 16 per element for strings."""
         return _low.tw_tensor_bytes(self._handle)
 
     @property
@@ -66,26 +66,26 @@ class Tensor(Handle):
         return name.decode() if name else None
 
     def to_host(self) -> "Tensor":
-        """The same elements in host memory."""
+        """Returns the same elements in host memory."""
         return Tensor._adopt(made(_low.tw_tensor_to_host, self._handle))
 
     def to_device(self, device: str, runtime: Optional[Any] = None) -> "Tensor":
-        """The same elements in the memory of a device, such as "FAKE:0".   runtime: whose; None: the default one.
-        Raises NotFoundError, listing the devices there are."""
+        """Returns the same elements in the memory of a device, such as "FAKE:0".   runtime: that of the device; None: the default one.
+        Raises NotFoundError, listing the devices."""
         return Tensor._adopt(made(_low.tw_tensor_to_device, self._handle, runtime._handle if runtime else None, c_text(device)))
 
     def numpy(self) -> Array:
-        """Its elements as an array that shares its memory and keeps it alive; read-only where somebody else shares it too. Strings are
-        copied, into an array of bytes objects. Raises TypeError for types that NumPy has not."""
+        """Returns an array that shares its memory and keeps it alive; read-only if another owner shares the memory too. Strings are copied
+        into an array of bytes objects. Raises TypeError for types that NumPy does not have."""
         return to_array(self)
 
     def reshape(self, *dims: int) -> "Tensor":
-        """The same elements under other dims; shares the memory."""
+        """Returns the same elements with other dims; shares the memory."""
         dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
         return Tensor._adopt(made(_low.tw_tensor_reshape, self._handle, _dims(dims), len(dims)))
 
     def _lies_in(self, array: Array) -> bool:
-        """Whether its memory is part of the array's."""
+        """Returns true if its memory is part of the array's."""
         at = _low.tw_tensor_data(self._handle) or 0
         return self.nbytes > 0 and array.ctypes.data <= at < array.ctypes.data + array.nbytes
 
@@ -97,9 +97,9 @@ class Tensor(Handle):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
                    copy: Optional[bool] = None) -> Any:
-        """A DLPack capsule of its memory, read-only where the consumer knows versions (max_version of 1 or more). stream may be any: the
-        elements are there already, but for those that from_dlpack was given with a stream: they are when that has made them. dl_device: that
-        of the tensor, or the CPU, where they are then copied to."""
+        """Returns a DLPack capsule of its memory, read-only if the consumer supports versions (max_version of 1 or more). stream may be
+        any, because the elements are ready; those of a tensor that from_dlpack made with a stream are ready when that stream has made
+        them. dl_device: that of the tensor, or the CPU, to which the elements are then copied."""
         if copy:
             raise BufferError("a tensor gives its memory, not a copy")
         here = self
@@ -123,23 +123,24 @@ class Tensor(Handle):
     def __repr__(self) -> str:
         try:
             shown = bytes_of(made(_low.tw_tensor_text, self._handle, 20)).decode(errors="replace")
-        except Exception:  # resources and variants have no text, and what lies on a device would have to come
+        except Exception:  # resources and variants have no text, and device memory would have to be copied
             shown = "..."
         return f"Tensor({shown}, shape={list(self.shape)}, dtype={self.dtype})"
 
 
 def from_dlpack(source: Any, stream: Optional[int] = None, runtime: Optional[Any] = None) -> Tensor:
-    """A tensor that shares the memory of an array of another library, or copies what is not dense; memory of a device stays there. Its
-    producer must not write to it while the tensor lives.   stream: for memory of a device, the native handle of a queue (a cl_command_queue,
-    a CUstream): the producer makes it wait for the work that it has under way, and what the device does with the tensor waits for the queue;
-    None: the default stream of CUDA, elsewhere none, for arrays that are there already.   runtime: whose devices; None: the default one.
-    Raises BufferError for what gives no DLPack, NotFoundError for memory of a device that is not there, InvalidArgumentError for memory that
-    the device cannot use and for unknown types."""
+    """Returns a tensor that shares the memory of another library's array, or copies an array that is not dense. Device memory stays on the
+    device. The producer must not write to the memory while the tensor lives.   stream: for memory of a device, the native handle of a
+    queue (a cl_command_queue,
+    a CUstream): the producer makes it wait for its pending work, and work of the device on the tensor waits for the queue;
+    None: the default stream of CUDA, on other devices none, for arrays that are ready.   runtime: that of the devices; None: the default
+    one. Raises BufferError for an object without DLPack, NotFoundError for memory of an unknown device, InvalidArgumentError for memory
+    that the device cannot use and for unknown types."""
     return Tensor._adopt(_dlpack.tensor_from(source, stream, runtime._handle if runtime else None))
 
 
 def bytes_of(buffer: int) -> bytes:
-    """The bytes of a tw_buffer, which is released."""
+    """Returns the bytes of a tw_buffer, and releases it."""
     try:
         return ctypes.string_at(_low.tw_buffer_data(buffer), _low.tw_buffer_bytes(buffer))
     finally:
@@ -149,15 +150,15 @@ def bytes_of(buffer: int) -> bytes:
 # ---- In ----
 
 def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
-    """The value as a dense array of native byte order and of that type, and whether nobody else can have it.
+    """Returns the value as a dense array of native byte order and of that type, and true if no other reference to the array exists.
 
-    Arrays are cast where NumPy's rule "same_kind" allows and no whole number changes, and so are lists and Python's numbers."""
+    Arrays, lists and Python's numbers are cast if NumPy's rule "same_kind" allows it and no integer changes."""
     if type(value) is np.ndarray and value.flags.c_contiguous and is_number(value.dtype) and (dtype is None or dtype._numpy is value.dtype):
-        return value, False  # as most are
+        return value, False  # the usual case
     if isinstance(value, Tensor):
         value = to_array(value)
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # somebody's, not made just now
+    given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # the caller's array, not a new one
     if array.dtype.kind == "T":  # NumPy 2's own texts
         array = array.astype(object)
     if array.dtype.kind in "OSU":
@@ -179,7 +180,7 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
 
 
 def _python_type(array: Array) -> DType:
-    """The element type for Python's own numbers."""
+    """Returns the element type for Python's own numbers."""
     names = {"f": "float32", "c": "complex64"}
     if array.dtype.kind in names:
         return as_dtype(names[array.dtype.kind])
@@ -191,7 +192,7 @@ def _python_type(array: Array) -> DType:
 
 def _cast(array: Array, kind: np.dtype[Any], dtype: DType, value: Any) -> Array:
     if array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
-        return array.astype(kind)  # an empty list is of any type
+        return array.astype(kind)  # an empty list fits any type
     whole, number = "iu", "iuf"
     allowed = (np.can_cast(array.dtype, kind, "same_kind") or (array.dtype.kind in whole and kind.kind in whole)
                or (array.dtype.kind in number and kind.isbuiltin != 1))
@@ -225,14 +226,14 @@ _NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)
 
 
 def shared(array: Array) -> int:
-    """A handle on a tensor around the memory of a dense array, which must live, unchanged, until that tensor is alone. Without a callback,
-    because one that needs Python's lock must not come from a thread that Python ends at exit."""
+    """Returns a handle on a tensor around the memory of a dense array, which must live, unchanged, until that tensor is alone. It uses no
+    callback, because a callback that needs Python's lock must not run on a thread that Python ends at exit."""
     number = from_numpy(array.dtype).number
     return made(_low.tw_tensor_create_from, number, _dims(array.shape), array.ndim, array.ctypes.data, array.nbytes, _NOTHING, None)
 
 
 def alone(handle: int) -> bool:
-    """Whether nobody else refers to the tensor or its memory, which is no array's of DLPack."""
+    """Returns true if there is no other reference to the tensor or its memory. The memory must not be from DLPack."""
     return _low.tw_tensor_mutable_data(handle) is not None
 
 
@@ -241,8 +242,8 @@ _parking = threading.Lock()
 
 
 def park(array: Array, handle: int) -> None:
-    """Keeps an array that a tensor shares, and that reference to the tensor, so that nobody writes to it, until the tensor is alone; looked
-    at when the next one is parked."""
+    """Keeps an array that a tensor shares, and the reference to the tensor, until the tensor is alone, so that the array is not reused. The
+    next park drops entries that are alone."""
     with _parking:
         gone = [h for _, h in _parked if alone(h)]
         _parked[:] = [entry for entry in _parked if entry[1] not in gone] + [(array, handle)]
@@ -251,7 +252,7 @@ def park(array: Array, handle: int) -> None:
 
 
 def copied(array: Array) -> int:
-    """A handle on a tensor with a copy of the array, which is dense."""
+    """Returns a handle on a tensor with a copy of the array, which is dense."""
     if array.dtype.kind in "OSU":
         return _strings(array)
     number = from_numpy(array.dtype).number
@@ -276,12 +277,12 @@ def _strings(array: Array) -> int:
 # ---- Out ----
 
 class _Memory:
-    """What an array that shares a tensor's memory has as its base."""
+    """The base of an array that shares a tensor's memory."""
     __slots__ = ("tensor", "__array_interface__")
 
     def __init__(self, tensor: Tensor, shape: tuple[int, ...], kind: np.dtype[Any], data: int, read_only: bool):
         self.tensor = tensor
-        # NumPy's protocol knows no types of other packages: bytes of that size stand in for them.
+        # NumPy's protocol has no types of other packages, so bytes of that size represent them.
         typestr = kind.str if kind.isbuiltin == 1 else f"|V{kind.itemsize}"
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (data, read_only)}
 
@@ -300,7 +301,7 @@ def to_array(tensor: Tensor) -> Array:
 
 
 def to_value(tensor: Tensor) -> Any:
-    """As to_array, but a scalar of NumPy's (bytes for strings) for rank 0."""
+    """As to_array, but returns a NumPy scalar (bytes for strings) for rank 0."""
     return to_array(tensor)[()]
 
 

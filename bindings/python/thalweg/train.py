@@ -44,11 +44,11 @@ class Optimizer:
 
     def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
                  count_steps: Optional[bool] = None) -> Operation:
-        """An operation to run once per training step, which makes a scalar loss smaller. variables: None: all trainable ones of real
-        numbers. Averages of nn.BatchNorm that the loss depends on move with it. clip and count_steps: as in apply.
-        Make the initializer after this, so that it covers what the optimizer remembers.
-        What is fetched together with the step is read before the step's updates.
-        Raises ValueError if the loss depends on none of them, or is no scalar."""
+        """Returns an operation to run once per training step, which minimises a scalar loss. variables: None: all trainable ones of real
+        numbers. Averages of nn.BatchNorm layers on which the loss depends move with it. clip and count_steps: as in apply.
+        Make the initializer after this, so that it includes the optimizer's state.
+        Values fetched together with the step are read before the step's updates.
+        Raises ValueError if the loss depends on none of the variables, or is no scalar."""
         graph = loss.graph
         if variables is None:
             variables = [v for v in graph.variables() if v.trainable and v.dtype.is_floating]
@@ -61,10 +61,10 @@ class Optimizer:
 
     def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
               count_steps: Optional[bool] = None) -> Operation:
-        """The same for gradients that were computed before; variables without one are left alone.
-        clip: a number: the largest norm of all gradients together; or a function that is given their list and answers another.
-        count_steps: whether the step adds 1 to the graph's global step; None: if it has one, as schedules make it, and schedules.is_counted
-        says so: of several optimizers the first one counts, and those that update a variable of its."""
+        """As minimize, for given gradients. Variables without a gradient stay unchanged.
+        clip: a number: the largest norm of all gradients together; or a function that takes the list of gradients and returns another.
+        count_steps: True: the step adds 1 to the graph's global step; None: it does if the graph has one, as schedules make it, and
+        schedules.is_counted is true: of several optimizers the first one counts, and those that update one of its variables."""
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         if not pairs:
             raise ValueError("there are no gradients to apply")
@@ -89,7 +89,7 @@ class Optimizer:
             made = self._add(scope, handles, gradients, n, number)
             if counts:
                 made = _low.tw_global_step_advance(scope, made)
-        graph._fixed.update({v.handle.number for v in listed(graph)} - before)  # what an optimizer remembers is not trained
+        graph._fixed.update({v.handle.number for v in listed(graph)} - before)  # state of an optimizer is not trainable
         return Operation(graph, made)
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
@@ -160,7 +160,7 @@ class Adadelta(Optimizer):
 
 class RMSProp(Optimizer):
     """s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m, where s is 1 at first. Centred:
-    c = rho c + (1 - rho) g, and s - c^2 in the place of s under the root."""
+    c = rho c + (1 - rho) g, and s - c^2 replaces s under the root."""
 
     def __init__(self, learning_rate: Any = 0.001, rho: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10, centered: bool = False,
                  weight_decay: float = 0.0):
@@ -224,11 +224,11 @@ class Ftrl(Optimizer):
         return _low.tw_train_ftrl(scope, variables, gradients, n, options)
 
 
-# ---- Gradients on their way to an optimizer; None stays None, sparse ones stay sparse ----
+# ---- Changes to gradients before an optimizer; None stays None, sparse ones stay sparse ----
 
 def accumulate_gradients(gradients: Sequence[Gradient], sub_batches: int, name: Optional[str] = None) -> tuple[list[Gradient], Operation]:
-    """Their mean over so many sub-batches, for an optimizer, and the operation that adds those of one sub-batch. Run that once for each, at
-    once or one after the other; the optimizer's step waits until all are there, and takes them.
+    """Returns the mean of the gradients over `sub_batches` sub-batches, for an optimizer, and the operation that adds those of one
+    sub-batch. Run it once for each, at once or one after the other. The optimizer's step waits for all of them, and takes them.
 
         gradients, add = tw.train.accumulate_gradients(tw.gradients(loss, weights), 8)
         step = tw.train.SGD(0.1).apply(gradients, weights)"""
@@ -237,23 +237,23 @@ def accumulate_gradients(gradients: Sequence[Gradient], sub_batches: int, name: 
 
 
 def clip_by_value(gradients: Sequence[Gradient], low: float, high: float) -> list[Gradient]:
-    """Every element into [low, high]."""
+    """Clips every element to [low, high]."""
     return _changed(gradients, lambda scope, raw: _low.tw_clip_by_value(scope, raw, len(raw), low, high))[0]
 
 
 def clip_by_norm(gradients: Sequence[Gradient], max_norm: float) -> list[Gradient]:
-    """Each gradient by itself: g max_norm / max(|g|, max_norm)."""
+    """Scales each gradient by itself: g max_norm / max(|g|, max_norm)."""
     return _changed(gradients, lambda scope, raw: _low.tw_clip_by_norm(scope, raw, len(raw), max_norm))[0]
 
 
 def clip_by_global_norm(gradients: Sequence[Gradient], max_norm: float) -> tuple[list[Gradient], Output]:
-    """All by max_norm / max(norm, max_norm), where norm is that of all of them together, which is answered too, as it was before."""
+    """Scales all gradients by max_norm / max(norm, max_norm), where norm is that of all together. Also returns the norm before clipping."""
     changed, norm, graph = _changed(gradients, lambda scope, raw: _low.tw_clip_by_global_norm(scope, raw, len(raw), max_norm))
     return changed, Output(graph, norm)
 
 
 def decay_gradients(gradients: Sequence[Gradient], variables: Sequence[Variable], decay: float) -> list[Gradient]:
-    """L2 regularisation: g + decay w, the gradient of loss + decay / 2 |w|^2. Of a sparse gradient only its rows decay."""
+    """L2 regularisation: g + decay w, the gradient of loss + decay / 2 |w|^2. Only the rows of a sparse gradient decay."""
     if len(gradients) != len(variables):
         raise ValueError(f"there are {len(gradients)} gradients, but {len(variables)} variables")
     handles = _handles(variables)
@@ -261,7 +261,7 @@ def decay_gradients(gradients: Sequence[Gradient], variables: Sequence[Variable]
 
 
 def _changed(gradients: Sequence[Gradient], change: Callable[[int, Any], Any]) -> tuple[list[Gradient], Any, Graph]:
-    """What `change` makes of a copy of the list, what it answers, and the graph."""
+    """Calls `change` on a copy of the list, and returns the copy, the result of `change`, and the graph."""
     some = [g.values if isinstance(g, SparseGradient) else g for g in gradients if g is not None]
     if not some:
         raise ValueError("there are no gradients")
@@ -273,8 +273,8 @@ def _changed(gradients: Sequence[Gradient], change: Callable[[int, Any], Any]) -
 
 
 class Batches:
-    """Batches of arrays of one length, in another order each epoch: tuples of as many arrays, or arrays if there is one. The last batch of
-    an epoch may be smaller.   size: rows of a batch.   seed: the same seed, the same order; None: always another."""
+    """Batches of arrays of one length, in another order each epoch: tuples with a part of each array, or arrays if there is only one. The
+    last batch of an epoch may be smaller.   size: rows of a batch.   seed: determines the order; None: always another order."""
 
     def __init__(self, *arrays: Any, size: int, epochs: int = 1, seed: Optional[int] = 0):
         lengths = {len(a) for a in arrays}
@@ -298,8 +298,8 @@ class Batches:
 
 
 def progress(steps: Iterable[Any], **options: Any) -> Any:
-    """The steps, with a bar that shows how far they are: tqdm's, which takes the options, or none where the package tqdm is not installed.
-    What it answers has set_postfix(loss=...) either way, which shows the values when the bar is drawn next."""
+    """Wraps the steps in a progress bar of tqdm, which takes the options; without a bar if the package tqdm is not installed.
+    The result has set_postfix(loss=...) in both cases; the bar shows the values when it is drawn next."""
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:

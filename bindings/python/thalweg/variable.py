@@ -1,8 +1,9 @@
-"""Variables: tensors that stay between steps, and are read, assigned and updated by operations.
+"""Variables: tensors that persist between steps. Operations read, assign and update them.
 
     w = thalweg.Variable(tw.ops.truncated_normal([64, 10], dtype="float32") * 0.1, name="w")
 
-Their contents live in the runtime, by name, from the first assignment on; `initializer()` makes the operation that does it for all."""
+Their contents live in the runtime, by name, from the first assignment on. `initializer()` makes the operation that assigns all
+initial values."""
 import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
@@ -85,19 +86,19 @@ class Variable(Formula):
         return self.graph.op("Identity", self.handle) if self._referred else self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype)
 
     def assign(self, value: Any) -> Operation:
-        """Sets it to a value of its dtype and shape."""
+        """Returns an operation that sets it to a value of its dtype and shape."""
         return self._update("Assign", value)
 
     def assign_add(self, value: Any) -> Operation:
-        """Adds a value of its dtype and shape; whole, whoever else updates it."""
+        """Returns an operation that adds a value of its dtype and shape, atomically with other updates."""
         return self._update("AssignAdd", value)
 
     def assign_sub(self, value: Any) -> Operation:
-        """Subtracts one, likewise."""
+        """Returns an operation that subtracts a value, as assign_add."""
         return self._update("AssignSub", value)
 
     def initialized(self) -> Output:
-        """Whether it has contents."""
+        """Returns a value that is true if it has contents."""
         return self.graph.op("IsVariableInitialized" if self._referred else "VarIsInitializedOp", self.handle)
 
     @property
@@ -119,7 +120,7 @@ class Variable(Formula):
 
 
 def listed(graph: "Graph") -> list[Variable]:
-    """The variables of a graph, however they came into it."""
+    """Returns all variables of a graph, including imported ones."""
     listing = made(_low.tw_variables_create, graph._handle)
     try:
         return [_variable(graph, listing, i) for i in range(_low.tw_variables_count(listing))]
@@ -128,7 +129,7 @@ def listed(graph: "Graph") -> list[Variable]:
 
 
 def of_handle(handle: Output) -> Variable:
-    """The variable that a new VarHandleOp stands for."""
+    """Returns the variable of a new VarHandleOp."""
     known = handle.operation.attributes
     variable = Variable.__new__(Variable)
     variable._be(handle, handle.operation.name, known["dtype"], known["shape"])
@@ -136,7 +137,7 @@ def of_handle(handle: Output) -> Variable:
 
 
 def _variable(graph: "Graph", listing: int, i: int) -> Variable:
-    """The object of that variable: the one that there is, so that it is found as a key."""
+    """Returns the object of that variable, always the same one, so that it works as a key."""
     dtype, shape, number = ctypes.c_uint32(), _low.tw_shape(), _low.tw_variables_handle(listing, i)
     with graph._mutex:
         variable = graph._variables.get(number)
@@ -148,15 +149,15 @@ def _variable(graph: "Graph", listing: int, i: int) -> Variable:
 
 
 def read_variables(variables: Sequence[Variable]) -> tuple[list[Output], Output]:
-    """The contents of several variables at one time, a mix of two assignments never among them, and a vector of their versions: numbers that
-    change with every update."""
+    """Returns the contents of several variables at one time, never a mix of two assignments, and a vector of their versions, which change
+    with every update."""
     values = variables[0].graph.op("ReadVariables", [v.handle for v in variables], dtypes=[v.dtype for v in variables])
     return list(values[0]), values[1]
 
 
 def assign_variables(variables: Sequence[Variable], values: Sequence[Any], versions: Any = None) -> Output:
-    """All of the variables get new contents at one time. versions: what read_variables gave: if one of them was updated since, none gets any.
-    Answers whether they did; who is told False reads again. None: they do in any case."""
+    """Assigns all of the variables at one time. versions: those of read_variables: if one variable was updated since, none is assigned;
+    None: assigns in any case. Returns a value that is true if they were assigned; if it is False, read again."""
     graph = build.graph_of([*values, versions]) or variables[0].graph
     if versions is None:
         versions = graph.constant([-1] * len(variables), "int64")
