@@ -54,7 +54,7 @@ class Queue:
         return self._op("QueueCloseV2", cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self) -> Output:
-        """Whether the queue was closed."""
+        """True once the queue was closed."""
         return self._op("QueueIsClosedV2")
 
     def size(self) -> Output:

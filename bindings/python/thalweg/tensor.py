@@ -131,9 +131,8 @@ class Tensor(Handle):
 def from_dlpack(source: Any, stream: Optional[int] = None, runtime: Optional[Any] = None) -> Tensor:
     """Returns a tensor that shares the memory of another library's array, or copies an array that is not dense. Device memory stays on the
     device. The producer must not write to the memory while the tensor lives.   stream: for memory of a device, the native handle of a
-    queue (a cl_command_queue,
-    a CUstream): the producer makes it wait for its pending work, and work of the device on the tensor waits for the queue;
-    None: the default stream of CUDA, on other devices none, for arrays that are ready.   runtime: that of the devices; None: the default
+    queue (a cl_command_queue, a CUstream): the producer makes it wait for its pending work, and work of the device on the tensor waits
+    for the queue; None: the default stream of CUDA, on other devices none, for arrays that are ready.   runtime: that of the devices; None: the default
     one. Raises BufferError for an object without DLPack, NotFoundError for memory of an unknown device, InvalidArgumentError for memory
     that the device cannot use and for unknown types."""
     return Tensor._adopt(_dlpack.tensor_from(source, stream, runtime._handle if runtime else None))
@@ -233,7 +232,7 @@ def shared(array: Array) -> int:
 
 
 def alone(handle: int) -> bool:
-    """Returns true if there is no other reference to the tensor or its memory. The memory must not be from DLPack."""
+    """Returns true if there is no other reference to the tensor or its memory, and the memory is not from a DLPack array."""
     return _low.tw_tensor_mutable_data(handle) is not None
 
 
@@ -242,8 +241,8 @@ _parking = threading.Lock()
 
 
 def park(array: Array, handle: int) -> None:
-    """Keeps an array that a tensor shares, and the reference to the tensor, until the tensor is alone, so that the array is not reused. The
-    next park drops entries that are alone."""
+    """Keeps an array that a tensor shares, and the reference to the tensor, until the tensor is alone, so that its memory is not
+    reused. The next park drops entries that are alone."""
     with _parking:
         gone = [h for _, h in _parked if alone(h)]
         _parked[:] = [entry for entry in _parked if entry[1] not in gone] + [(array, handle)]
