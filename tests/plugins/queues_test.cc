@@ -219,9 +219,10 @@ TEST(QueuesTest, WhatIsUnderWayIsKeptWhileAnotherThreadSettlesTheQueues) {
     ASSERT_TRUE(there.ok()) << there.status();
     const tw_view& to = there->view();
     EXPECT_TRUE(device->CopyIn(from.data(), to.data, to.offset, to.bytes, (*queues)->compute()).ok());
-    (*queues)->Keep(*there);
+    // The mark comes first: it is reached when the copy is over, however late this thread goes on.
     auto mark = (*queues)->Mark(DeviceQueues::kCompute);
     ASSERT_TRUE(mark.ok()) << mark.status();
+    (*queues)->Keep(*there);
     under_way.push_back({*std::move(there), *mark});
     const auto ended = [](const Copied& c) { return c.mark.line->value() >= c.mark.value; };
     for (const Copied& c : under_way) lost += c.there.unique() && !ended(c);
