@@ -102,7 +102,7 @@ Callable* Prepared::CallableFor(const Tensor* fed) {
   for (size_t i = 0; i < where.size(); ++i) {
     where[i] = HoldingDevice(*fed[i].get());
     if (where[i] && where[i]->host_memory()) where[i] = nullptr;
-    // What works on a variable runs where that is, before anything else is considered.
+    // An op on a variable runs on the variable's device, whatever device its other inputs are on.
     if (Device* home = HomeOfVariable(fed[i])) near = home;
   }
   for (size_t i = 0; i < where.size() && !near; ++i) near = where[i];

@@ -127,6 +127,10 @@ tw_output Constant(tw_scope* scope, F&& make) {
 
 }  // namespace
 
+tw_output WeightValue(tw_scope* scope, tw_output weight) {
+  return Describe(scope, weight).dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
+}
+
 tw_output Long(tw_scope* scope, int64_t value) {
   return Constant(scope, [&](tw_tensor** out) { return tw_tensor_create_int64(value, out); });
 }

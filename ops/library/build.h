@@ -79,6 +79,8 @@ std::string StringAttr(const tw_operation* operation, const char* attr);
 // reference to one.
 bool IsVariable(const tw_operation* operation, VariableInfo* out);
 
+// Returns the value of a weight: reads a variable; any other value is returned as it is.
+tw_output WeightValue(tw_scope* scope, tw_output weight);
 // Constants of int64.
 tw_output Long(tw_scope* scope, int64_t value);
 tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values);

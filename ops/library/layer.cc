@@ -60,10 +60,6 @@ tw_output CreateWeight(tw_scope* scope, const char* name, const char* part, cons
   return tw_variable_create(scope, PartName(name, part).c_str(), initial);
 }
 
-tw_output WeightValue(tw_scope* scope, tw_output weight) {
-  return Describe(scope, weight).dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
-}
-
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias) {
   return bias ? tw_scope_op2(scope, "BiasAdd", x, WeightValue(scope, bias)) : x;
 }

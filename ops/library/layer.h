@@ -29,7 +29,7 @@ bool CheckRecord(tw_scope* scope, const char* function, const char* record, cons
   return Good(scope);
 }
 
-// What a create function fills: the settings of `like`, or the defaults. Fails the scope where `out` is NULL.
+// Begins the record that a create function fills, with the settings of `like` or the defaults. Fails the scope if `out` is NULL.
 template <class T>
 bool BeginRecord(tw_scope* scope, const char* function, const char* record, const T* like, void (*init)(T*), T* out) {
   if (out) {
@@ -61,13 +61,10 @@ tw_initializer Initializer(uint32_t kind, double scale);
 tw_initializer KernelInitializer(const tw_layer_options& options, const tw_initializer& otherwise);
 tw_initializer BiasInitializer(const tw_layer_options& options);
 
-// The value of a weight: a variable is read, anything else is a value already.
-tw_output WeightValue(tw_scope* scope, tw_output weight);
-
 // x plus a vector along its last axis; `bias` 0 answers x.
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias);
 
-// What is known of x. Fails the scope unless its rank is known and in [low, high] and its type is half, bfloat16, float or double.
+// Describes x. Fails the scope unless its rank is known and in [low, high] and its type is half, bfloat16, float or double.
 ValueInfo CheckInput(tw_scope* scope, const char* function, tw_output x, int32_t low, int32_t high);
 
 // Fails the scope unless the last axis of x may have `channels` elements; -1 means any.

@@ -57,11 +57,6 @@ tw_output Variable(tw_scope* scope, const char* name, const char* part, tw_outpu
 
 // ---- Steps ----
 
-// Returns the value of a variable; other values unchanged.
-tw_output Value(tw_scope* scope, tw_output weight) {
-  return Describe(scope, weight).dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
-}
-
 // Returns the size of axis i of a value; -1 if it is unknown or exceeds int32.
 int32_t Known(tw_scope* scope, tw_output value, int32_t axis) {
   const int64_t dim = Describe(scope, value).Dim(axis);
@@ -129,8 +124,8 @@ class Lstm {
            std::string(function) +
                (whole ? ": the cell has no kernel or no bias" : ": the cell has some of wci, wcf and wco; set all three or none"));
     if (!Good(scope)) return;
-    for (tw_output* weight : {&cell_.kernel, &cell_.bias}) *weight = Value(scope, *weight);
-    for (tw_output* weight : {&cell_.wci, &cell_.wcf, &cell_.wco}) *weight = peephole_ ? Value(scope, *weight) : 0;
+    for (tw_output* weight : {&cell_.kernel, &cell_.bias}) *weight = WeightValue(scope, *weight);
+    for (tw_output* weight : {&cell_.wci, &cell_.wcf, &cell_.wco}) *weight = peephole_ ? WeightValue(scope, *weight) : 0;
     dtype_ = Describe(scope, cell_.bias).dtype;
     none_ = peephole_ ? 0 : CastTo(scope, Full(scope, TW_FLOAT, 0, 0), dtype_);
   }
@@ -178,7 +173,7 @@ class Gru {
     cell_ = ReadOptions(scope, "tw_gru_cell", given, tw_gru_cell_init);
     for (tw_output* weight : {&cell_.gates_kernel, &cell_.gates_bias, &cell_.candidate_kernel, &cell_.candidate_bias}) {
       if (!*weight) Fail(scope, TW_INVALID_ARGUMENT, std::string(function) + ": the cell lacks a kernel or a bias");
-      if (Good(scope)) *weight = Value(scope, *weight);
+      if (Good(scope)) *weight = WeightValue(scope, *weight);
     }
   }
   Gru In(tw_scope* block) const {

@@ -1,4 +1,4 @@
-/* What the tests of eager calls share: calls written in a line. */
+/* Short forms of eager calls, which the tests of eager calls share. */
 #ifndef EAGER_H
 #define EAGER_H
 #include "check.h"

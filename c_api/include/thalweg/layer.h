@@ -56,7 +56,7 @@ TW_EXPORT void tw_initializer_init(tw_initializer* initializer);
 TW_EXPORT tw_output tw_initializer_value(tw_scope* scope, const tw_initializer* initializer, uint32_t dtype, const int64_t* dims,
                                          int32_t rank);
 
-/* What layers take that make variables. */
+/* Options of layers that make variables. */
 typedef struct tw_layer_options {
   uint32_t size, flags;
   uint32_t dtype;   /* of the variables: half, bfloat16, float or double */

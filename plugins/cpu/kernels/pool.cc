@@ -1,5 +1,5 @@
 // MaxPool, AvgPool and their gradients, NHWC and NCHW. A window ignores elements outside the image.
-// Of equal largest elements the first in row-major order counts; NaN counts as larger than
+// Among equal largest elements the first in row-major order counts; NaN counts as larger than
 // anything. One task adds all gradients of an element in window order, so results have the same
 // bits for any number of threads.
 #include <algorithm>
