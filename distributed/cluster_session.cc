@@ -289,7 +289,7 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
                                         const auto& from = self->prepared().fetches;
                                         for (size_t k = 0; k < from.size(); ++k) {
                                           const auto [part, at] = from[k];
-                                          fetches[k] = part < 0 ? feeds[at] : self->results()[size_t(part)][size_t(at)];
+                                          fetches[k] = part < 0 ? feeds[at] : self->results(size_t(part))[size_t(at)];
                                         }
                                       }
                                       done(std::move(status));

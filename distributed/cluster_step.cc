@@ -19,11 +19,7 @@ constexpr int64_t kEndTime = 10'000'000'000;  // for a failed step to end on a t
 ClusterStep::ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
                          std::function<void(Status)> done)
     : session_(session), prepared_(std::move(prepared)), deadline_(deadline), cancel_(cancel), done_(std::move(done)) {
-  sent_.assign(prepared_->tasks.size(), false);
-  answered_.assign(prepared_->tasks.size(), false);
-  stuck_.resize(prepared_->tasks.size());
-  waits_.assign(prepared_->tasks.size(), false);
-  results_.resize(prepared_->tasks.size());
+  parts_.resize(prepared_->tasks.size());
   open_ = prepared_->tasks.size();
 }
 
@@ -33,8 +29,8 @@ bool ClusterStep::Uses(int32_t task) const {
 
 void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
   began_ = began;
-  watched_.resize(prepared_->tasks.size());
   std::vector<Payload> bodies;
+  bodies.reserve(prepared_->tasks.size());
   for (const Prepared::Task& t : prepared_->tasks) {
     std::vector<Tensor> mine;
     for (int32_t f : t.feeds) mine.push_back(feeds[f]);
@@ -90,7 +86,7 @@ void ClusterStep::SendInTurn(size_t part, Payload body) {
     const std::string& title = self->prepared_->tasks[part].to.title;
     {
       std::lock_guard lock(self->mu_);
-      if (self->over_ || self->sent_[part]) return;
+      if (self->over_ || self->parts_[part].sent) return;
     }
     self->Fail({Error(absl::StatusCode::kUnavailable, title, " is still at work for an earlier step of this session, which failed, after ",
                       kEndTime / 1'000'000'000, " s; run this one again later"),
@@ -102,8 +98,8 @@ void ClusterStep::SendInTurn(size_t part, Payload body) {
 void ClusterStep::Send(size_t part, Payload body) {
   {
     std::lock_guard lock(mu_);
-    if (over_ || answered_[part]) return;
-    sent_[part] = true;
+    if (over_ || parts_[part].answered) return;
+    parts_[part].sent = true;
   }
   const Prepared::Task& t = prepared_->tasks[part];
   const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - session_->clock_->Now(), 1) : 0;
@@ -115,7 +111,7 @@ void ClusterStep::Ask(size_t part, const RunRequest& m, Payload body) {
   Call call;
   call.to = prepared_->tasks[part].to;
   call.method = began_ ? Method::kWatchedRun : Method::kRun;
-  if (began_) watched_[part].asked = session_->clock_->Now();
+  if (began_) parts_[part].asked_at = session_->clock_->Now();
   m.Put(&call.fields);
   call.body = std::move(body);
   call.done = [self = shared_from_this(), part](const Reply& reply) { self->Answered(part, reply); };
@@ -124,7 +120,7 @@ void ClusterStep::Ask(size_t part, const RunRequest& m, Payload body) {
 
 void ClusterStep::RunHere(size_t part, const RunRequest& m, Payload body) {
   const Prepared::Task& t = prepared_->tasks[part];
-  if (began_) watched_[part].asked = session_->clock_->Now();
+  if (began_) parts_[part].asked_at = session_->clock_->Now();
   auto answer = [self = shared_from_this(), part, gate = session_->answers_](std::string head, Payload results) {
     const Gate::Pass pass(gate.get());
     if (!pass) return;  // the session has ended, and the step with it
@@ -172,8 +168,8 @@ void ClusterStep::Tick() {
 
 std::string ClusterStep::StillOut() const {
   std::string all;
-  for (size_t i = 0; i < answered_.size(); ++i) {
-    if (!answered_[i]) all += StrCat(all.empty() ? "" : ", ", prepared_->tasks[i].to.title);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].answered) all += StrCat(all.empty() ? "" : ", ", prepared_->tasks[i].to.title);
   }
   return all;
 }
@@ -191,8 +187,8 @@ StatusOr<std::vector<Tensor>> ClusterStep::TakeAnswer(size_t part, const Reply& 
   const size_t at = size_t(all - stats - carried);
   if (began_) {
     std::lock_guard lock(mu_);
-    watched_[part].answered = session_->clock_->Now();
-    watched_[part].bytes = reply.body.substr(at, size_t(stats));
+    parts_[part].answered_at = session_->clock_->Now();
+    parts_[part].stats = reply.body.substr(at, size_t(stats));
   }
   if (carried) RETURN_IF_ERROR(TakeCarried(reply.body.substr(at + size_t(stats))));
   return GetTensors(reply.body.substr(0, at));
@@ -214,16 +210,16 @@ Status ClusterStep::TakeCarried(std::string_view carried) {
 std::vector<StatsPart> ClusterStep::TakeStats() {
   std::vector<StatsPart> all;
   std::lock_guard lock(mu_);
-  for (size_t i = 0; i < watched_.size(); ++i) {
-    Watched& w = watched_[i];
-    if (w.bytes.empty()) continue;
-    WireReader head(w.bytes);
-    const int64_t took = std::clamp<int64_t>(head.Number<int64_t>(), 0, w.answered - w.asked);
-    const int64_t way = w.answered - w.asked - took;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const PartState& p = parts_[i];
+    if (p.stats.empty()) continue;
+    WireReader head(p.stats);
+    const int64_t took = std::clamp<int64_t>(head.Number<int64_t>(), 0, p.answered_at - p.asked_at);
+    const int64_t way = p.answered_at - p.asked_at - took;
     StatsPart part;
     const TaskId& id = session_->cluster_.tasks()[size_t(prepared_->tasks[i].task)].id;
     part.task = StrCat("/job:", id.job, "/replica:0/task:", id.index);
-    if (head.ok() && GetStats(head.rest(), w.asked - began_ + way / 2, &part).ok()) all.push_back(std::move(part));
+    if (head.ok() && GetStats(head.rest(), p.asked_at - began_ + way / 2, &part).ok()) all.push_back(std::move(part));
   }
   return all;
 }
@@ -244,8 +240,8 @@ void ClusterStep::Answered(size_t part, const Reply& reply) {
   bool last, late;
   {
     std::lock_guard lock(mu_);
-    answered_[part] = true;
-    results_[part] = std::move(results);
+    parts_[part].answered = true;
+    parts_[part].results = std::move(results);
     last = --open_ == 0;
     late = over_;
   }
@@ -263,18 +259,18 @@ void ClusterStep::Look(int32_t task, const RunStatus& status, int64_t bound) {
   {
     std::lock_guard lock(mu_);
     bool moves = false;
-    for (size_t i = 0; i < stuck_.size(); ++i) {
+    for (size_t i = 0; i < parts_.size(); ++i) {
       const Prepared::Task& t = prepared_->tasks[i];
       if (t.task == task) {
-        waits_[i] = status.n_waits > 0;
-        stuck_[i] = status.idle < bound ? "" : t.to.title;
-        if (!stuck_[i].empty() && !status.waits.empty())
-          stuck_[i] += StrCat(", which waits for '", Shown(status.waits[0].first), "' of ", status.waits[0].second);
+        parts_[i].waits = status.n_waits > 0;
+        parts_[i].stuck = status.idle < bound ? "" : t.to.title;
+        if (!parts_[i].stuck.empty() && !status.waits.empty())
+          parts_[i].stuck += StrCat(", which waits for '", Shown(status.waits[0].first), "' of ", status.waits[0].second);
       }
-      if (answered_[i]) continue;
-      moves = moves || stuck_[i].empty();
-      if (!stuck_[i].empty() && !waits_[i] && culprit.empty()) culprit = stuck_[i];
-      all += StrCat(all.empty() ? "" : "; ", stuck_[i]);
+      if (parts_[i].answered) continue;
+      moves = moves || parts_[i].stuck.empty();
+      if (!parts_[i].stuck.empty() && !parts_[i].waits && culprit.empty()) culprit = parts_[i].stuck;
+      all += StrCat(all.empty() ? "" : "; ", parts_[i].stuck);
     }
     if (moves || all.empty()) return;
   }
@@ -292,10 +288,10 @@ void ClusterStep::Fail(const Outcome& why, bool now) {
     if (over_) return;
     first = failure_.status.ok();
     if (first || (failure_.consequence && !why.consequence)) failure_ = why;
-    for (size_t i = 0; first && i < answered_.size(); ++i) {
+    for (size_t i = 0; first && i < parts_.size(); ++i) {
       told.push_back(i);
-      if (sent_[i] || answered_[i]) continue;
-      answered_[i] = true;
+      if (parts_[i].sent || parts_[i].answered) continue;
+      parts_[i].answered = true;
       over = --open_ == 0 || over;
     }
   }
@@ -326,8 +322,8 @@ void ClusterStep::Finish() {
     done = std::move(done_);
     timer = timer_;
     s = failure_.status;
-    for (size_t i = 0; i < sent_.size(); ++i) {
-      if (sent_[i] && !answered_[i]) session_->PartGoesOn(prepared_->tasks[i], id_);
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].sent && !parts_[i].answered) session_->PartGoesOn(prepared_->tasks[i], id_);
     }
   }
   if (timer) session_->clock_->Forget(timer);

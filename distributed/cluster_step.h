@@ -34,7 +34,7 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   // `bound` nanoseconds, the step fails, naming a task that waits for no other.
   void Look(int32_t task, const RunStatus& status, int64_t bound);
   // After success: fetches by part.
-  std::vector<std::vector<Tensor>>& results() { return results_; }
+  std::vector<Tensor>& results(size_t part) { return parts_[part].results; }
   const Prepared& prepared() const { return *prepared_; }
 
  private:
@@ -57,15 +57,16 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   const CancelToken* cancel_;
   std::mutex mu_;
   std::function<void(Status)> done_;
-  std::vector<bool> sent_, answered_;  // answered_: answered, or given up before it was sent
-  std::vector<std::string> stuck_;     // per task: the message if it makes no progress; else empty
-  std::vector<bool> waits_;            // per such task: it waits for another
-  std::vector<std::vector<Tensor>> results_;
-  struct Watched {
-    int64_t asked = 0, answered = 0;
-    std::string bytes;
+  struct PartState {
+    bool sent = false;
+    bool answered = false;  // or given up before it was sent
+    bool waits = false;     // if it makes no progress: it waits for another part
+    std::string stuck;      // the message if it makes no progress; else empty
+    std::vector<Tensor> results;
+    int64_t asked_at = 0, answered_at = 0;  // of a step with statistics
+    std::string stats;
   };
-  std::vector<Watched> watched_;  // per task
+  std::vector<PartState> parts_;  // as prepared_->tasks
   size_t open_ = 0;
   int64_t began_ = 0;
   uint64_t id_ = 0, oldest_ = 0, timer_ = 0;

@@ -178,6 +178,16 @@ StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from, MemoryBudget* bud
   return all;
 }
 
+uint64_t CarriedBytes(const std::vector<CarriedValues>& all) {
+  uint64_t bytes = sizeof(uint32_t);
+  for (const CarriedValues& c : all) {
+    bytes += sizeof c.incarnation + sizeof(uint32_t);
+    for (const PushedValue& v : c.values) {
+      bytes += sizeof(uint32_t) + v.key.size() + 1 + (v.state == PushedValue::kHere ? WireBytes(v.value) : 0);
+    }
+  }
+  return bytes;
+}
 Status PutCarried(const std::vector<CarriedValues>& all, WireWriter* to) {
   to->Number(uint32_t(all.size()));
   for (const CarriedValues& c : all) {

@@ -146,6 +146,8 @@ struct CarriedValues {
   uint64_t incarnation = 0;
   std::vector<PushedValue> values;
 };
+// The number of bytes that PutCarried writes.
+uint64_t CarriedBytes(const std::vector<CarriedValues>& all);
 Status PutCarried(const std::vector<CarriedValues>& all, WireWriter* to);
 StatusOr<std::vector<CarriedValues>> GetCarried(std::string_view bytes);
 

@@ -16,31 +16,47 @@
 
 namespace thalweg::distributed {
 
+// Writes into itself until a message is larger than that: most messages cost one allocation, made by
+// Take.
 class WireWriter {
  public:
   template <class T>
   void Number(T v) {
     static_assert(std::is_integral_v<T>);
-    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    if (is_large_ || sizeof v > sizeof small_ - size_) return Raw(&v, sizeof v);
+    std::memcpy(small_ + size_, &v, sizeof v);
+    size_ = uint8_t(size_ + sizeof v);
   }
   void Text(std::string_view s) {
     Number(uint32_t(s.size()));
-    out_.append(s);
+    Raw(s.data(), s.size());
   }
   void Texts(const std::vector<std::string>& all) {
     Number(uint32_t(all.size()));
     for (const std::string& s : all) Text(s);
   }
-  // Reserves space for `bytes` bytes, so that later writes do not move the data.
-  void Reserve(uint64_t bytes) { out_.reserve(size_t(bytes)); }
-  void Raw(const void* bytes, size_t n) { out_.append(static_cast<const char*>(bytes), n); }
+  // Reserves space for `bytes` bytes in all, so that later writes do not move the data.
+  void Reserve(uint64_t bytes) {
+    if (bytes <= sizeof small_) return;
+    large_.reserve(size_t(bytes));
+    Leave();
+  }
+  void Raw(const void* bytes, size_t n) {
+    if (n > sizeof small_ - size_) Leave();
+    if (is_large_) {
+      large_.append(static_cast<const char*>(bytes), n);
+    } else if (n > 0) {
+      std::memcpy(small_ + size_, bytes, n);
+      size_ = uint8_t(size_ + n);
+    }
+  }
   // Writes what WireReader::Fields reads: numbers, texts and lists of texts, one after another.
   template <class... T>
   void Fields(const T&... all) {
     (Field(all), ...);
   }
-  const std::string& bytes() const { return out_; }
-  std::string Take() { return std::move(out_); }
+  std::string_view bytes() const { return is_large_ ? std::string_view(large_) : std::string_view(small_, size_); }
+  std::string Take() { return is_large_ ? std::move(large_) : std::string(small_, size_); }  // the last call
 
  private:
   template <class T>
@@ -53,7 +69,16 @@ class WireWriter {
       Texts(field);
     }
   }
-  std::string out_;
+  // Moves the bytes to the heap.
+  void Leave() {
+    if (is_large_) return;
+    large_.append(small_, size_);
+    is_large_ = true;
+  }
+  char small_[120];
+  uint8_t size_ = 0;  // of small_; unused once the bytes are in large_
+  bool is_large_ = false;
+  std::string large_;
 };
 
 class WireReader {

@@ -124,10 +124,10 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
 static Status PutCarriedOf(StepMeeting* meeting, WireWriter* fields, WireWriter* body) {
   const std::vector<CarriedValues> carried = meeting->TakeCarried();
   if (carried.empty()) return Status();
-  WireWriter w;
-  RETURN_IF_ERROR(PutCarried(carried, &w));
-  fields->Number(uint64_t(w.bytes().size()));
-  body->Raw(w.bytes().data(), w.bytes().size());
+  const size_t before = body->bytes().size();
+  body->Reserve(before + CarriedBytes(carried));
+  RETURN_IF_ERROR(PutCarried(carried, body));
+  fields->Number(uint64_t(body->bytes().size() - before));
   return Status();
 }
 

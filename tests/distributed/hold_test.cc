@@ -105,16 +105,16 @@ class Hand {
     std::string text, fields, body;
   };
   template <class M>
-  uint64_t Begin(Method method, const M& m, const std::string& body = "") {
+  uint64_t Begin(Method method, const M& m, std::string_view body = "") {
     WireWriter fields;
     m.Put(&fields);
     const std::string head = PutRequest(method, 0, fields);
     Send(by_hand::Packet(by_hand::kRequest, ++id_, head, body.size()));
-    for (size_t at = 0; at < body.size(); at += kPiece) Send(by_hand::Packet(by_hand::kPiece, id_, body.substr(at, kPiece), 0));
+    for (size_t at = 0; at < body.size(); at += kPiece) Send(by_hand::Packet(by_hand::kPiece, id_, std::string(body.substr(at, kPiece)), 0));
     return id_;
   }
   template <class M>
-  Answer Ask(Method method, const M& m, const std::string& body = "") {
+  Answer Ask(Method method, const M& m, std::string_view body = "") {
     return Await(Begin(method, m, body));
   }
   // Answers arrive in any order.

@@ -242,7 +242,7 @@ TEST(Messages, DamagedBytesAreAnErrorEverywhere) {
   WireWriter carried;
   ASSERT_TRUE(PutCarried({{9, {{"k", *t}, {"a", Tensor(), PushedValue::kAsk}}}}, &carried).ok());
   ASSERT_TRUE(GetCarried(carried.bytes()).ok());
-  for (const std::string& good : {piece, tensors, carried.bytes()}) {
+  for (const std::string& good : {piece, tensors, carried.Take()}) {
     for (int round = 0; round < 20000; ++round) {
       std::string bytes = good;
       for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = char(random());

@@ -96,7 +96,7 @@ TEST(PeerAccounts, CountRightFromManyThreads) {
 // ---- Messages that expand ----
 
 // Parses the message with that limit, and checks that its account stays within the limit.
-Status Read(const std::string& message, uint64_t limit) {
+Status Read(std::string_view message, uint64_t limit) {
   PeerLimits limits = Small();
   limits.memory_limit = limits.client_memory_limit = limit;
   PeerAccounts accounts(limits, nullptr);
@@ -128,7 +128,7 @@ TEST(Meters, PayForListsBeforeTheyAreMade) {
 }
 
 TEST(Meters, FeedsOfStringsAndOfManyTensorsAreTheirAccounts) {
-  const auto limited = [](uint64_t limit, const std::string& body) {
+  const auto limited = [](uint64_t limit, std::string_view body) {
     PeerLimits limits = Small();
     limits.memory_limit = limits.client_memory_limit = limit;
     PeerAccounts accounts(limits, nullptr);

@@ -86,7 +86,7 @@ TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) 
   ASSERT_TRUE(handle.ok());
   WireWriter nothing;
   ASSERT_TRUE(PutTensors(nullptr, 0, &nothing).ok());
-  auto run = ann.Begin(address_, Method::kRun, RunRequest{77, handle->handle, 1, 1, 0}, nothing.bytes());
+  auto run = ann.Begin(address_, Method::kRun, RunRequest{77, handle->handle, 1, 1, 0}, nothing.Take());
   const auto seen_by = [&](Client& who, uint64_t session) {
     const auto answer = who.Begin(address_, Method::kStatus, SessionRequest{session}).get();
     const auto status = TaskStatus::Get(answer.body);

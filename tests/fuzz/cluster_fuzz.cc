@@ -16,7 +16,7 @@ namespace {
 
 using namespace thalweg::distributed;
 
-void Same(const std::string& a, const std::string& b) {
+void Same(std::string_view a, std::string_view b) {
   if (a == b) return;
   std::fprintf(stderr, "what was written reads as something else\n");
   std::abort();
@@ -42,7 +42,7 @@ void Tensors(std::string_view bytes) {
   if (!tensors.ok()) return;
   WireWriter w;
   if (!PutTensors(tensors->data(), tensors->size(), &w).ok()) std::abort();
-  Same(w.bytes(), std::string(bytes));
+  Same(w.bytes(), bytes);
 }
 
 void Status(std::string_view bytes) {

@@ -174,7 +174,9 @@ static void stop(cluster* c) {
   tw_callable_destroy(c->step.callable);
   tw_tensor_release(c->step.feeds[0]);
   tw_session_destroy(c->session);
-  for (int i = 0; i < c->servers; ++i) kill(c->processes[i], SIGKILL), waitpid(c->processes[i], NULL, 0);
+  for (int i = 0; i < c->servers; ++i) {
+    if (c->processes[i] > 0) kill(c->processes[i], SIGKILL), waitpid(c->processes[i], NULL, 0); /* 0: it did not start */
+  }
   tw_server_destroy(c->self);
   memset(c, 0, sizeof *c);
 }
