@@ -72,7 +72,7 @@ TW_EXPORT tw_status* tw_model_recognise(tw_runtime* runtime, const char* path, t
 /* Returns a text of one line for each importer: name, format, usual file names and options, with
  * tabs between them. Loads the plugins of all importers. The caller owns *out_text. */
 TW_EXPORT tw_status* tw_model_importers(tw_runtime* runtime, tw_buffer** out_text);
-/* Ends the handle and frees the model when no run uses it. NULL is fine. */
+/* Closes the session, which waits for runs, and frees the model. Fetched tensors stay. NULL is fine. */
 TW_EXPORT void tw_model_destroy(tw_model* model);
 
 /* ---- Looking ---- */
