@@ -45,6 +45,7 @@ struct SessionOptions {
   uint32_t progress_timeout_ms = 0;
   std::string credentials;
   bool insecure = false;
+  bool write_files = true;  // with allow_files
 
   bool operator==(const SessionOptions&) const = default;
 };
