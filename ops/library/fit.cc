@@ -165,7 +165,7 @@ class Fit {
     const double loss = Number(fetched[0]), rows = batch.Rows();
     if (!std::isfinite(loss) && !(o_.flags & TW_FIT_ANY_LOSS)) {
       const std::string where = " at step " + std::to_string(p_.step) + " (epoch " + std::to_string(p_.epoch) + ", batch " + std::to_string(p_.batch) + ")";
-      return tw_status_create(TW_FAILED_PRECONDITION, (std::string(kFit) + ": the loss is " + Text(loss) + where +
+      return tw_status_create(TW_FAILED_PRECONDITION, (std::string(kFit) + ": the loss is " + (std::isnan(loss) ? "nan" : Text(loss)) + where +
                                                        "; lower the learning rate, clip the gradients, look at the data, or set TW_FIT_ANY_LOSS")
                                                           .c_str());
     }

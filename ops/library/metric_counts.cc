@@ -46,7 +46,8 @@ void tw_metric_auc(tw_scope* scope, const char* name, tw_output scores, tw_outpu
     const tw_output exact = CastTo(scope, scores, TW_DOUBLE);
     const tw_output up = tw_scope_op2(scope, "Mul", exact, number(double(buckets)));
     const tw_output inside = tw_scope_op3(scope, "ClipByValue", tw_scope_op1(scope, "Floor", up), number(0), number(double(buckets - 1)));
-    const tw_output bucket = Below(scope, CastTo(scope, inside, TW_INT64), buckets);  // refuses NaN
+    const tw_output known = tw_scope_op3(scope, "SelectV2", tw_scope_op1(scope, "IsNan", exact), number(-1), inside);
+    const tw_output bucket = Below(scope, CastTo(scope, known, TW_INT64), buckets);  // refuses -1
     const tw_output truth = SameShape(scope, kFunction, "labels", CastTo(scope, labels, TW_DOUBLE), exact);
     const tw_output positive = CastTo(scope, tw_scope_op2(scope, "NotEqual", truth, number(0)), TW_DOUBLE);
     const tw_output each = WeightsLike(scope, kFunction, weights, positive);

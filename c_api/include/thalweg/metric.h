@@ -58,7 +58,8 @@ TW_EXPORT void tw_metric_precision(tw_scope* scope, const char* name, tw_output 
                                    tw_output weights, tw_metric* out_metric);
 TW_EXPORT void tw_metric_recall(tw_scope* scope, const char* name, tw_output predictions, tw_output labels, double threshold,
                                 tw_output weights, tw_metric* out_metric);
-/* The area under the curve of true over false positive rates. scores: probabilities in [0, 1]; others count as 0 or 1. labels: as those of
+/* The area under the curve of true over false positive rates. scores: probabilities in [0, 1]; others count as 0 or 1, and a
+ * step with NaN fails with INVALID_ARGUMENT. labels: as those of
  * tw_metric_precision, of the shape of scores. buckets: above 1; the scores are sorted into that many buckets of equal width, and the area
  * is that of the trapezoids between buckets: scores of one bucket count as equal. With scores that lie in different buckets it is the
  * probability that a positive example has a higher score than a negative one. Without a positive or a negative example the value is NaN.

@@ -52,6 +52,7 @@
 #include "thalweg/recurrent.h"
 #include "thalweg/runtime.h"
 #include "thalweg/sampled.h"
+#include "thalweg/save_model.h"
 #include "thalweg/saver.h"
 #include "thalweg/schedule.h"
 #include "thalweg/scope.h"
