@@ -153,9 +153,7 @@ StatusOr<std::map<std::string, thalweg::Tensor>> Values(tw_graph* graph, tw_sess
   return values;
 }
 
-void SetType(const char* name, uint32_t dtype, proto::NodeDef* node) {
-  (*node->mutable_attr())[name].set_type(proto::DataType(dtype));
-}
+void SetType(const char* name, uint32_t dtype, proto::NodeDef* node) { (*node->mutable_attr())[name].set_type(proto::DataType(dtype)); }
 
 // Adds, for each variable, a constant with its value and an assignment, and an operation that runs all assignments, whose name it returns.
 StatusOr<std::string> AddStart(const std::map<std::string, thalweg::Tensor>& values, proto::GraphDef* graph) {

@@ -114,9 +114,8 @@ class Batches {
     std::memcpy(&at, position, sizeof at);
     const Position here = Here();
     if (std::memcmp(&at, &here, offsetof(Position, epoch)) != 0 || at.epoch < 0 || at.next < 0 || at.next > rows_) {
-      return Refusal("tw_iterator_restore",
-                     "the position is of other batches: it has " + Said(at) + ", and the iterator " + Said(here) +
-                         "; resume with the data and options of the saved run, or start a new one");
+      return Refusal("tw_iterator_restore", "the position is of other batches: it has " + Said(at) + ", and the iterator " + Said(here) +
+                                                "; resume with the data and options of the saved run, or start a new one");
     }
     Reset(at.epoch);
     next_ = at.next;
@@ -180,7 +179,8 @@ tw_status* CheckTensor(const tw_tensor* tensor, uint32_t i, int64_t rows) {
   const std::string name = "tensors[" + std::to_string(i) + "] ";
   if (!tensor) return Refusal(kFunction, name + "is NULL");
   const uint32_t dtype = tw_tensor_dtype(tensor);
-  if (dtype == TW_RESOURCE || dtype == TW_VARIANT) return Refusal(kFunction, name + "holds " + tw_dtype_name(dtype) + "; it must hold data");
+  if (dtype == TW_RESOURCE || dtype == TW_VARIANT)
+    return Refusal(kFunction, name + "holds " + tw_dtype_name(dtype) + "; it must hold data");
   if (tw_tensor_device(tensor))
     return Refusal(kFunction, name + "is in the memory of " + tw_tensor_device(tensor) + "; use tw_tensor_to_host first");
   if (tw_tensor_rank(tensor) < 1) return Refusal(kFunction, name + "is a scalar; its first axis must count rows");

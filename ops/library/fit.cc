@@ -22,7 +22,14 @@ double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 class Fit {
  public:
   Fit(tw_trainer& t, tw_iterator* data, const tw_fit_options& options, size_t watch)
-      : t_(t), p_(t.place), data_(data), o_(options), watch_(watch), lines_(options.flags), begun_(Now()), saved_step_(t.place.step),
+      : t_(t),
+        p_(t.place),
+        data_(data),
+        o_(options),
+        watch_(watch),
+        lines_(options.flags),
+        begun_(Now()),
+        saved_step_(t.place.step),
         saved_at_(begun_) {}
 
   tw_status* Run() {
@@ -131,8 +138,8 @@ class Fit {
       uint32_t end = 0;
       if (tw_status* failed = tw_iterator_next(data_, batch.Room(), &end)) return failed;
       if (end)
-        return RefuseFit("the data has " + std::to_string(i) + " batches in epoch " + std::to_string(p_.epoch) + ", and the checkpoint was made after " +
-                         std::to_string(p_.batch) + "; resume with the data of the saved run");
+        return RefuseFit("the data has " + std::to_string(i) + " batches in epoch " + std::to_string(p_.epoch) +
+                         ", and the checkpoint was made after " + std::to_string(p_.batch) + "; resume with the data of the saved run");
     }
     return nullptr;
   }
@@ -164,10 +171,12 @@ class Fit {
     if (tw_status* failed = RunOn(t_, t_.train, batch, t_.model.n_feeds, true, o_.cancel, &fetched)) return failed;
     const double loss = Number(fetched[0]), rows = batch.Rows();
     if (!std::isfinite(loss) && !(o_.flags & TW_FIT_ANY_LOSS)) {
-      const std::string where = " at step " + std::to_string(p_.step) + " (epoch " + std::to_string(p_.epoch) + ", batch " + std::to_string(p_.batch) + ")";
-      return tw_status_create(TW_FAILED_PRECONDITION, (std::string(kFit) + ": the loss is " + (std::isnan(loss) ? "nan" : Text(loss)) + where +
-                                                       "; lower the learning rate, clip the gradients, look at the data, or set TW_FIT_ANY_LOSS")
-                                                          .c_str());
+      const std::string where =
+          " at step " + std::to_string(p_.step) + " (epoch " + std::to_string(p_.epoch) + ", batch " + std::to_string(p_.batch) + ")";
+      return tw_status_create(TW_FAILED_PRECONDITION,
+                              (std::string(kFit) + ": the loss is " + (std::isnan(loss) ? "nan" : Text(loss)) + where +
+                               "; lower the learning rate, clip the gradients, look at the data, or set TW_FIT_ANY_LOSS")
+                                  .c_str());
     }
     p_.loss += loss * rows;
     p_.rows += rows;

@@ -1,10 +1,10 @@
 #include "ops/library/fit_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-
-#include <unistd.h>
 
 #include "ops/library/options.h"
 

@@ -38,13 +38,10 @@ tw_metric FromSums(tw_scope* scope, tw_output value, const std::vector<Sum>& sum
   }
   if (!Good(scope)) return {};
   const auto n = uint32_t(sums.size());
-  return {sizeof(tw_metric), 0, value, tw_scope_group(scope, nullptr, updates.data(), n),
-          tw_scope_group(scope, nullptr, resets.data(), n)};
+  return {sizeof(tw_metric), 0, value, tw_scope_group(scope, nullptr, updates.data(), n), tw_scope_group(scope, nullptr, resets.data(), n)};
 }
 
-tw_output Total(tw_scope* scope, tw_output x) {
-  return tw_scope_op2(scope, "Sum", Flat(scope, x), tw_scope_scalar(scope, TW_INT32, 0));
-}
+tw_output Total(tw_scope* scope, tw_output x) { return tw_scope_op2(scope, "Sum", Flat(scope, x), tw_scope_scalar(scope, TW_INT32, 0)); }
 
 tw_output WeightsLike(tw_scope* scope, const char* function, tw_output weights, tw_output like) {
   if (!weights) return tw_scope_op1(scope, "OnesLike", like);
@@ -78,7 +75,8 @@ tw_output Predicted(tw_scope* scope, const char* function, tw_output predictions
   if (!Good(scope)) return 0;
   if (!IsReal(info.dtype)) return Classes(scope, function, "predictions", predictions);
   if (info.shape.rank < 1) {
-    FailIn(scope, function, "predictions have shape " + ShapeText(info.shape) + "; scores have at least one axis, and their number is known");
+    FailIn(scope, function,
+           "predictions have shape " + ShapeText(info.shape) + "; scores have at least one axis, and their number is known");
     return 0;
   }
   return Typed(scope, "ArgMax", {predictions, tw_scope_scalar(scope, TW_INT32, info.shape.rank - 1)}, "output_type", TW_INT64);
@@ -161,8 +159,9 @@ void tw_metric_top_k(tw_scope* scope, const char* name, tw_output scores, tw_out
     const ValueInfo info = Describe(scope, scores);
     if (!CheckSize(scope, kFunction, "k", k)) return {};
     if (info.dtype != TW_FLOAT || (info.shape.rank >= 0 && info.shape.rank != 2)) {
-      FailIn(scope, kFunction, std::string("scores are ") + tw_dtype_name(info.dtype) + " of shape " + ShapeText(info.shape) +
-                                   "; they must be float [batch, classes]");
+      FailIn(scope, kFunction,
+             std::string("scores are ") + tw_dtype_name(info.dtype) + " of shape " + ShapeText(info.shape) +
+                 "; they must be float [batch, classes]");
       return {};
     }
     const tw_output among = tw_scope_op3(scope, "InTopKV2", scores, wanted, Long(scope, k));
@@ -179,8 +178,8 @@ tw_metric TruePositives(tw_scope* scope, const char* function, const char* name,
   if (!std::isfinite(threshold)) FailIn(scope, function, "threshold is " + Text(threshold) + "; it must be finite");
   tw_output predicted = predictions;
   if (Describe(scope, predictions).dtype != TW_BOOL) {
-    predicted = tw_scope_op2(scope, "Greater", Numbers(scope, function, "predictions", predictions),
-                             tw_scope_scalar(scope, TW_DOUBLE, threshold));
+    predicted =
+        tw_scope_op2(scope, "Greater", Numbers(scope, function, "predictions", predictions), tw_scope_scalar(scope, TW_DOUBLE, threshold));
   }
   const tw_output positive = SameShape(scope, function, "labels", Positive(scope, function, labels), predicted);
   const tw_output both = CastTo(scope, tw_scope_op2(scope, "LogicalAnd", predicted, positive), TW_DOUBLE);

@@ -26,8 +26,7 @@ void tw_metric_confusion(tw_scope* scope, const char* name, tw_output prediction
     const tw_output start = tw_scope_op2(scope, "Mul", Below(scope, row, classes), Long(scope, classes));
     const tw_output cell = tw_scope_op2(scope, "Add", start, Below(scope, column, classes));
     const Sum counts = MakeSum(scope, name, "counts", {classes, classes});
-    const tw_output added =
-        tw_scope_op2(scope, "Reshape", SumsAt(scope, each, cell, classes * classes), Longs(scope, {classes, classes}));
+    const tw_output added = tw_scope_op2(scope, "Reshape", SumsAt(scope, each, cell, classes * classes), Longs(scope, {classes, classes}));
     return FromSums(scope, counts.value, {counts}, {added});
   });
 }

@@ -101,7 +101,8 @@ tw_status* Join(const std::vector<OwnedTensor>& parts, uint32_t number, tw_tenso
   for (const OwnedTensor& part : parts) {
     const bool fits = tw_tensor_rank(part.get()) == rank && std::equal(dims.begin() + 1, dims.end(), tw_tensor_dims(part.get()) + 1);
     if (!fits) {
-      const tw_shape a = {tw_tensor_dims(part.get()), int32_t(tw_tensor_rank(part.get())), 0}, b = {tw_tensor_dims(first), int32_t(rank), 0};
+      const tw_shape a = {tw_tensor_dims(part.get()), int32_t(tw_tensor_rank(part.get())), 0},
+                     b = {tw_tensor_dims(first), int32_t(rank), 0};
       return Refusal(kPredict, name + "is " + ShapeText(b) + " in one batch and " + ShapeText(a) + " in another; only rows may differ");
     }
     dims[0] += tw_tensor_dim(part.get(), 0);

@@ -28,7 +28,7 @@ struct LoopPlace {
 
 // The variables that hold a place and the position of the data, and the operations that set them.
 struct PlaceVariables {
-  tw_output counts = 0, sums = 0, position = 0;        // their values
+  tw_output counts = 0, sums = 0, position = 0;              // their values
   tw_output new_counts = 0, new_sums = 0, new_position = 0;  // feeds of `set`
   const tw_operation* set = nullptr;
 };
@@ -68,13 +68,13 @@ struct tw_trainer {
   tw_trainer_model model;  // its lists are those below
   std::vector<tw_output> feeds, predictions, weights;
   std::vector<tw_metric> metrics;
-  std::vector<std::string> names;       // "loss", then those of the metrics
-  std::vector<const char*> name_texts;  // the same
-  tw_output loss = 0;                   // as double
+  std::vector<std::string> names;         // "loss", then those of the metrics
+  std::vector<const char*> name_texts;    // the same
+  tw_output loss = 0;                     // as double
   thalweg::library::OwnedTensor yes, no;  // values of model.training
   thalweg::library::PlaceVariables variables;
   thalweg::library::OwnedCallable train, update, evaluate, predict, values;  // made on first use
-  thalweg::library::OwnedSaver saver;  // of all variables, for checkpoints
+  thalweg::library::OwnedSaver saver;                                        // of all variables, for checkpoints
   thalweg::library::BestWeights best;
   thalweg::library::LoopPlace place;
   int64_t pending = 0;  // batches that were accumulated for the next step

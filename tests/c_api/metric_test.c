@@ -112,8 +112,7 @@ static void TopKCountsLabelsAmongTheLargestScores(void) {
   for (int b = 0; b < kBatches; ++b) {
     for (int i = 0; i < kRows; ++i) {
       int larger = 0;
-      for (int c = 0; c < kClasses; ++c)
-        larger += score_at(b, i * kClasses + c) > score_at(b, i * kClasses + label_at(b, i, kClasses));
+      for (int c = 0; c < kClasses; ++c) larger += score_at(b, i * kClasses + c) > score_at(b, i * kClasses + label_at(b, i, kClasses));
       right += larger < 2;
     }
   }

@@ -50,8 +50,13 @@ static const char* const kInputs[] = {"ids", "labels"};
 static const char* const kOutputs[] = {"scores", "loss"};
 
 static tw_saved_signature signature_of(const tw_output* inputs, uint32_t n_inputs, const tw_output* outputs, uint32_t n_outputs) {
-  return (tw_saved_signature){.size = sizeof(tw_saved_signature), .input_names = kInputs, .inputs = inputs, .n_inputs = n_inputs,
-                              .output_names = kOutputs, .outputs = outputs, .n_outputs = n_outputs};
+  return (tw_saved_signature){.size = sizeof(tw_saved_signature),
+                              .input_names = kInputs,
+                              .inputs = inputs,
+                              .n_inputs = n_inputs,
+                              .output_names = kOutputs,
+                              .outputs = outputs,
+                              .n_outputs = n_outputs};
 }
 
 /* ---- A message, field by field: enough of its format for SavedModel ---- */
@@ -138,7 +143,8 @@ static void WrongSignaturesAreRefused(void) {
   net n = new_net(1), bare = new_net(0);
   const tw_output both[] = {n.z, n.loss}, fed[] = {n.x, n.y};
   tw_saved_signature s = signature_of(&n.x, 1, both, 2);
-  FAILS(tw_model_save(n.graph, n.session, &s, 1, "never"), TW_INVALID_ARGUMENT, "output 'loss' needs the placeholder 'y', which is no input");
+  FAILS(tw_model_save(n.graph, n.session, &s, 1, "never"), TW_INVALID_ARGUMENT,
+        "output 'loss' needs the placeholder 'y', which is no input");
   s = signature_of(fed, 2, both, 2);
   const tw_saved_signature two[] = {s, s};
   FAILS(tw_model_save(n.graph, n.session, two, 2, "never"), TW_INVALID_ARGUMENT, "signature 'serving_default' is there twice");

@@ -11,9 +11,9 @@
 enum { kRows = 20, kWidth = 3, kMost = 256 };
 
 typedef struct setup {
-  double rate;           /* of the optimizer */
-  int sub_batches;       /* 0: no accumulation */
-  int averages, metric;  /* 1: there are some */
+  double rate;          /* of the optimizer */
+  int sub_batches;      /* 0: no accumulation */
+  int averages, metric; /* 1: there are some */
 } setup;
 
 /* y = x w + b, trained by the mean square of the error with Adam; SGD with sub-batches. */
@@ -148,7 +148,8 @@ static tw_status* note_epoch(void* user, const tw_fit_progress* at, uint32_t* ou
 }
 
 static tw_fit_callback noting(notes* n) {
-  return (tw_fit_callback){.size = sizeof(tw_fit_callback), .user = n, .before_step = note_before, .after_step = note_step, .epoch_end = note_epoch};
+  return (tw_fit_callback){
+      .size = sizeof(tw_fit_callback), .user = n, .before_step = note_before, .after_step = note_step, .epoch_end = note_epoch};
 }
 
 static tw_fit_options fit_options(int64_t epochs, const tw_fit_callback* callback) {
@@ -250,7 +251,8 @@ static void FitDoesWhatALoopDoes(void) {
   OK(tw_tensor_create(TW_BOOL, NULL, 0, &yes));
   *(uint8_t*)tw_tensor_mutable_data(yes) = 1;
   const tw_output feeds[] = {m.x, m.y, m.training};
-  const tw_signature what = {.size = sizeof what, .feeds = feeds, .n_feeds = 3, .fetches = &m.loss, .n_fetches = 1, .targets = &m.step, .n_targets = 1};
+  const tw_signature what = {
+      .size = sizeof what, .feeds = feeds, .n_feeds = 3, .fetches = &m.loss, .n_fetches = 1, .targets = &m.step, .n_targets = 1};
   int step = 0;
   for (int epoch = 0; epoch < 3; ++epoch) {
     double sum = 0;
@@ -376,7 +378,8 @@ static void EvaluationsUseTheAverages(void) {
   weights_of(&n, n.w_value, before);
   weights_of(&n, n.average_value, average);
   double values[2], swapped[2];
-  CHECK(tw_trainer_value_count(n.trainer) == 2 && !strcmp(tw_trainer_value_name(n.trainer, 1), "error") && !tw_trainer_value_name(n.trainer, 2));
+  CHECK(tw_trainer_value_count(n.trainer) == 2 && !strcmp(tw_trainer_value_name(n.trainer, 1), "error") &&
+        !tw_trainer_value_name(n.trainer, 2));
   OK(tw_trainer_evaluate(n.trainer, one, NULL, values));
   CHECK(near(values[0], values[1], 1e-6));
   run(n.session, n.swap);
@@ -464,10 +467,10 @@ static tw_status* never(void* user, tw_tensor** out, uint32_t* end) {
 static void WrongOptionsAreRefused(void) {
   net n = new_net((setup){.rate = 0.05});
   tw_iterator* data = data_of(5, 0, 0);
-#define WRONG(change, part)                                                           \
-  do {                                                                                \
-    tw_fit_options o = fit_options(1, NULL);                                          \
-    change;                                                                           \
+#define WRONG(change, part)                                                      \
+  do {                                                                           \
+    tw_fit_options o = fit_options(1, NULL);                                     \
+    change;                                                                      \
     FAILS(tw_trainer_fit(n.trainer, data, &o, NULL), TW_INVALID_ARGUMENT, part); \
   } while (0)
   WRONG(o.epochs = -1, "epochs is -1");
@@ -499,12 +502,12 @@ static void WrongModelsAreRefused(void) {
   tw_trainer_model good;
   tw_trainer_model_init(&good);
   good.graph = n.graph, good.session = n.session, good.feeds = feeds, good.n_feeds = 2, good.loss = n.loss, good.step = n.step;
-#define BAD(change, part)                                                  \
-  do {                                                                     \
-    tw_trainer_model m = good;                                             \
-    change;                                                                \
-    FAILS(tw_trainer_create(&m, &made), TW_INVALID_ARGUMENT, part);        \
-    CHECK(!made);                                                          \
+#define BAD(change, part)                                           \
+  do {                                                              \
+    tw_trainer_model m = good;                                      \
+    change;                                                         \
+    FAILS(tw_trainer_create(&m, &made), TW_INVALID_ARGUMENT, part); \
+    CHECK(!made);                                                   \
   } while (0)
   BAD(m.graph = NULL, "graph is NULL");
   BAD(m.n_feeds = 0, "there are no feeds");

@@ -28,7 +28,8 @@ typedef struct tw_saved_signature {
  * variable without contents; UNIMPLEMENTED for other state than variables (queues, tables) and for variables by reference;
  * RESOURCE_EXHAUSTED for a model beyond 2 GiB, which a message cannot hold; those of the file system. Threads: any; steps that update the
  * variables meanwhile may be seen half done. */
-TW_EXPORT tw_status* tw_model_save(tw_graph* graph, tw_session* session, const tw_saved_signature* signatures, uint32_t n, const char* path);
+TW_EXPORT tw_status* tw_model_save(tw_graph* graph, tw_session* session, const tw_saved_signature* signatures, uint32_t n,
+                                   const char* path);
 
 #ifdef __cplusplus
 }

@@ -115,12 +115,12 @@ typedef struct tw_fit_options {
   /* The watched value, by its name: of the validation, or, without validation, of training. NULL: the loss. It is looked at only with
    * patience or TW_FIT_KEEP_BEST. */
   const char* watch;
-  int64_t patience;      /* training stops after so many epochs one after the other without a new best value; 0: never */
-  double least_change;   /* a value is a new best one only if it is better by more than this; at least 0 */
-  const char* folder;    /* for checkpoints, as checkpointer.h describes it; NULL: none */
-  int64_t every_steps;   /* a checkpoint after so many steps */
-  double every_seconds;  /* a checkpoint after so many seconds; both 0: at the end of each epoch. There is one at the end, too */
-  uint32_t keep_last;    /* how many of the newest checkpoints are kept; 0: all */
+  int64_t patience;     /* training stops after so many epochs one after the other without a new best value; 0: never */
+  double least_change;  /* a value is a new best one only if it is better by more than this; at least 0 */
+  const char* folder;   /* for checkpoints, as checkpointer.h describes it; NULL: none */
+  int64_t every_steps;  /* a checkpoint after so many steps */
+  double every_seconds; /* a checkpoint after so many seconds; both 0: at the end of each epoch. There is one at the end, too */
+  uint32_t keep_last;   /* how many of the newest checkpoints are kept; 0: all */
   uint32_t n_callbacks;
   const tw_fit_callback* callbacks; /* called in this order */
   tw_cancel_token* cancel;          /* ends the loop with CANCELLED; NULL: none */
