@@ -351,7 +351,7 @@ def test_a_convolution_takes_the_channels_it_was_made_for():
     with tw.Graph():
         layer = tw.nn.Conv2D(6, np.int64(3))
         layer(tw.placeholder("float32", [None, 5, 5, 4]))
-        with pytest.raises(ValueError, match="module 'conv2d': its input .* has 8 channels; the weights are for 4"):
+        with pytest.raises(tw.InvalidArgumentError, match="'conv2d': the input has shape .*, so 8 channels; the weights are for 4"):
             layer(tw.placeholder("float32", [None, 5, 5, 8]))  # two groups, to the operation
     with tw.Graph(), pytest.raises(ValueError, match="has its variables in another graph"):
         layer(x=tw.placeholder("float32", [None, 5, 5, 4]))
