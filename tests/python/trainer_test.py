@@ -106,7 +106,7 @@ class Note:
         if at.step == kill:
             os.kill(os.getpid(), signal.SIGKILL)
 
-net = tw.nn.Sequential(tw.nn.Dense(8, "relu", seed=1), tw.nn.BatchNorm(), tw.nn.Dense(3, seed=2))
+net = tw.nn.Sequential(tw.nn.Dense(8, "relu", seed=1), tw.nn.BatchNorm(), tw.nn.Dropout(0.2, seed=5), tw.nn.Dense(3, seed=2))
 trainer = tw.train.Trainer(net, "sparse_softmax_cross_entropy", tw.train.Adam(0.05), metrics=["accuracy"], averages=0.9, threads=1)
 history = trainer.fit((X, Y), 4, Note(), batch=20, folder=folder, every_steps=3 * bool(folder))
 print("end", history["loss"][-1].hex(), history["accuracy"][-1].hex())

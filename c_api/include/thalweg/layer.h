@@ -227,7 +227,10 @@ TW_EXPORT tw_output tw_embedding_create(tw_scope* scope, const char* name, const
 TW_EXPORT tw_output tw_embedding_apply(tw_scope* scope, tw_output table, tw_output ids);
 
 /* In training, each element of x is 0 with probability rate and else divided by 1 - rate; otherwise x. rate: in [0, 1). seed: 0: other
- * elements in each session. Source: Srivastava et al., 2014. */
+ * elements in each session. With another seed the elements depend on the seed and the number of the training step alone, which a variable
+ * `dropout_draws` counts below the scope's prefix, so that a training that goes on from a checkpoint drops what it would have dropped. In
+ * the body of a function no variable can be made: there the elements come from a stream that each session begins anew.
+ * Source: Srivastava et al., 2014. */
 TW_EXPORT tw_output tw_dropout(tw_scope* scope, tw_output x, double rate, tw_output training, int64_t seed);
 
 typedef struct tw_attention {
