@@ -194,6 +194,9 @@ static void NullMayBeReleased(void) {
   tw_lbfgs_reset(NULL);
   tw_lbfgs_options_init(NULL);
   tw_iterator_destroy(NULL);
+  tw_pool_init(NULL);
+  tw_rotary_init(NULL);
+  tw_attention_options_init(NULL);
   tw_batch_options_init(NULL);
   tw_trainer_destroy(NULL);
   tw_trainer_model_init(NULL);

@@ -105,7 +105,8 @@ class _Keeper:
 
 def callbacks_of(given: Any, history: History) -> tuple[list[Any], _Keeper]:
     """Returns records for the library, that of the history first, and the object that keeps them and their exception."""
-    keeper, kinds = _Keeper(), dict(_low.tw_fit_callback._fields_)
+    keeper = _Keeper()
+    kinds: dict[str, Any] = dict(_low.tw_fit_callback._fields_)
 
     def record(**functions: Any) -> Any:
         made = {name: kinds[name](f) for name, f in functions.items() if f is not None}

@@ -32,6 +32,10 @@ class Iterator(Handle):
     iterators of its own wraps a tw_iterator* by Iterator.adopt. `for batch in iterator` gives the rest of the epoch as arrays.
     Threads: one at a time."""
 
+    _handle: Any
+    _kept: tuple[Any, ...]
+    failure: Optional[BaseException]  # what Python code behind it raised in the running call
+
     def __init__(self) -> None:
         raise TypeError("make an iterator with Iterator.of_arrays, of_batches or of_fetches")
 
@@ -93,7 +97,7 @@ class Iterator(Handle):
         """Returns the next batch of the epoch; None at its end."""
         end, out = ctypes.c_uint32(), (ctypes.c_void_p * self.n_tensors)()
         self.check(_low.tw_iterator_next(self._handle, out, end))
-        return None if end.value else tuple(Tensor._adopt(handle) for handle in out)
+        return None if end.value else tuple(Tensor._adopt(handle or 0) for handle in out)
 
     def __iter__(self) -> PythonIterator[tuple[Any, ...]]:
         while (batch := self.next()) is not None:
@@ -127,17 +131,17 @@ def _python_iterator(batches: Callable[[int], Iterable[Any]], n: int, n_batches:
         raise TypeError(f"{batches!r} is no function of the epoch")
     if n < 1:
         raise ValueError(f"n is {n}; a batch has at least one array")
-    state: dict[str, Any] = {"epoch": None, "at": None}
+    at: list[PythonIterator[Any]] = []  # of the epoch
     holder: list[Iterator] = []
 
     def start(epoch: int) -> None:
-        state["epoch"], state["at"] = epoch, iter(batches(epoch))
+        at[:] = [iter(batches(epoch))]
 
     def give(_: Any, out: Any, end: Any) -> Optional[int]:
         try:
-            if state["at"] is None:
+            if not at:
                 start(0)
-            batch = next(state["at"], None)
+            batch = next(at[0], None)
             if batch is None:
                 end[0] = 1
                 return None
@@ -159,7 +163,7 @@ def _python_iterator(batches: Callable[[int], Iterable[Any]], n: int, n_batches:
         except BaseException as e:  # pylint: disable=broad-exception-caught
             return failed(holder[0], e)
 
-    kinds = dict(_low.tw_iterator._fields_)
+    kinds: dict[str, Any] = dict(_low.tw_iterator._fields_)
     record = _low.tw_iterator(size=ctypes.sizeof(_low.tw_iterator), n_tensors=n, n_batches=n_batches, next=kinds["next"](give),
                               reset=kinds["reset"](reset))
     holder.append(Iterator.adopt(ctypes.pointer(record), record))

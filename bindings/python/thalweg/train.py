@@ -258,7 +258,7 @@ class Groups(Optimizer):
         for _, variable in pairs:
             if variable.handle.number not in owner:
                 raise ValueError(f"variable '{variable.name}' is in no group; add it to one, or give minimize the variables to train")
-        steps = []
+        steps: list[Operation] = []
         for i, (optimizer, _) in enumerate(self.groups):
             mine = [(g, v) for g, (_, v) in zip(changed, pairs) if owner[v.handle.number] == i]
             if mine:

@@ -66,7 +66,8 @@ class Trainer(Handle):
             raise ValueError("there is an optimizer and no loss")
         if sub_batches < 1:
             raise ValueError(f"sub_batches is {sub_batches}; it must be 1 or more")
-        self.module, self.optimizer, self._loss, self._metrics = module, optimizer, loss, _named(metrics)
+        self.module: Optional[Callable[..., Any]] = module
+        self.optimizer, self._loss, self._metrics = optimizer, loss, _named(metrics)
         self._n_inputs, self._clip, self._sub_batches, self._averages, self._options = n_inputs, clip, sub_batches, averages, options
         self.names: list[str] = [*(["loss"] if loss is not None else []), *self._metrics]
         self.inputs: list[Output] = []
@@ -151,10 +152,10 @@ class Trainer(Handle):
         outputs, token = _flat(self.outputs), CancelToken()
         out = (ctypes.c_void_p * len(outputs))()
         self._call(lambda handle: _low.tw_trainer_predict(self._handle, given._handle, handle, out), token, [given])
-        arrays = [Tensor._adopt(handle).numpy() for handle in out]
+        arrays = [Tensor._adopt(handle or 0).numpy() for handle in out]
         return arrays if isinstance(self.outputs, (list, tuple)) else arrays[0]
 
-    def _call(self, step: Callable[[Any], Optional[int]], token: CancelToken, keepers: Iterable[Any]) -> None:
+    def _call(self, step: Callable[[Any], Any], token: CancelToken, keepers: Iterable[Any]) -> None:
         """Calls into the library; raises what Python code behind it raised, or its status."""
         status = held_back(step, token)
         for keeper in keepers:
@@ -173,6 +174,7 @@ class Trainer(Handle):
         if self._loss is not None and len(examples) <= n:
             raise ValueError(f"the data has {len(examples)} arrays, so there is no target for the loss; call fit or evaluate first, or build")
         self.graph = Graph()
+        assert self.module is not None
         with self.graph:
             values = [self.graph.placeholder(*_like(x), name=_name(i, n, len(examples))) for i, x in enumerate(examples)]
             self.inputs, self.targets = values[:n], values[n:]
@@ -189,7 +191,7 @@ class Trainer(Handle):
     def _built_loss(self) -> Optional[Output]:
         if self._loss is None:
             return None
-        function = LOSSES[self._loss] if isinstance(self._loss, str) else self._loss
+        function: Callable[..., Any] = LOSSES[self._loss] if isinstance(self._loss, str) else self._loss
         loss = function(_one(self.outputs), *self.targets)
         if not isinstance(loss, Output):
             raise TypeError(f"the loss function answered {loss!r}; it must answer a value of the graph")
