@@ -55,10 +55,12 @@ tw_output tw_dropout(tw_scope* scope, tw_output x, double rate, tw_output traini
       FailIn(scope, "tw_dropout", std::string("x is ") + tw_dtype_name(info.dtype) + "; it must be half, bfloat16, float or double");
       return 0;
     }
-    if (!training || rate == 0) return x;
+    const int known = training ? KnownBool(scope, training) : 0;
+    if (known == 0 || rate == 0) return x;
     tw_output draws = 0;
     if (seed != 0 && !tw_graph_is_body(tw_scope_graph(scope)))
       draws = tw_variable_create(scope, FreeName(scope, "dropout_draws").c_str(), Long(scope, 0));
+    if (known == 1) return Drop(scope, x, info.dtype, rate, seed, draws);
     tw_block* then = tw_block_begin(scope);
     const tw_output dropped = Drop(tw_block_scope(then), x, info.dtype, rate, seed, draws);
     tw_block_give(then, &dropped, 1);

@@ -7,11 +7,11 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from . import _low, scopes
+from . import _low, at_once, scopes
 from ._handle import c_text
 from .dtypes import DType, DTypeLike, as_dtype, from_number
 from .graph import Graph
-from .module import Module
+from .module import Leaf, Module
 from .output import Formula, Operation, Output
 from .random import next_seed
 from .tensor import Tensor
@@ -64,7 +64,11 @@ def _graph_of(x: Any) -> Graph:
 
 def activation(name: str, x: Any) -> Output:
     """Applies the activation of that name to each element; softmax and log_softmax work over the last axis."""
-    graph, kind = _graph_of(x), _number(ACTIVATIONS, "activation", name)
+    kind, context = _number(ACTIVATIONS, "activation", name), at_once.context_of([x])
+    if context is not None:
+        made_: Output = vars(context).setdefault("_activations", {}).setdefault(name, _Activation(name))(x)
+        return made_
+    graph = _graph_of(x)
     number = _number_of(graph, x)
     with graph.building() as scope:
         made = _low.tw_activation(scope, kind, number)
@@ -81,6 +85,15 @@ def _checked(how: Activation) -> Activation:
 
 def _activated(how: Activation, x: Output) -> Any:
     return x if how is None else activation(how, x) if isinstance(how, str) else how(x)
+
+
+class _Activation(Leaf):
+    def __init__(self, activation_: str):
+        super().__init__()
+        self.activation = activation_
+
+    def forward(self, x: Any) -> Output:
+        return activation(self.activation, x)
 
 
 _training_lock = threading.Lock()
@@ -103,7 +116,7 @@ def training(graph: Optional[Graph] = None) -> Output:
     return graph._training
 
 
-class Layer(Module):
+class Layer(Leaf):
     """Base of layers with weights.
 
     kernel, bias: initial values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
@@ -125,6 +138,9 @@ class Layer(Module):
             kind, scale = given
             setattr(self._options, field + "_initializer", _number(INITIALIZERS, "initializer", kind))
             setattr(self._options, field + "_scale", scale)
+
+    def _number_type(self) -> Any:
+        return from_number(self._options.dtype)
 
     def _made(self, create: Callable[[int], Any], *fields: str) -> None:
         """Runs create(scope), which fills self._record; the handles in its fields become attributes."""
@@ -303,7 +319,8 @@ class BatchNorm(Layer):
         numbers = [_number_of(graph, x, as_dtype("float32")), _number_of(graph, training(graph))]
         with graph.building() as scope:
             made = Output(graph, _low.tw_batch_norm_apply(scope, self._record, *numbers, update))
-        graph._layer_updates.append((made, Operation(graph, update.value)))
+        if update.value:  # none where the flag is constantly False
+            graph._layer_updates.append((made, Operation(graph, update.value)))
         return made
 
 
@@ -339,6 +356,9 @@ class Embedding(Layer):
             self._record.table = _low.tw_embedding_create(scope, c_text(""), self._options, self.rows, self.width)
         self._made(create, "table")
 
+    def _number_type(self) -> Any:
+        return None
+
     def forward(self, ids: Any) -> Output:
         graph = _graph_of(ids)
         number = _number_of(graph, ids)
@@ -347,7 +367,7 @@ class Embedding(Layer):
         return Output(graph, made)
 
 
-class Dropout(Module):
+class Dropout(Leaf):
     """If training() is fed True, each element becomes 0 with probability rate, and is divided by 1 - rate otherwise.
     seed: 0: that of thalweg.random, else different values in each session."""
 
@@ -426,7 +446,7 @@ class Flatten(Module):
         return x.reshape(-1, size)
 
 
-class _Pool(Module):
+class _Pool(Leaf):
     axes, kind = 2, "max"
 
     def __init__(self, window: Union[int, Sequence[int]] = 2, strides: Union[None, int, Sequence[int]] = None, padding: str = "valid", *,
@@ -474,7 +494,7 @@ class AvgPool2D(_Pool):
     kind = "mean"
 
 
-class _GlobalPool(Module):
+class _GlobalPool(Leaf):
     kind = "mean"
 
     def forward(self, x: Any) -> Output:

@@ -213,7 +213,7 @@ TW_EXPORT void tw_batch_norm_create(tw_scope* scope, const char* name, const tw_
 /* In training x is normalised by its own mean and variance over all axes but the last, otherwise by the averages. x: [batch, channels] or
  * with one to three axes of positions between; half, bfloat16 or float. *out_update: an operation that sets the averages to what they
  * become by this batch; run it with the training step. It adds the differences, so that several applications in one step all count. Without
- * training, or with an empty batch, it changes nothing. NULL after a failure, or where training is 0.
+ * training, or with an empty batch, it changes nothing. NULL after a failure, and where training is 0 or a constant that is false.
  * Source: Ioffe and Szegedy, arXiv:1502.03167. */
 TW_EXPORT tw_output tw_batch_norm_apply(tw_scope* scope, const tw_batch_norm* norm, tw_output x, tw_output training,
                                         const tw_operation** out_update);
