@@ -123,7 +123,7 @@ class Module:
                 raise RuntimeError(f"module '{module.name}' was not called yet, so it has no variables; call it once before you list them")
             for value in vars(module).values():
                 for variable in _within(value, Variable):
-                    found.setdefault(variable.handle.number, variable)
+                    found.setdefault(id(variable.handle), variable)
         return [v for v in found.values() if trainable is None or v.trainable is trainable]
 
     def named_parameters(self) -> dict[str, Variable]:
@@ -137,13 +137,13 @@ class Module:
         for module in self._all():
             for value in vars(module).values():
                 for variable in _within(value, Variable):
-                    number, fixed = variable.handle.number, variable.graph._fixed
-                    if frozen and number not in fixed:
-                        module._frozen.add(number)
-                        fixed.add(number)
-                    elif not frozen and number in module._frozen:
-                        module._frozen.discard(number)
-                        fixed.discard(number)
+                    key = id(variable.handle)
+                    if frozen and variable.trainable:
+                        module._frozen.add(key)
+                        variable._train(False)
+                    elif not frozen and key in module._frozen:
+                        module._frozen.discard(key)
+                        variable._train(True)
 
     def summary(self) -> str:
         """Returns a table of the modules, with the shape of the latest result and the number of own and inner parameters."""
