@@ -44,16 +44,20 @@ const tw_operation* Add(tw_scope* scope, tw_output variable, const VariableInfo&
   return op.EndOperation();
 }
 
-// Gives the result, and what is added to mean and variance.
-tw_block* Branch(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training) {
-  tw_block* block = tw_block_begin(scope);
-  tw_scope* inside = tw_block_scope(block);
-  tw_output results[3] = {Apply(inside, norm, inputs, volumes, training), 0, 0};
+// The result, and what is added to mean and variance.
+void Results(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training, tw_output results[3]) {
+  results[0] = Apply(scope, norm, inputs, volumes, training);
   for (uint32_t i = 1; i < 3; ++i) {
     const tw_output average = inputs[2 + i];
     results[i] =
-        training ? Change(inside, inputs[0], tw_scope_output(inside, results[0], i), average) : tw_scope_op1(inside, "ZerosLike", average);
+        training ? Change(scope, inputs[0], tw_scope_output(scope, results[0], i), average) : tw_scope_op1(scope, "ZerosLike", average);
   }
+}
+
+tw_block* Branch(tw_scope* scope, const tw_batch_norm& norm, const tw_output inputs[5], bool volumes, bool training) {
+  tw_block* block = tw_block_begin(scope);
+  tw_output results[3] = {0, 0, 0};
+  Results(tw_block_scope(block), norm, inputs, volumes, training, results);
   tw_block_give(block, results, 3);
   return block;
 }
@@ -108,14 +112,19 @@ tw_output tw_batch_norm_apply(tw_scope* scope, const tw_batch_norm* norm, tw_out
     const tw_output inputs[] = {images, WeightValue(scope, norm->scale), WeightValue(scope, norm->offset), still(norm->mean),
                                 still(norm->variance)};
     const bool volumes = rank == 5;
+    const int known = training ? KnownBool(scope, training) : 0;
     tw_output y;
-    if (!training) {
+    if (known == 0) {
       y = Apply(scope, *norm, inputs, volumes, false);
     } else {
       tw_output results[3] = {0, 0, 0};
-      tw_block* then = Branch(scope, *norm, inputs, volumes, true);
-      tw_block* otherwise = Branch(scope, *norm, inputs, volumes, false);
-      tw_cond(scope, nullptr, training, then, otherwise, results, 3);
+      if (known == 1) {
+        Results(scope, *norm, inputs, volumes, true, results);
+      } else {
+        tw_block* then = Branch(scope, *norm, inputs, volumes, true);
+        tw_block* otherwise = Branch(scope, *norm, inputs, volumes, false);
+        tw_cond(scope, nullptr, training, then, otherwise, results, 3);
+      }
       y = results[0];
       const tw_operation* updates[] = {Add(scope, norm->mean, mean, results[1]), Add(scope, norm->variance, variance, results[2])};
       if (Good(scope)) *out_update = tw_scope_group(scope, nullptr, updates, 2);

@@ -1,14 +1,14 @@
 // Convolution layers over one, two or three axes.
-#include <array>
+#include "ops/library/convolution.h"
+
 #include <string>
 
-#include "ops/library/layer.h"
 #include "thalweg/op.h"
 
 using namespace thalweg::library;
 
 void tw_convolution_init(tw_convolution* convolution) {
-  if (convolution) *convolution = {sizeof(tw_convolution), 0, 0, 0, 2, TW_PADDING_SAME, 1, 1, 1, 1, 1, 1};
+  if (convolution) *convolution = {sizeof(tw_convolution), 0, 0, 0, 2, TW_PADDING_SAME, 1, 1, 1, 1, 1, 1, 0};
 }
 
 void tw_convolution_sizes_init(tw_convolution_sizes* sizes) {
@@ -16,22 +16,6 @@ void tw_convolution_sizes_init(tw_convolution_sizes* sizes) {
 }
 
 namespace {
-
-std::array<int64_t, 3> Strides(const tw_convolution& c) { return {c.stride_1, c.stride_2, c.stride_3}; }
-std::array<int64_t, 3> Dilations(const tw_convolution& c) { return {c.dilation_1, c.dilation_2, c.dilation_3}; }
-
-bool CheckGeometry(tw_scope* scope, const char* function, const tw_convolution* c) {
-  if (!CheckRecord(scope, function, "tw_convolution", c)) return false;
-  if (c->rank < 1 || c->rank > 3) FailIn(scope, function, "rank is " + std::to_string(c->rank) + "; it must be 1, 2 or 3");
-  if (c->padding > TW_PADDING_CAUSAL) FailIn(scope, function, "padding is " + std::to_string(c->padding) + "; it must be a TW_PADDING_*");
-  if (c->padding == TW_PADDING_CAUSAL && c->rank != 1)
-    FailIn(scope, function, "causal padding needs rank 1, which is " + std::to_string(c->rank));
-  for (uint32_t i = 0; Good(scope) && i < c->rank; ++i) {
-    CheckSize(scope, function, "a stride", Strides(*c)[i]);
-    CheckSize(scope, function, "a dilation", Dilations(*c)[i]);
-  }
-  return Good(scope);
-}
 
 // The convolution of images [batch, height, width, channels] or volumes, one axis more, by a kernel with as many axes.
 tw_output Convolve(tw_scope* scope, tw_output x, tw_output kernel, const tw_convolution& c, const char* padding) {
@@ -56,17 +40,6 @@ tw_output PadBefore(tw_scope* scope, tw_output x, int64_t count) {
   const tw_output flat = Longs(scope, {0, 0, count, 0, 0, 0});
   const int32_t dims[] = {3, 2};
   return tw_scope_op2(scope, "Pad", x, tw_scope_op2(scope, "Reshape", flat, tw_scope_ints(scope, dims, 2)));
-}
-
-tw_output Expand(tw_scope* scope, tw_output x, int32_t axis) {
-  return tw_scope_op2(scope, "ExpandDims", x, tw_scope_scalar(scope, TW_INT32, axis));
-}
-
-tw_output Squeeze(tw_scope* scope, tw_output x, int64_t axis) {
-  OpenOp op(scope, "Squeeze");
-  tw_op_add_input(op, x);
-  tw_op_set_ints(op, "squeeze_dims", &axis, 1);
-  return op.End();
 }
 
 }  // namespace
@@ -96,6 +69,7 @@ void tw_convolution_create(tw_scope* scope, const char* name, const tw_layer_opt
     std::vector<int64_t> dims(window, window + c.rank);
     dims.insert(dims.end(), {sizes->channels / groups, sizes->filters});
     const tw_initializer glorot = Initializer(TW_INITIALIZER_GLOROT_UNIFORM, 1);
+    c.groups = groups;
     c.kernel = CreateWeight(scope, name, "kernel", o, KernelInitializer(o, glorot), dims, 0);
     if (!o.no_bias) c.bias = CreateWeight(scope, name, "bias", o, BiasInitializer(o), {sizes->filters}, 1);
     return 0;
@@ -119,6 +93,10 @@ tw_output tw_convolution_apply(tw_scope* scope, const tw_convolution* convolutio
       FailIn(scope, kFunction,
              "the kernel has shape " + ShapeText(weights.shape) + "; rank " + std::to_string(rank) + " needs " + std::to_string(rank + 2) +
                  " axes");
+    } else if (c.groups > 0 && channels >= 0 && taken > 0 && channels != taken * c.groups) {
+      FailIn(scope, kFunction,
+             "the input has shape " + ShapeText(info.shape) + ", so " + std::to_string(channels) + " channels; the weights are for " +
+                 std::to_string(taken * c.groups) + (c.groups > 1 ? ", in " + std::to_string(c.groups) + " groups" : ""));
     } else if (channels >= 0 && taken > 0 && channels % taken != 0) {
       FailIn(scope, kFunction,
              "the input has shape " + ShapeText(info.shape) + ", so " + std::to_string(channels) + " channels; the kernel " +

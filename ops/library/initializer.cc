@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/library/layer.h"
+#include "ops/library/orthogonal.h"
 #include "thalweg/op.h"
 
 using namespace thalweg::library;
@@ -47,6 +48,17 @@ tw_output Evenly(tw_scope* scope, uint32_t dtype, const std::vector<int64_t>& di
   return tw_scope_op2(scope, "Sub", Scaled(scope, dtype, drawn, 2 * reach), tw_scope_scalar(scope, dtype, reach));
 }
 
+// scale times an orthonormal matrix, in the shape of the weights. Bits of float suffice for the shorter types.
+tw_output Orthogonal(tw_scope* scope, uint32_t dtype, const std::vector<int64_t>& dims, double scale, int64_t seed) {
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < dims.size(); ++i) rows *= dims[i];
+  const int64_t columns = dims.back();
+  const uint32_t exact = dtype == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT;
+  const tw_output normal = Draw(scope, "RandomStandardNormal", exact, {std::min(rows, columns), std::max(rows, columns)}, seed);
+  const tw_output matrix = Orthonormal(scope, normal, exact, rows, columns);
+  return CastTo(scope, tw_scope_op2(scope, "Reshape", Scaled(scope, exact, matrix, scale), Longs(scope, dims)), dtype);
+}
+
 }  // namespace
 
 tw_output tw_initializer_value(tw_scope* scope, const tw_initializer* initializer, uint32_t dtype, const int64_t* dims, int32_t rank) {
@@ -82,6 +94,10 @@ tw_output tw_initializer_value(tw_scope* scope, const tw_initializer* initialize
       case TW_INITIALIZER_UNIFORM: return Evenly(scope, dtype, sizes, how.scale, how.seed);
       case TW_INITIALIZER_NORMAL: return Scaled(scope, dtype, Draw(scope, "RandomStandardNormal", dtype, sizes, how.seed), how.scale);
       case TW_INITIALIZER_TRUNCATED_NORMAL: return Scaled(scope, dtype, Draw(scope, "TruncatedNormal", dtype, sizes, how.seed), how.scale);
+      case TW_INITIALIZER_ORTHOGONAL:
+        if (rank >= 2) return Orthogonal(scope, dtype, sizes, how.scale, how.seed);
+        FailIn(scope, kFunction, "the shape is " + ShapeText({dims, rank, 0}) + "; an orthogonal matrix has at least two axes");
+        return 0;
       case TW_INITIALIZER_CONSTANT: return tw_scope_op2(scope, "Fill", Longs(scope, sizes), tw_scope_scalar(scope, dtype, how.scale));
       default: FailIn(scope, kFunction, "kind is " + std::to_string(how.kind) + "; it must be a TW_INITIALIZER_*"); return 0;
     }

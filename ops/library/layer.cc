@@ -60,6 +60,20 @@ tw_output CreateWeight(tw_scope* scope, const char* name, const char* part, cons
   return tw_variable_create(scope, PartName(name, part).c_str(), initial);
 }
 
+int KnownBool(tw_scope* scope, tw_output value) {
+  const tw_graph* graph = tw_scope_graph(scope);
+  const tw_operation* producer = nullptr;
+  if (!graph) return -1;
+  tw_status_release(tw_graph_producer(graph, value, &producer, nullptr));
+  if (!producer || std::string(tw_operation_type(producer)) != "Const") return -1;
+  const void* values = nullptr;
+  tw_status_release(tw_operation_attr(producer, "value", nullptr, nullptr, nullptr, &values));
+  if (!values) return -1;
+  const tw_tensor* tensor = *static_cast<tw_tensor* const*>(values);
+  if (tw_tensor_dtype(tensor) != TW_BOOL || tw_tensor_count(tensor) != 1) return -1;
+  return *static_cast<const uint8_t*>(tw_tensor_data(tensor)) != 0;
+}
+
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias) {
   return bias ? tw_scope_op2(scope, "BiasAdd", x, WeightValue(scope, bias)) : x;
 }

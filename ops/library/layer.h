@@ -61,6 +61,9 @@ tw_initializer Initializer(uint32_t kind, double scale);
 tw_initializer KernelInitializer(const tw_layer_options& options, const tw_initializer& otherwise);
 tw_initializer BiasInitializer(const tw_layer_options& options);
 
+// The value of a bool scalar that is a constant: 0 or 1; -1 for other values.
+int KnownBool(tw_scope* scope, tw_output value);
+
 // x plus a vector along its last axis; `bias` 0 answers x.
 tw_output AddBias(tw_scope* scope, tw_output x, tw_output bias);
 

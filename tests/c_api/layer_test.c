@@ -452,6 +452,122 @@ static void NoGradientReachesTheAverages(void) {
   tw_graph_destroy(graph);
 }
 
+/* ---- Transposed convolution, pooling ---- */
+
+static void ATransposedConvolutionSpreadsEachElement(void) { /* tests/python/layers_test.py has more axes, strides and dilations */
+  const float *x = numbers(6, 0), *k = numbers(12, 1), *b = numbers(2, 2);
+  begin();
+  tw_convolution c;
+  tw_convolution_init(&c);
+  c.rank = 1, c.padding = TW_PADDING_VALID, c.stride_1 = 2;
+  c.kernel = VALUE(k, 3, 2, 2), c.bias = VALUE(b, 2);
+  const tw_output y = tw_transposed_convolution_apply(s, &c, VALUE(x, 1, 3, 2));
+  tw_session* session = finish();
+  double wanted[14];
+  for (int i = 0; i < 14; ++i) wanted[i] = b[i % 2];
+  for (int at = 0; at < 3; ++at) {
+    for (int w = 0; w < 3; ++w) {
+      for (int f = 0; f < 2; ++f) {
+        for (int i = 0; i < 2; ++i) wanted[(2 * at + w) * 2 + f] += (double)x[at * 2 + i] * k[(w * 2 + f) * 2 + i];
+      }
+    }
+  }
+  check_near(values_of(session, y, 14), wanted, 14, 1e-5, "transposed convolution");
+  end(session);
+}
+
+static void PoolsTakeTheLargestOrTheMeanOfEachWindow(void) {
+  const float* x = numbers(24, 3);
+  for (uint32_t kind = TW_POOL_MAX; kind <= TW_POOL_MEAN; ++kind) {
+    begin();
+    tw_pool pool;
+    tw_pool_init(&pool);
+    pool.kind = kind, pool.window_2 = 3;
+    const tw_output in = VALUE(x, 1, 2, 6, 2), y = tw_pool_apply(s, &pool, in), all = tw_pool_global(s, kind, in);
+    tw_session* session = finish();
+    double wanted[4], global[2] = {kind ? 0 : -INFINITY, kind ? 0 : -INFINITY};
+    for (int at = 0; at < 4; ++at) {
+      const int column = at / 2, channel = at % 2;
+      wanted[at] = kind ? 0 : -INFINITY;
+      for (int i = 0; i < 6; ++i) {
+        const double v = x[((i / 3) * 6 + 3 * column + i % 3) * 2 + channel];
+        wanted[at] = kind ? wanted[at] + v / 6 : fmax(wanted[at], v);
+        global[channel] = kind ? global[channel] + v / 12 : fmax(global[channel], v);
+      }
+    }
+    check_near(values_of(session, y, 4), wanted, 4, 1e-6, "pool");
+    check_near(values_of(session, all, 2), global, 2, 1e-6, "global pool");
+    end(session);
+  }
+}
+
+static void RotationsKeepLengthsAndTurnByThePosition(void) {
+  const float* x = numbers(12, 4);
+  begin();
+  tw_rotary rotary;
+  tw_rotary_init(&rotary);
+  rotary.base = 100, rotary.interleaved = 1;
+  const tw_output y = tw_rotary_apply(s, &rotary, VALUE(x, 3, 4));
+  tw_session* session = finish();
+  double wanted[12];
+  for (int p = 0; p < 3; ++p) {
+    for (int k = 0; k < 2; ++k) {
+      const double a = x[p * 4 + 2 * k], b = x[p * 4 + 2 * k + 1], angle = p * pow(100, -k / 2.0);
+      wanted[p * 4 + 2 * k] = a * cos(angle) - b * sin(angle);
+      wanted[p * 4 + 2 * k + 1] = a * sin(angle) + b * cos(angle);
+    }
+  }
+  check_near(values_of(session, y, 12), wanted, 12, 1e-6, "rotation");
+  end(session);
+}
+
+static void FurtherLayersRefuseWhatDoesNotFit(void) {
+  tw_convolution c;
+  tw_convolution_init(&c);
+  tw_convolution_sizes sizes;
+  tw_convolution_sizes_init(&sizes);
+  sizes.channels = sizes.filters = sizes.groups = 2;
+  begin();
+  tw_transposed_convolution_create(s, "up", NULL, NULL, &sizes, &c);
+  REFUSED("tw_transposed_convolution_create: groups is 2; it must be 1");
+  begin();
+  tw_convolution_init(&c);
+  c.padding = TW_PADDING_CAUSAL, c.rank = 1;
+  tw_transposed_convolution_apply(s, &c, VALUE(numbers(6, 0), 1, 3, 2));
+  REFUSED("padding is causal");
+  begin();
+  tw_convolution_init(&c);
+  c.groups = 3, c.kernel = VALUE(numbers(12, 0), 1, 1, 2, 6);
+  tw_convolution_apply(s, &c, VALUE(numbers(16, 0), 1, 2, 2, 4));
+  REFUSED("so 4 channels; the weights are for 6, in 3 groups");
+  tw_pool pool;
+  tw_pool_init(&pool);
+  pool.rank = 3;
+  begin();
+  tw_pool_apply(s, &pool, VALUE(numbers(6, 0), 1, 3, 2));
+  REFUSED("tw_pool_apply: rank is 3");
+  begin();
+  tw_pool_global(s, 2, VALUE(numbers(6, 0), 1, 3, 2));
+  REFUSED("tw_pool_global: kind is 2");
+  begin();
+  tw_rotary_apply(s, NULL, VALUE(numbers(6, 0), 2, 3));
+  REFUSED("its last size must be known and even");
+  begin();
+  tw_attention attention;
+  tw_attention_create(s, "a", NULL, 4, 2, &attention);
+  tw_attention_options options;
+  tw_attention_options_init(&options);
+  options.key_cache = VALUE(numbers(8, 0), 1, 2, 2, 2);
+  tw_attention_apply_with(s, &attention, VALUE(numbers(4, 0), 1, 1, 4), &options, NULL, NULL);
+  REFUSED("key_cache, value_cache and position belong together");
+  begin();
+  tw_initializer how;
+  tw_initializer_init(&how);
+  how.kind = TW_INITIALIZER_ORTHOGONAL;
+  tw_initializer_value(s, &how, TW_FLOAT, (const int64_t[]){4}, 1);
+  REFUSED("an orthogonal matrix has at least two axes");
+}
+
 /* ---- Embedding, dropout, attention ---- */
 
 static void AnEmbeddingHasASparseGradient(void) {
@@ -757,11 +873,12 @@ static void WrongLayersAreRefusedWithTheValue(void) {
   REFUSED("tw_initializer_value: dtype is 3");
 }
 
-MAIN(TEST(DenseIsAProductAndASumOverTheLastAxis), TEST(DenseTakesBatchesOfAnySize), TEST(LayersMakeVariablesUnderTheirName),
-     TEST(InitializersHaveTheVariancesThatTheyPromise), TEST(WeightsOfOneLayerAndOfOneSeedAreDrawnApart),
-     TEST(ActivationsHaveTheirFormulas), TEST(ACausalConvolutionSeesNothingLater), TEST(AConvolutionInGroupsSeesItsOwnChannels),
-     TEST(AConvolutionOverVolumesIsMade), TEST(NormsHaveTheirFormulas), TEST(BatchNormNormalisesByTheBatchWhileTraining),
-     TEST(NoGradientReachesTheAverages), TEST(AnEmbeddingHasASparseGradient), TEST(DropoutDropsItsShareWhileTraining),
-     TEST(AttentionMixesTheValuesOfEachHead), TEST(SizesThatAreKnownStayKnownBehindUnknownAxes), TEST(AnEmptyBatchLeavesTheAveragesAlone),
-     TEST(AfterAFailureRecordsHaveNoWeights), TEST(MessagesNameTheScope), TEST(TypesAndChannelsThatDoNotFitAreRefused),
-     TEST(WrongLayersAreRefusedWithTheValue))
+MAIN(TEST(ATransposedConvolutionSpreadsEachElement), TEST(PoolsTakeTheLargestOrTheMeanOfEachWindow),
+     TEST(RotationsKeepLengthsAndTurnByThePosition), TEST(FurtherLayersRefuseWhatDoesNotFit), TEST(DenseIsAProductAndASumOverTheLastAxis),
+     TEST(DenseTakesBatchesOfAnySize), TEST(LayersMakeVariablesUnderTheirName), TEST(InitializersHaveTheVariancesThatTheyPromise),
+     TEST(WeightsOfOneLayerAndOfOneSeedAreDrawnApart), TEST(ActivationsHaveTheirFormulas), TEST(ACausalConvolutionSeesNothingLater),
+     TEST(AConvolutionInGroupsSeesItsOwnChannels), TEST(AConvolutionOverVolumesIsMade), TEST(NormsHaveTheirFormulas),
+     TEST(BatchNormNormalisesByTheBatchWhileTraining), TEST(NoGradientReachesTheAverages), TEST(AnEmbeddingHasASparseGradient),
+     TEST(DropoutDropsItsShareWhileTraining), TEST(AttentionMixesTheValuesOfEachHead), TEST(SizesThatAreKnownStayKnownBehindUnknownAxes),
+     TEST(AnEmptyBatchLeavesTheAveragesAlone), TEST(AfterAFailureRecordsHaveNoWeights), TEST(MessagesNameTheScope),
+     TEST(TypesAndChannelsThatDoNotFitAreRefused), TEST(WrongLayersAreRefusedWithTheValue))

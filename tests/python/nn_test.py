@@ -114,12 +114,16 @@ def test_dropout_works_in_training_only():
     x = np.ones((100, 100), np.float32)
     with tw.Graph() as g:
         y = tw.nn.Dropout(0.5, seed=3)(g.constant(x))
-        flag = tw.nn.training()
+        flag, start = tw.nn.training(), g.initializer()
     assert tw.nn.training(g) is flag
     with tw.Session(g) as s:
+        s.run(start)
         assert np.array_equal(s.run(y), x)
-        dropped = s.run(y, {flag: True})
+        dropped, next_ = s.run(y, {flag: True}), s.run(y, {flag: True})
+        s.run(start)
+        again = s.run(y, {flag: True})
     assert set(np.unique(dropped)) == {0.0, 2.0} and 0.45 < dropped.mean() / 2 < 0.55
+    assert not np.array_equal(dropped, next_) and np.array_equal(dropped, again)  # the elements depend on the number of the step
 
 
 def test_a_small_network_learns_xor():
@@ -351,7 +355,7 @@ def test_a_convolution_takes_the_channels_it_was_made_for():
     with tw.Graph():
         layer = tw.nn.Conv2D(6, np.int64(3))
         layer(tw.placeholder("float32", [None, 5, 5, 4]))
-        with pytest.raises(ValueError, match="module 'conv2d': its input .* has 8 channels; the weights are for 4"):
+        with pytest.raises(tw.InvalidArgumentError, match="'conv2d': the input has shape .*, so 8 channels; the weights are for 4"):
             layer(tw.placeholder("float32", [None, 5, 5, 8]))  # two groups, to the operation
     with tw.Graph(), pytest.raises(ValueError, match="has its variables in another graph"):
         layer(x=tw.placeholder("float32", [None, 5, 5, 4]))

@@ -62,8 +62,8 @@ def test_it_uses_what_it_brought_along(python, tmp_path):
 def test_the_program_of_the_readme_learns_the_digits(python, tmp_path):
     text = (SOURCE / "bindings/python/README.md").read_text()
     program = re.search(r"```python\n(import sys.*?)```", text, re.S)[1]
-    assert len(program.splitlines()) <= 30
+    assert len([line for line in program.splitlines() if line]) <= 12
     (tmp_path / "digits.py").write_text(program)
     done = command(python, "digits.py", pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv", cwd=tmp_path)
     accuracy = float(re.search(r"test accuracy ([\d.]+) %", done.stdout)[1])
-    assert accuracy >= 97.5 and "900/900" in done.stderr and "loss=" in done.stderr
+    assert accuracy >= 97.5 and "epoch 20/20  step 900  loss " in done.stderr

@@ -7,11 +7,11 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from . import _low, ops, scopes
+from . import _low, at_once, scopes
 from ._handle import c_text
 from .dtypes import DType, DTypeLike, as_dtype, from_number
 from .graph import Graph
-from .module import Module
+from .module import Leaf, Module
 from .output import Formula, Operation, Output
 from .random import next_seed
 from .tensor import Tensor
@@ -21,7 +21,8 @@ from .variable import Variable, of_handle
 ACTIVATIONS = ("none", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "sigmoid", "hard_sigmoid",
                "hard_swish", "tanh", "softplus", "softsign", "softmax", "log_softmax")
 INITIALIZERS = ("default", "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "uniform", "normal",
-                "truncated_normal", "constant")
+                "truncated_normal", "constant", "orthogonal")
+POOLS = ("max", "mean")
 PADDINGS = ("valid", "same", "causal")
 
 Initializer = Union[str, tuple[str, float]]
@@ -63,7 +64,11 @@ def _graph_of(x: Any) -> Graph:
 
 def activation(name: str, x: Any) -> Output:
     """Applies the activation of that name to each element; softmax and log_softmax work over the last axis."""
-    graph, kind = _graph_of(x), _number(ACTIVATIONS, "activation", name)
+    kind, context = _number(ACTIVATIONS, "activation", name), at_once.context_of([x])
+    if context is not None:
+        made_: Output = vars(context).setdefault("_activations", {}).setdefault(name, _Activation(name))(x)
+        return made_
+    graph = _graph_of(x)
     number = _number_of(graph, x)
     with graph.building() as scope:
         made = _low.tw_activation(scope, kind, number)
@@ -80,6 +85,15 @@ def _checked(how: Activation) -> Activation:
 
 def _activated(how: Activation, x: Output) -> Any:
     return x if how is None else activation(how, x) if isinstance(how, str) else how(x)
+
+
+class _Activation(Leaf):
+    def __init__(self, activation_: str):
+        super().__init__()
+        self.activation = activation_
+
+    def forward(self, x: Any) -> Output:
+        return activation(self.activation, x)
 
 
 _training_lock = threading.Lock()
@@ -102,7 +116,7 @@ def training(graph: Optional[Graph] = None) -> Output:
     return graph._training
 
 
-class Layer(Module):
+class Layer(Leaf):
     """Base of layers with weights.
 
     kernel, bias: initial values: the name of an initializer ("he_normal", "zeros" is ("constant", 0)), or a pair of name and scale.
@@ -124,6 +138,9 @@ class Layer(Module):
             kind, scale = given
             setattr(self._options, field + "_initializer", _number(INITIALIZERS, "initializer", kind))
             setattr(self._options, field + "_scale", scale)
+
+    def _number_type(self) -> Any:
+        return from_number(self._options.dtype)
 
     def _made(self, create: Callable[[int], Any], *fields: str) -> None:
         """Runs create(scope), which fills self._record; the handles in its fields become attributes."""
@@ -170,7 +187,7 @@ class Dense(Layer):
 
 
 class _Convolution(Layer):
-    axes = 2
+    axes, transposed = 2, False
 
     def __init__(self, filters: int, window: Union[int, Sequence[int]], activation: Activation = None, *,
                  strides: Union[int, Sequence[int]] = 1, padding: str = "same", dilations: Union[int, Sequence[int]] = 1, groups: int = 1,
@@ -197,16 +214,14 @@ class _Convolution(Layer):
         sizes = _low.tw_convolution_sizes()
         _low.tw_convolution_sizes_init(sizes)
         sizes.channels, sizes.filters, sizes.groups = _channels(self, x), self.filters, self.groups
-        self._channels = sizes.channels
         for i, size in enumerate(self._window):
             setattr(sizes, f"window_{i + 1}", size)
-        self._made(lambda scope: _low.tw_convolution_create(scope, c_text(""), self._options, self._record, sizes, self._record), "kernel", "bias")
+        create = _low.tw_transposed_convolution_create if self.transposed else _low.tw_convolution_create
+        self._made(lambda scope: create(scope, c_text(""), self._options, self._record, sizes, self._record), "kernel", "bias")
 
     def forward(self, x: Any) -> Any:
-        shape = x._value().shape if isinstance(x, Formula) else np.shape(x)
-        if shape and shape[-1] not in (None, self._channels):  # a multiple of the channels would silently add groups
-            raise ValueError(f"module '{self.name}': its input {x!r} has {shape[-1]} channels; the weights are for {self._channels}")
-        return _activated(self.activation, self._applied(_low.tw_convolution_apply, x))
+        apply = _low.tw_transposed_convolution_apply if self.transposed else _low.tw_convolution_apply
+        return _activated(self.activation, self._applied(apply, x))
 
 
 class Conv1D(_Convolution):
@@ -223,6 +238,22 @@ class Conv2D(_Convolution):
 class Conv3D(_Convolution):
     """A convolution of volumes [batch, depth, height, width, channels]; arguments as Conv1D's, without "causal" and groups."""
     axes = 3
+
+
+class Conv1DTranspose(_Convolution):
+    """The transpose of a convolution along one axis: n positions become n * strides with "same" padding, and
+    (n - 1) * strides + (window - 1) * dilations + 1 with "valid" padding. Arguments as Conv1D's, without "causal" and groups."""
+    axes, transposed = 1, True
+
+
+class Conv2DTranspose(_Convolution):
+    """The transpose of a convolution of images; as Conv1DTranspose."""
+    transposed = True
+
+
+class Conv3DTranspose(_Convolution):
+    """The transpose of a convolution of volumes; as Conv1DTranspose."""
+    axes, transposed = 3, True
 
 
 class _Norm(Layer):
@@ -288,7 +319,8 @@ class BatchNorm(Layer):
         numbers = [_number_of(graph, x, as_dtype("float32")), _number_of(graph, training(graph))]
         with graph.building() as scope:
             made = Output(graph, _low.tw_batch_norm_apply(scope, self._record, *numbers, update))
-        graph._layer_updates.append((made, Operation(graph, update.value)))
+        if update.value:  # none where the flag is constantly False
+            graph._layer_updates.append((made, Operation(graph, update.value)))
         return made
 
 
@@ -324,6 +356,9 @@ class Embedding(Layer):
             self._record.table = _low.tw_embedding_create(scope, c_text(""), self._options, self.rows, self.width)
         self._made(create, "table")
 
+    def _number_type(self) -> Any:
+        return None
+
     def forward(self, ids: Any) -> Output:
         graph = _graph_of(ids)
         number = _number_of(graph, ids)
@@ -332,7 +367,7 @@ class Embedding(Layer):
         return Output(graph, made)
 
 
-class Dropout(Module):
+class Dropout(Leaf):
     """If training() is fed True, each element becomes 0 with probability rate, and is divided by 1 - rate otherwise.
     seed: 0: that of thalweg.random, else different values in each session."""
 
@@ -353,18 +388,50 @@ class Dropout(Module):
 class MultiHeadAttention(Layer):
     """Attention of x [batch, queries, width] to `to` [batch, keys, width], by default to x itself, in `heads` parts of the width.
     mask: numbers added to the scores [batch, heads, queries, keys], to which it broadcasts; -infinity hides a key from a
-    query.   causal: queries attend to no later keys."""
+    query.   causal: queries attend to no later keys.
+    rotary: True: rotary position embeddings of queries and keys, of base 10,000; a number: that base.
+    cache: (keys, values, position): the caches, each [batch, heads, length, depth], and the position of the first row of x, an int32 scalar:
+    the rows of x take their place in the caches and attend to all rows up to their own. The result is then (result, keys, values)."""
 
-    def __init__(self, heads: int, *, name: Optional[str] = None, **options: Any):
+    def __init__(self, heads: int, *, rotary: Union[bool, float] = False, name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
         self.heads, self._record = _whole("MultiHeadAttention", "heads", heads), _low.tw_attention()
+        self._rotary = None if rotary is False else _rotary(10_000.0 if rotary is True else rotary, 0, False)
 
-    def build(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False) -> None:
+    def build(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False, cache: Any = None) -> None:
         self._made(lambda scope: _low.tw_attention_create(scope, c_text(""), self._options, _channels(self, x), self.heads, self._record),
                    *(f"{part}_{weight}" for part in ("query", "key", "value", "output") for weight in ("kernel", "bias")))
 
-    def forward(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False) -> Output:
-        return self._applied(lambda scope, record, *numbers: _low.tw_attention_apply(scope, record, *numbers, causal), x, to, mask)
+    def forward(self, x: Any, to: Any = None, mask: Any = None, causal: bool = False, cache: Any = None) -> Any:
+        keys, values, position = cache or (None, None, None)
+        if position is not None and not isinstance(position, Formula):
+            position = _graph_of(x).constant(position, "int32")
+        options, out = _low.tw_attention_options(size=ctypes.sizeof(_low.tw_attention_options), causal=causal), [ctypes.c_uint64() for _ in range(2)]
+        if self._rotary is not None:
+            options.rotary = ctypes.pointer(self._rotary)
+
+        def apply(scope: int, record: Any, x: int, *numbers: int) -> int:
+            options.to, options.bias, options.key_cache, options.value_cache, options.position = numbers
+            made: int = _low.tw_attention_apply_with(scope, record, x, options, *out)
+            return made
+
+        made = self._applied(apply, x, to, mask, keys, values, position)
+        return made if cache is None else (made, *(Output(made.graph, number.value) for number in out))
+
+
+def _rotary(base: float, first: int, interleaved: bool) -> "_low.tw_rotary":
+    return _low.tw_rotary(size=ctypes.sizeof(_low.tw_rotary), base=base, first=first, interleaved=interleaved)
+
+
+def rotary(x: Any, first: Any = None, *, base: float = 10_000.0, interleaved: bool = False) -> Output:
+    """Rotary position embedding of x [.., positions, depth]: rotates pairs of elements by angles that grow with the position.
+    first: the position of the first row, a whole number or a value; None: 0.   interleaved: a pair is elements 2k and 2k + 1, else k and
+    k + depth / 2 (Su et al., arXiv:2104.09864)."""
+    graph = _graph_of(x)
+    number, at = _number_of(graph, x), 0 if first is None else _number_of(graph, graph.constant(first, "int32") if isinstance(first, int) else first)
+    with graph.building() as scope:
+        made = _low.tw_rotary_apply(scope, _rotary(base, at, interleaved), number)
+    return Output(graph, made)
 
 
 class Flatten(Module):
@@ -379,41 +446,69 @@ class Flatten(Module):
         return x.reshape(-1, size)
 
 
-class _Pool(Module):
-    op = ""
+class _Pool(Leaf):
+    axes, kind = 2, "max"
 
-    def __init__(self, window: Union[int, tuple[int, int]] = 2, strides: Union[None, int, tuple[int, int]] = None, padding: str = "valid", *,
+    def __init__(self, window: Union[int, Sequence[int]] = 2, strides: Union[None, int, Sequence[int]] = None, padding: str = "valid", *,
                  name: Optional[str] = None):
         super().__init__(name)
-        self.window = self._pair("window", window)
-        self.strides = self.window if strides is None else self._pair("strides", strides)
-        self.padding = PADDINGS[_number(PADDINGS[:2], "padding", padding)].upper()
+        self._record = _low.tw_pool(size=ctypes.sizeof(_low.tw_pool), kind=_number(POOLS, "pooling", self.kind), rank=self.axes,
+                                    padding=_number(PADDINGS[:2], "padding", padding))
+        for field, given in (("window", window), ("stride", window if strides is None else strides)):
+            for i, size in enumerate(self._each(field + "s" * (field == "stride"), given)):
+                setattr(self._record, f"{field}_{i + 1}", size)
 
-    def _pair(self, what: str, given: Any) -> tuple[int, ...]:
+    def _each(self, what: str, given: Any) -> list[int]:
         name = type(self).__name__
-        sizes = tuple(_whole(name, what, size) for size in (given if isinstance(given, (list, tuple)) else (given, given)))
-        if len(sizes) != 2:
-            raise ValueError(f"{name}: {what} is {given!r}; it must be a number, or one for each of 2 axes")
+        sizes = [_whole(name, what, size) for size in (given if isinstance(given, (list, tuple)) else [given] * self.axes)]
+        if len(sizes) != self.axes:
+            raise ValueError(f"{name}: {what} is {given!r}; it must be a number" + (f", or one for each of {self.axes} axes" if self.axes > 1 else ""))
+        if min(sizes) < 1:
+            raise ValueError(f"{name}: {what} is {given!r}; it must be above 0")
         return sizes
 
-    def forward(self, x: Any) -> Any:
-        return getattr(ops, self.op)(x, ksize=[1, *self.window, 1], strides=[1, *self.strides, 1], padding=self.padding)
+    def forward(self, x: Any) -> Output:
+        graph = _graph_of(x)
+        number = _number_of(graph, x, as_dtype("float32"))
+        with graph.building() as scope:
+            made = _low.tw_pool_apply(scope, self._record, number)
+        return Output(graph, made)
+
+
+class MaxPool1D(_Pool):
+    """The largest of each window along one axis: [batch, positions, channels]. strides: None: the window."""
+    axes = 1
+
+
+class AvgPool1D(_Pool):
+    """The mean of each window along one axis; as MaxPool1D."""
+    axes, kind = 1, "mean"
 
 
 class MaxPool2D(_Pool):
     """The largest of each window of images [batch, height, width, channels]. strides: None: the window."""
-    op = "max_pool"
 
 
 class AvgPool2D(_Pool):
     """The mean of each window of images; shapes and strides as MaxPool2D."""
-    op = "avg_pool"
+    kind = "mean"
 
 
-class GlobalAvgPool(Module):
+class _GlobalPool(Leaf):
+    kind = "mean"
+
+    def forward(self, x: Any) -> Output:
+        graph = _graph_of(x)
+        number = _number_of(graph, x, as_dtype("float32"))
+        with graph.building() as scope:
+            made = _low.tw_pool_global(scope, POOLS.index(self.kind), number)
+        return Output(graph, made)
+
+
+class GlobalAvgPool(_GlobalPool):
     """The mean over all positions: [batch, positions.., channels] to [batch, channels]."""
 
-    def forward(self, x: Output) -> Output:
-        if x.shape is None or len(x.shape) < 3:
-            raise ValueError(f"module '{self.name}': {x!r} has no axes between the first and the last")
-        return x.mean(list(range(1, len(x.shape) - 1)))
+
+class GlobalMaxPool(_GlobalPool):
+    """The largest over all positions; as GlobalAvgPool."""
+    kind = "max"

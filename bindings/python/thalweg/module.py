@@ -9,11 +9,12 @@
             return self.out(self.hidden(x))
 
 A module makes its variables when it is called for the first time, in the graph of its input, so that sizes follow from the input. Later
-calls share them. Names of variables begin with the name of the module."""
+calls share them. Names of variables begin with the name of the module. Without a graph a module computes at once, with variables that have
+their values at once; inside `with thalweg.nn.in_training():` it computes as in training."""
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import build, scopes
+from . import at_once, build, scopes
 from .output import Formula, Output, shape_text
 from .variable import Variable
 
@@ -44,6 +45,9 @@ class Module:
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if not hasattr(self, "_wanted"):
             raise RuntimeError(f"{type(self).__name__}.__init__ did not call super().__init__() first")
+        context = at_once.context_of([*inputs, *named.values()])
+        if context is not None:
+            return self._computed(context, inputs, named)
         given = build.graph_of([*inputs, *named.values()])
         if given is not None:  # in a body, also where the values are from around it
             given = scopes.working(scopes.building(given, f"module '{self.name}' adds operations"))
@@ -67,6 +71,32 @@ class Module:
             result = self.forward(*inputs, **named)
         self._shape = result.shape if isinstance(result, Output) else None
         return result
+
+    def _computed(self, context: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Computes the result without a graph."""
+        if self._graph is None:
+            self._prefix = at_once.new_prefix(context, self._wanted)
+            try:
+                with at_once.named(self._prefix):
+                    self._begin(context, inputs, named)
+            except BaseException:
+                self._prefix = ""
+                raise
+            self._graph = context
+        elif self._graph is not context:
+            raise ValueError(f"module '{self.name}' has its variables in another graph or context than its input; "
+                             "make a module of its own for this one, or save and restore the weights")
+        with at_once.named(self._prefix):
+            result = self._result(inputs, named)
+        self._shape = result.shape if isinstance(result, Output) else None
+        return result
+
+    def _begin(self, context: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Prepares computing without a graph. A layer whose operations C adds does so in its own way (Leaf)."""
+        self.build(*inputs, **named)
+
+    def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return self.forward(*inputs, **named)
 
     @property
     def name(self) -> str:
@@ -93,7 +123,7 @@ class Module:
                 raise RuntimeError(f"module '{module.name}' was not called yet, so it has no variables; call it once before you list them")
             for value in vars(module).values():
                 for variable in _within(value, Variable):
-                    found.setdefault(variable.handle.number, variable)
+                    found.setdefault(id(variable.handle), variable)
         return [v for v in found.values() if trainable is None or v.trainable is trainable]
 
     def named_parameters(self) -> dict[str, Variable]:
@@ -107,13 +137,13 @@ class Module:
         for module in self._all():
             for value in vars(module).values():
                 for variable in _within(value, Variable):
-                    number, fixed = variable.handle.number, variable.graph._fixed
-                    if frozen and number not in fixed:
-                        module._frozen.add(number)
-                        fixed.add(number)
-                    elif not frozen and number in module._frozen:
-                        module._frozen.discard(number)
-                        fixed.discard(number)
+                    key = id(variable.handle)
+                    if frozen and variable.trainable:
+                        module._frozen.add(key)
+                        variable._train(False)
+                    elif not frozen and key in module._frozen:
+                        module._frozen.discard(key)
+                        variable._train(True)
 
     def summary(self) -> str:
         """Returns a table of the modules, with the shape of the latest result and the number of own and inner parameters."""
@@ -148,6 +178,20 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
+
+
+class Leaf(Module):
+    """A module whose forward adds operations to a graph only. Without a graph, these are run one after the other (at_once)."""
+
+    def _begin(self, context: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._at_once = at_once.AtOnce(context, self)
+
+    def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return self._at_once(self._number_type(), inputs, named)
+
+    def _number_type(self) -> Any:
+        """The type of arrays of numbers among the inputs; None: their own."""
+        return "float32"
 
 
 def _within(value: Any, kind: type) -> Iterator[Any]:

@@ -13,16 +13,19 @@
 The formulas are in c_api/include/thalweg/layer.h."""
 from typing import Any
 
-from .layers import (ACTIVATIONS, INITIALIZERS, AvgPool2D, BatchNorm, Conv1D, Conv2D, Conv3D, Dense, Dropout, Embedding, Flatten, GlobalAvgPool,
-                     GroupNorm, LayerNorm, MaxPool2D, MultiHeadAttention, RMSNorm, activation, training, updates)
+from .at_once import in_training
+from .layers import (ACTIVATIONS, INITIALIZERS, AvgPool1D, AvgPool2D, BatchNorm, Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D,
+                     Conv3DTranspose, Dense, Dropout, Embedding, Flatten, GlobalAvgPool, GlobalMaxPool, GroupNorm, LayerNorm, MaxPool1D,
+                     MaxPool2D, MultiHeadAttention, RMSNorm, activation, rotary, training, updates)
 from .module import Module, Residual, Sequential
 from .output import Output
 from .sequences import GRU, LSTM, Bidirectional
 
-__all__ = ["ACTIVATIONS", "AvgPool2D", "BatchNorm", "Bidirectional", "Conv1D", "Conv2D", "Conv3D", "Dense", "Dropout", "Embedding", "Flatten", "GRU",
-           "GlobalAvgPool", "GroupNorm", "INITIALIZERS", "LSTM", "LayerNorm", "MaxPool2D", "Module", "MultiHeadAttention", "RMSNorm", "Residual",
-           "Sequential", "activation", "elu", "gelu", "gelu_tanh", "hard_sigmoid", "hard_swish", "leaky_relu", "log_softmax", "mish", "relu", "relu6", "selu",
-           "sigmoid", "silu", "softmax", "softplus", "softsign", "tanh", "training", "updates"]
+__all__ = ["ACTIVATIONS", "AvgPool1D", "AvgPool2D", "BatchNorm", "Bidirectional", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose",
+           "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Embedding", "Flatten", "GRU", "GlobalAvgPool", "GlobalMaxPool", "GroupNorm",
+           "INITIALIZERS", "LSTM", "LayerNorm", "MaxPool1D", "MaxPool2D", "Module", "MultiHeadAttention", "RMSNorm", "Residual",
+           "Sequential", "activation", "elu", "gelu", "gelu_tanh", "hard_sigmoid", "hard_swish", "in_training", "leaky_relu", "log_softmax", "mish",
+           "relu", "relu6", "rotary", "selu", "sigmoid", "silu", "softmax", "softplus", "softsign", "tanh", "training", "updates"]
 
 
 def __dir__() -> list[str]:

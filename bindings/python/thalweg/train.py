@@ -1,4 +1,4 @@
-"""Training: optimizers, clipping and weight decay, batches, and a progress bar around the loop.
+"""Training: the loop (Trainer, fit), optimizers, clipping and weight decay; for loops of the program's own, batches and a progress bar.
 
     step = thalweg.train.Adam(0.001).minimize(loss)
     ...
@@ -15,15 +15,19 @@ from . import _low
 from ._handle import c_text
 from .gradients import Gradient, SparseGradient, _python as from_raw, of_loss
 from .graph import Graph, group
+from .history import History, Progress
 from .layers import updates
 from .lbfgs import LBFGS, Report
 from .loss_scale import LossScale
+from .module import Module
 from .output import Formula, Operation, Output
 from .schedules import is_counted
+from .trainer import LOSSES, Trainer
 from .variable import Variable, listed
 
-__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "LossScale", "Momentum", "Optimizer", "RMSProp", "Report",
-           "SGD", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
+__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "Groups", "History", "LBFGS", "LOSSES", "LossScale", "Momentum", "Optimizer",
+           "Progress", "RMSProp", "Report", "SGD", "Trainer", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+           "decay_gradients", "fit", "progress"]
 
 
 def __dir__() -> list[str]:
@@ -68,12 +72,7 @@ class Optimizer:
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         if not pairs:
             raise ValueError("there are no gradients to apply")
-        if callable(clip):
-            changed = list(clip([g for g, _ in pairs]))
-            if len(changed) != len(pairs):
-                raise ValueError(f"clip was given {len(pairs)} gradients and answered {len(changed)}; it must answer one for each, or None")
-        else:
-            changed = [g for g, _ in pairs] if clip is None else clip_by_global_norm([g for g, _ in pairs], clip)[0]
+        changed = _clipped([g for g, _ in pairs], clip)
         chosen = [v for _, v in pairs]
         raw = (_low.tw_gradient * len(chosen))(*(_raw(g) for g in changed))
         return self._apply(chosen[0].graph, chosen, raw, count_steps)
@@ -94,6 +93,15 @@ class Optimizer:
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
         raise NotImplementedError
+
+
+def _clipped(gradients: list[Gradient], clip: Optional[Clip]) -> list[Gradient]:
+    if not callable(clip):
+        return gradients if clip is None else clip_by_global_norm(gradients, clip)[0]
+    changed = list(clip(gradients))
+    if len(changed) != len(gradients):
+        raise ValueError(f"clip was given {len(gradients)} gradients and answered {len(changed)}; it must answer one for each, or None")
+    return changed
 
 
 def _raw(gradient: Gradient) -> "_low.tw_gradient":
@@ -224,6 +232,51 @@ class Ftrl(Optimizer):
         return _low.tw_train_ftrl(scope, variables, gradients, n, options)
 
 
+class Groups(Optimizer):
+    """Several optimizers, each for its own variables: Groups((Adam(1e-4), net.body), (Adam(1e-2), net.head)). Each pair is an optimizer,
+    and a module, a variable or a list of these. A step of Groups is one training step for schedules."""
+
+    def __init__(self, *groups: tuple[Optimizer, Any]):
+        super().__init__(0.0)
+        if not groups or not all(isinstance(g, tuple) and len(g) == 2 and isinstance(g[0], Optimizer) for g in groups):
+            raise TypeError("groups are pairs of an optimizer, and its modules or variables")
+        self.groups = groups
+
+    def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
+              count_steps: Optional[bool] = None) -> Operation:
+        """As Optimizer.apply; clip works on the gradients of all groups together. Raises ValueError for a variable with a gradient that is
+        in no group, or in two."""
+        pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+        if not pairs:
+            raise ValueError("there are no gradients to apply")
+        changed = _clipped([g for g, _ in pairs], clip)
+        owner: dict[int, int] = {}
+        for i, (_, members) in enumerate(self.groups):
+            for variable in _members(members):
+                if owner.setdefault(variable.handle.number, i) != i:
+                    raise ValueError(f"variable '{variable.name}' is in two groups")
+        for _, variable in pairs:
+            if variable.handle.number not in owner:
+                raise ValueError(f"variable '{variable.name}' is in no group; add it to one, or give minimize the variables to train")
+        steps: list[Operation] = []
+        for i, (optimizer, _) in enumerate(self.groups):
+            mine = [(g, v) for g, (_, v) in zip(changed, pairs) if owner[v.handle.number] == i]
+            if mine:
+                counts = count_steps if not steps else False
+                steps.append(optimizer.apply([g for g, _ in mine], [v for _, v in mine], count_steps=counts))
+        return group(*steps)
+
+
+def _members(given: Any) -> list[Variable]:
+    if isinstance(given, Variable):
+        return [given]
+    if isinstance(given, Module):
+        return given.parameters(trainable=True)
+    if isinstance(given, (list, tuple)):
+        return [v for one in given for v in _members(one)]
+    raise TypeError(f"{given!r} is neither a module nor a variable")
+
+
 # ---- Changes to gradients before an optimizer; None stays None, sparse ones stay sparse ----
 
 def accumulate_gradients(gradients: Sequence[Gradient], sub_batches: int, name: Optional[str] = None) -> tuple[list[Gradient], Operation]:
@@ -270,6 +323,11 @@ def _changed(gradients: Sequence[Gradient], change: Callable[[int, Any], Any]) -
     with graph.building() as scope:
         answer = change(scope, raw)
     return [from_raw(graph, g) for g in raw], answer, graph
+
+
+def fit(trainer: Trainer, data: Any, epochs: int = 1, callbacks: Any = (), **options: Any) -> History:
+    """Trains: trainer.fit(data, epochs, callbacks, **options)."""
+    return trainer.fit(data, epochs, callbacks, **options)
 
 
 class Batches:

@@ -81,6 +81,15 @@ class Variable(Formula):
         """Whether optimizers take it of themselves."""
         return not self._untrained if self.graph.computes else self.handle.number not in self.graph._fixed
 
+    def _train(self, trainable: bool) -> None:
+        """Says whether optimizers take it of themselves."""
+        if self.graph.computes:
+            self._untrained = not trainable
+        elif trainable:
+            self.graph._fixed.discard(self.handle.number)
+        else:
+            self.graph._fixed.add(self.handle.number)
+
     def read(self) -> Output:
         """Its contents as they are when the read runs; reads and updates of one step are ordered by data and control edges only."""
         return self.graph.op("Identity", self.handle) if self._referred else self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype)

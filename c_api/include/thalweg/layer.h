@@ -39,7 +39,10 @@ enum {
   TW_INITIALIZER_UNIFORM = 7,          /* evenly from [-scale, scale) */
   TW_INITIALIZER_NORMAL = 8,           /* standard deviation scale, not cut */
   TW_INITIALIZER_TRUNCATED_NORMAL = 9, /* a normal of standard deviation scale, cut at two of them and not rescaled */
-  TW_INITIALIZER_CONSTANT = 10         /* scale everywhere */
+  TW_INITIALIZER_CONSTANT = 10,        /* scale everywhere */
+  /* scale times a matrix [product of the leading sizes, last size] whose rows, or columns if there are fewer of them, are orthonormal,
+   * all such matrices equally likely. At least two axes. Saxe, McClelland and Ganguli, arXiv:1312.6120 */
+  TW_INITIALIZER_ORTHOGONAL = 11
 };
 
 typedef struct tw_initializer {
@@ -118,8 +121,10 @@ typedef struct tw_convolution {
   uint32_t padding;                           /* TW_PADDING_* */
   int64_t stride_1, stride_2, stride_3;       /* along each of those axes; above 0 */
   int64_t dilation_1, dilation_2, dilation_3; /* distance of neighbouring elements of the window; above 0 */
+  int64_t groups; /* of tw_convolution_sizes: the input has groups times as many channels as the kernel takes; 0: as many groups as fit the
+                     input */
 } tw_convolution;
-/* rank 2, "same" padding, strides and dilations 1, no weights. NULL is fine. */
+/* rank 2, "same" padding, strides and dilations 1, groups 0, no weights. NULL is fine. */
 TW_EXPORT void tw_convolution_init(tw_convolution* convolution);
 
 /* The sizes that the weights of a convolution follow from. */
@@ -139,6 +144,37 @@ TW_EXPORT void tw_convolution_create(tw_scope* scope, const char* name, const tw
                                      const tw_convolution_sizes* sizes, tw_convolution* out_convolution);
 /* x: [batch, positions.., channels] with `rank` axes of positions. */
 TW_EXPORT tw_output tw_convolution_apply(tw_scope* scope, const tw_convolution* convolution, tw_output x);
+
+/* Makes the variables of a transposed convolution, which undoes the shapes of a convolution: `name`/kernel [sizes of the window.., filters,
+ * channels], by default Glorot's uniform distribution, and `name`/bias [filters]. like: as tw_convolution_create's, without causal padding.
+ * sizes: groups must be 1. */
+TW_EXPORT void tw_transposed_convolution_create(tw_scope* scope, const char* name, const tw_layer_options* options,
+                                                const tw_convolution* like, const tw_convolution_sizes* sizes,
+                                                tw_convolution* out_convolution);
+/* The gradient of a convolution with that kernel for its input, as a layer. x: [batch, positions.., channels] with n positions along an
+ * axis gives n stride positions with "same" padding, and (n - 1) stride + (window - 1) dilation + 1 with "valid" padding.
+ * Source: Zeiler et al., 2010, "Deconvolutional networks". */
+TW_EXPORT tw_output tw_transposed_convolution_apply(tw_scope* scope, const tw_convolution* convolution, tw_output x);
+
+/* ---- Pooling ---- */
+
+enum { TW_POOL_MAX = 0, TW_POOL_MEAN = 1 /* over the elements inside the input */ };
+
+typedef struct tw_pool {
+  uint32_t size, flags;
+  uint32_t kind;              /* TW_POOL_* */
+  uint32_t rank;              /* axes that the window moves along: 1 or 2 */
+  int64_t window_1, window_2; /* above 0 */
+  int64_t stride_1, stride_2; /* above 0; 0: the window */
+  uint32_t padding, reserved; /* TW_PADDING_VALID or TW_PADDING_SAME */
+} tw_pool;
+/* The largest of each 2 x 2, strides 0, "valid" padding. NULL is fine. */
+TW_EXPORT void tw_pool_init(tw_pool* pool);
+/* x: [batch, positions.., channels] with `rank` axes of positions. */
+TW_EXPORT tw_output tw_pool_apply(tw_scope* scope, const tw_pool* pool, tw_output x);
+/* The largest, or the mean, over all positions: [batch, positions.., channels] to [batch, channels]. x: at least one axis of positions.
+ * kind: TW_POOL_*. */
+TW_EXPORT tw_output tw_pool_global(tw_scope* scope, uint32_t kind, tw_output x);
 
 /* ---- Normalisation ---- */
 
@@ -177,7 +213,7 @@ TW_EXPORT void tw_batch_norm_create(tw_scope* scope, const char* name, const tw_
 /* In training x is normalised by its own mean and variance over all axes but the last, otherwise by the averages. x: [batch, channels] or
  * with one to three axes of positions between; half, bfloat16 or float. *out_update: an operation that sets the averages to what they
  * become by this batch; run it with the training step. It adds the differences, so that several applications in one step all count. Without
- * training, or with an empty batch, it changes nothing. NULL after a failure, or where training is 0.
+ * training, or with an empty batch, it changes nothing. NULL after a failure, and where training is 0 or a constant that is false.
  * Source: Ioffe and Szegedy, arXiv:1502.03167. */
 TW_EXPORT tw_output tw_batch_norm_apply(tw_scope* scope, const tw_batch_norm* norm, tw_output x, tw_output training,
                                         const tw_operation** out_update);
@@ -191,7 +227,10 @@ TW_EXPORT tw_output tw_embedding_create(tw_scope* scope, const char* name, const
 TW_EXPORT tw_output tw_embedding_apply(tw_scope* scope, tw_output table, tw_output ids);
 
 /* In training, each element of x is 0 with probability rate and else divided by 1 - rate; otherwise x. rate: in [0, 1). seed: 0: other
- * elements in each session. Source: Srivastava et al., 2014. */
+ * elements in each session. With another seed the elements depend on the seed and the number of the training step alone, which a variable
+ * `dropout_draws` counts below the scope's prefix, so that a training that goes on from a checkpoint drops what it would have dropped. In
+ * the body of a function no variable can be made: there the elements come from a stream that each session begins anew.
+ * Source: Srivastava et al., 2014. */
 TW_EXPORT tw_output tw_dropout(tw_scope* scope, tw_output x, double rate, tw_output training, int64_t seed);
 
 typedef struct tw_attention {
@@ -211,6 +250,39 @@ TW_EXPORT void tw_attention_create(tw_scope* scope, const char* name, const tw_l
  * Source: Vaswani et al., arXiv:1706.03762. */
 TW_EXPORT tw_output tw_attention_apply(tw_scope* scope, const tw_attention* attention, tw_output x, tw_output to, tw_output bias,
                                        uint32_t causal);
+
+/* Rotates pairs of elements by angles that grow with the position, so that the product of a query and a key depends on the distance of
+ * their positions. Pair k of depth / 2 has the angle position base^(-2k / depth). */
+typedef struct tw_rotary {
+  uint32_t size, flags;
+  double base;     /* above 0 */
+  tw_output first; /* the position of the first row, an int32 or int64 scalar; 0: position 0 */
+  uint32_t
+      interleaved; /* 1: a pair is elements 2k and 2k + 1, as in the source; 0: elements k and k + depth / 2, as in GPT-NeoX and Llama */
+  uint32_t reserved;
+} tw_rotary;
+/* base 10,000, first 0, interleaved 0. NULL is fine. */
+TW_EXPORT void tw_rotary_init(tw_rotary* rotary);
+/* x: [.., positions, depth], with an even depth; half, bfloat16, float or double; the angles are computed in double. rotary: NULL: the
+ * defaults. Source: Su et al., arXiv:2104.09864. */
+TW_EXPORT tw_output tw_rotary_apply(tw_scope* scope, const tw_rotary* rotary, tw_output x);
+
+/* How an attention is applied. */
+typedef struct tw_attention_options {
+  uint32_t size, flags;
+  tw_output to, bias;      /* as in tw_attention_apply */
+  const tw_rotary* rotary; /* applied to queries and keys; NULL: none. Not together with `to` */
+  /* The keys and values of earlier positions, each [batch, heads, length, depth]: the rows of x are positions `position` and later ones,
+   * replace what the caches have there, and attend to all rows up to their own, whatever `causal` says. All 0: no cache. position: an int32
+   * scalar; a step whose rows would lie beyond the length fails. A rotation then starts at `position`. Not together with `to`. */
+  tw_output key_cache, value_cache, position;
+  uint32_t causal, reserved;
+} tw_attention_options;
+TW_EXPORT void tw_attention_options_init(tw_attention_options* options); /* all 0. NULL is fine */
+/* As tw_attention_apply, with options. options: NULL: the defaults. out_key_cache, out_value_cache: the caches with the rows of x, for the
+ * next application; 0 without a cache; may be NULL only without. */
+TW_EXPORT tw_output tw_attention_apply_with(tw_scope* scope, const tw_attention* attention, tw_output x,
+                                            const tw_attention_options* options, tw_output* out_key_cache, tw_output* out_value_cache);
 
 #ifdef __cplusplus
 }

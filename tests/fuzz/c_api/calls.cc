@@ -39,6 +39,7 @@ ENDS(tw_variables_destroy, tw_variables)
 ENDS(tw_checkpoint_close, tw_checkpoint)
 ENDS(tw_saver_destroy, tw_saver)
 ENDS(tw_checkpointer_destroy, tw_checkpointer)
+ENDS(tw_iterator_destroy, tw_iterator)
 ENDS(tw_lbfgs_destroy, tw_lbfgs)
 ENDS(tw_step_stats_destroy, tw_step_stats)
 ENDS(tw_restore_report_destroy, tw_restore_report)
@@ -46,6 +47,7 @@ ENDS(tw_spread_destroy, tw_spread)
 ENDS(tw_sync_destroy, tw_sync)
 ENDS(tw_tape_destroy, tw_tape)
 ENDS(tw_eager_destroy, tw_eager)
+ENDS(tw_trainer_destroy, tw_trainer)
 
 #define RETAINS(function, type) \
   SPECIAL(function) {           \
@@ -367,6 +369,59 @@ SPECIAL(tw_lbfgs_run) {
   const uint32_t most = p.Draw<uint32_t>() % 8;
   p.Note(tw_lbfgs_run(lbfgs, session, feeds, values, n, most, p.Draw<tw_lbfgs_report*>()));
 }
+
+// ---- The training loop: records with lists, a few epochs, room for all values ----
+
+SPECIAL(tw_trainer_create) {
+  tw_trainer_model model;
+  tw_trainer_model_init(&model);
+  model.graph = p.Handle<tw_graph>();
+  model.session = p.Handle<tw_session>();
+  model.feeds = p.Draw<const tw_output*>();
+  model.n_feeds = p.Draw<uint32_t>();
+  model.n_inputs = p.Draw<uint32_t>();
+  model.loss = p.Number();
+  model.step = p.Operation();
+  model.predictions = p.Draw<const tw_output*>();
+  model.n_predictions = p.Draw<uint32_t>();
+  tw_trainer* made = nullptr;
+  p.Note(tw_trainer_create(&model, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_trainer_fit) {
+  tw_trainer* trainer = p.Handle<tw_trainer>();
+  tw_iterator* data = p.Handle<tw_iterator>();
+  tw_fit_options options;
+  tw_fit_options_init(&options);
+  options.epochs = p.Draw<int64_t>() % 3;
+  options.flags = p.Draw<uint32_t>() & ~uint32_t(TW_FIT_PROGRESS | TW_FIT_TERMINAL);
+  options.validation = p.Handle<tw_iterator>();
+  options.patience = p.Draw<int64_t>();
+  options.folder = p.Null() ? nullptr : p.Path();
+  options.cancel = p.Handle<tw_cancel_token>();
+  p.Note(tw_trainer_fit(trainer, data, &options, nullptr));
+}
+SPECIAL(tw_trainer_evaluate) {
+  tw_trainer* trainer = p.Handle<tw_trainer>();
+  tw_iterator* data = p.Handle<tw_iterator>();
+  std::vector<double> values(tw_trainer_value_count(trainer) + 1);
+  p.Note(tw_trainer_evaluate(trainer, data, nullptr, p.Null() ? nullptr : values.data()));
+}
+SPECIAL(tw_model_save) {
+  tw_graph* graph = p.Handle<tw_graph>();
+  tw_session* session = p.Handle<tw_session>();
+  tw_saved_signature signature = {};
+  signature.size = p.Size(sizeof signature);
+  signature.name = p.Text();
+  signature.input_names = p.Draw<const char* const*>();
+  signature.inputs = p.Draw<const tw_output*>();
+  signature.n_inputs = p.Draw<uint32_t>();
+  signature.output_names = p.Draw<const char* const*>();
+  signature.outputs = p.Draw<const tw_output*>();
+  signature.n_outputs = p.Draw<uint32_t>();
+  p.Note(tw_model_save(graph, session, &signature, p.Null() ? 0 : 1, p.Path()));
+}
+
 SPECIAL(tw_runtime_create_with) {
   tw_runtime_config config = {};
   config.size = p.Size(sizeof config);

@@ -30,7 +30,7 @@ template <class T>
 constexpr bool kNumbersOnly =
     kIsOneOf<T, tw_sgd, tw_polynomial, tw_cosine_restarts, tw_momentum, tw_adam, tw_adamax, tw_adagrad, tw_adadelta, tw_rmsprop, tw_ftrl,
              tw_lbfgs_options, tw_moving_averages, tw_lstm_cell, tw_gru_cell, tw_sampled_loss, tw_initializer, tw_layer_options, tw_dense,
-             tw_convolution, tw_convolution_sizes, tw_norm, tw_batch_norm, tw_attention>;
+             tw_convolution, tw_convolution_sizes, tw_norm, tw_batch_norm, tw_attention, tw_batch_options, tw_pool, tw_rotary>;
 
 template <class T>
 T* Program::Handle() {
@@ -83,6 +83,10 @@ void Program::Finish(T* handle) {
   // These have two owners.
   if constexpr (std::is_same_v<T, tw_saver> || std::is_same_v<T, tw_session>) {
     while (!pool<tw_checkpointer>().all.empty()) Finish(pool<tw_checkpointer>().all.back().handle);
+  }
+  if constexpr (std::is_same_v<T, tw_session>) {  // which they run
+    while (!pool<tw_trainer>().all.empty()) Finish(pool<tw_trainer>().all.back().handle);
+    while (!pool<tw_iterator>().all.empty()) Finish(pool<tw_iterator>().all.back().handle);
   }
   // Releases one reference of a shared object, and removes one of its entries.
   auto& all = pool<T>().all;

@@ -50,12 +50,14 @@ namespace thalweg::fuzz {
   X(tw_checkpoint, tw_checkpoint_close, false)           \
   X(tw_checkpointer, tw_checkpointer_destroy, true)      \
   X(tw_saver, tw_saver_destroy, true)                    \
+  X(tw_iterator, tw_iterator_destroy, false)             \
   X(tw_lbfgs, tw_lbfgs_destroy, true)                    \
   X(tw_step_stats, tw_step_stats_destroy, false)         \
   X(tw_restore_report, tw_restore_report_destroy, false) \
   X(tw_spread, tw_spread_destroy, false)                 \
   X(tw_sync, tw_sync_destroy, false)                     \
   X(tw_tape, tw_tape_destroy, false)                     \
+  X(tw_trainer, tw_trainer_destroy, true)                \
   X(tw_eager, tw_eager_destroy, false)
 
 inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)); }
