@@ -183,7 +183,7 @@ class Builder {
   const std::string& node_name() const { return node_name_; }
 
  private:
-  Value Fold(std::string_view type, const std::vector<Value>& in, const Attrs& attrs, std::shared_ptr<std::vector<Element>>* partial);
+  bool failed(const std::string& name) const;
   void Initializers(const proto::GraphProto& graph);
   void Call(const proto::FunctionProto& function, const proto::NodeProto& node);
 
@@ -194,6 +194,7 @@ class Builder {
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Edge>>> emitted_;  // constants, by the place of their elements
   std::vector<std::pair<Value, Value>> captures_;
+  std::set<std::string> failed_;  // outputs of nodes that failed; nodes that need them are skipped without an error of their own
   std::string node_name_;  // of the node that is translated, for names of ours
 };
 
