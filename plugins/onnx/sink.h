@@ -1,6 +1,7 @@
 // The graph that the importer fills, seen through one small interface, so that translators know neither the plugin ABI nor the C API.
 // Threads: one thread at a time.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,7 +34,9 @@ using AttrValue = std::variant<int64_t, double, bool, std::string, Type, ShapeAt
 struct Attr {
   Attr(std::string n, AttrValue v) : name(std::move(n)), value(std::move(v)) {}
   Attr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
-  Attr(std::string n, int v) : name(std::move(n)), value(int64_t{v}) {}
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  Attr(std::string n, I v) : name(std::move(n)), value(static_cast<int64_t>(v)) {}
   std::string name;
   AttrValue value;
 };
