@@ -12,7 +12,22 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::multimap<Key, const Entry*>& Index() {
   static const auto* index = [] {
     auto* made = new std::multimap<Key, const Entry*>;
-    for (const Family family : {ElementwiseTranslators(), ShapeTranslators()}) {
+    for (const Family family : {
+             ActivationTranslators(),
+             ControlTranslators(),
+             ConvTranslators(),
+             ElementwiseTranslators(),
+             LossTranslators(),
+             MatMulTranslators(),
+             NormTranslators(),
+             PoolTranslators(),
+             QuantiseTranslators(),
+             RecurrentTranslators(),
+             ReductionTranslators(),
+             ResizeTranslators(),
+             ShapeTranslators(),
+             TrainingTranslators(),
+         }) {
       for (const Entry* e = family.begin; e != family.end; ++e) made->emplace(Key{e->domain, e->op}, e);
     }
     return made;

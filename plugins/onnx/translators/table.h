@@ -28,7 +28,19 @@ struct Family {
 const Entry* FindTranslator(std::string_view domain, std::string_view op, int64_t opset, bool* out_known);
 
 // One function per file of this folder.
+Family ActivationTranslators();
+Family ControlTranslators();
+Family ConvTranslators();
 Family ElementwiseTranslators();
+Family LossTranslators();
+Family MatMulTranslators();
+Family NormTranslators();
+Family PoolTranslators();
+Family QuantiseTranslators();
+Family RecurrentTranslators();
+Family ReductionTranslators();
+Family ResizeTranslators();
 Family ShapeTranslators();
+Family TrainingTranslators();
 
 }  // namespace thalweg::onnx
