@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,9 +34,15 @@ using AttrValue = std::variant<int64_t, double, bool, std::string, Type, ShapeAt
 struct Attr {
   Attr(std::string n, AttrValue v) : name(std::move(n)), value(std::move(v)) {}
   Attr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
-  Attr(std::string n, int v) : name(std::move(n)), value(int64_t{v}) {}
+  // Numbers keep their kind: bool, whole or real.
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Attr(std::string n, T v) : name(std::move(n)), value(static_cast<Number<T>>(v)) {}
   std::string name;
   AttrValue value;
+
+ private:
+  template <class T>
+  using Number = std::conditional_t<std::is_same_v<T, bool>, bool, std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
 };
 using Attrs = std::vector<Attr>;
 
