@@ -1,10 +1,10 @@
 // The graph that the importer fills, seen through one small interface, so that translators know neither the plugin ABI nor the C API.
 // Threads: one thread at a time.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,15 +34,11 @@ using AttrValue = std::variant<int64_t, double, bool, std::string, Type, ShapeAt
 struct Attr {
   Attr(std::string n, AttrValue v) : name(std::move(n)), value(std::move(v)) {}
   Attr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
-  // Numbers keep their kind: bool, whole or real.
-  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  Attr(std::string n, T v) : name(std::move(n)), value(static_cast<Number<T>>(v)) {}
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  Attr(std::string n, I v) : name(std::move(n)), value(static_cast<int64_t>(v)) {}
   std::string name;
   AttrValue value;
-
- private:
-  template <class T>
-  using Number = std::conditional_t<std::is_same_v<T, bool>, bool, std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
 };
 using Attrs = std::vector<Attr>;
 

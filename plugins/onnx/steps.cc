@@ -95,7 +95,7 @@ Value Builder::concat(const std::vector<Value>& v, int64_t axis) {
   if (v.size() == 1) return v[0];
   std::vector<Value> in = v;
   in.push_back(scalar(TW_INT32, static_cast<double>(axis)));
-  return op("ConcatV2", in, {{"N", static_cast<int64_t>(v.size())}});
+  return op("ConcatV2", in, {});
 }
 
 Value Builder::slice0(const Value& v, int64_t begin, int64_t end) {
