@@ -36,6 +36,14 @@ struct Element {
   double f = 0;
 };
 
+// What a list that is made at run time holds: a TensorList in a scalar variant. A sequence is such a list; an optional is one without an
+// element or with one.
+struct Listed {
+  bool optional = false;
+  uint32_t dtype = 0;                   // of the elements; TW_VARIANT: lists, which `inner` describes
+  std::shared_ptr<const Listed> inner;
+};
+
 // A value: a tensor of the graph, a constant (emitted at its first use), a sequence whose items are known one by one, or an optional.
 // Cheap to copy. A default-constructed Value is absent (an optional input that is not given).
 class Value {
@@ -60,6 +68,9 @@ class Value {
   // ---- Sequences and optionals ----
   const std::vector<Value>& items() const { return info_->items; }  // of a sequence; of an optional: one, or none if it is empty
 
+  // Of a tensor that is a list made at run time: what the list holds; also of an optional that is empty. NULL: no list.
+  const Listed* listed() const { return info_->listed.get(); }
+
   struct Info {
     Kind kind = Kind::kTensor;
     Builder* owner = nullptr;  // the graph that `edge` belongs to
@@ -69,6 +80,7 @@ class Value {
     std::shared_ptr<const Tensor> constant;
     std::shared_ptr<const std::vector<Element>> known;
     std::vector<Value> items;
+    std::shared_ptr<const Listed> listed;
   };
   explicit Value(std::shared_ptr<const Info> info) : info_(std::move(info)) {}
   const Info& info() const { return *info_; }
