@@ -14,19 +14,30 @@ const std::multimap<Key, const Entry*>& Index() {
     auto* made = new std::multimap<Key, const Entry*>;
     for (const Family family : {
              ActivationTranslators(),
+             CastTranslators(),
              ControlTranslators(),
              ConvTranslators(),
              ElementwiseTranslators(),
+             FillTranslators(),
+             GatherTranslators(),
+             LogicTranslators(),
              LossTranslators(),
              MatMulTranslators(),
              NormTranslators(),
+             OrderTranslators(),
+             PartTranslators(),
              PoolTranslators(),
              QuantiseTranslators(),
+             RandomTranslators(),
              RecurrentTranslators(),
              ReductionTranslators(),
              ResizeTranslators(),
+             SequenceTranslators(),
              ShapeTranslators(),
+             SignalTranslators(),
+             TextTranslators(),
              TrainingTranslators(),
+             UnaryTranslators(),
          }) {
       for (const Entry* e = family.begin; e != family.end; ++e) made->emplace(Key{e->domain, e->op}, e);
     }
