@@ -306,6 +306,7 @@ void Builder::TranslateNode(const proto::NodeProto& node) {
       Call(*function->second, node);
     } else if (const Entry* entry = FindTranslator(domain, node.op_type(), opset, &known)) {
       Node n(*this, node, opset);
+      sink_.Place(node.op_type() + " '" + shown + "'");
       entry->run(*this, n);
     } else {
       throw Error{TW_UNIMPLEMENTED, known ? "this opset of the op is not supported" : "the op is unknown"};

@@ -106,7 +106,7 @@ std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes) {
   return model;
 }
 
-Ports Import(std::shared_ptr<const proto::ModelProto> file, ReadExternal external, Sink& sink) {
+Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal external, Sink& sink) {
   Model model;
   model.file = file;
   model.external = std::move(external);

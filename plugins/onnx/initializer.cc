@@ -88,7 +88,7 @@ void CheckLocation(const TensorProto& t, const std::string& location) {
   if (outside) Fail(t, "external data lies in '" + location + "', outside of the model's folder", TW_PERMISSION_DENIED);
 }
 
-Tensor FromExternal(const TensorProto& t, uint32_t dtype, const Dims& dims, const ReadExternal& external) {
+Tensor FromExternal(const TensorProto& t, uint32_t dtype, const Dims& dims, const OpenExternal& external) {
   std::string location;
   uint64_t offset = 0, length = 0;
   for (const proto::StringStringEntryProto& entry : t.external_data()) {
@@ -106,8 +106,11 @@ Tensor FromExternal(const TensorProto& t, uint32_t dtype, const Dims& dims, cons
                 std::to_string(wanted));
   }
   if (wanted == 0) return Tensor(dtype, dims);
-  const std::shared_ptr<const std::string> bytes = external(location, offset, wanted);
-  return FromRaw(t, dtype, dims, *bytes, bytes);
+  const Bytes file = external(location);
+  if (offset > file.size || wanted > file.size - offset) {
+    Fail(t, "external data needs " + std::to_string(wanted) + " bytes from " + std::to_string(offset) + " of '" + location + "', which has " + std::to_string(file.size));
+  }
+  return FromRaw(t, dtype, dims, {file.data + offset, wanted}, file.keep);
 }
 
 }  // namespace
@@ -144,7 +147,7 @@ uint32_t DtypeOf(int32_t type) {
   }
 }
 
-Tensor TensorOf(const TensorProto& t, const std::shared_ptr<const void>& keep, const ReadExternal& external) {
+Tensor TensorOf(const TensorProto& t, const std::shared_ptr<const void>& keep, const OpenExternal& external) {
   const uint32_t dtype = DtypeOf(t.data_type());
   const Dims dims(t.dims().begin(), t.dims().end());
   if (t.dims_size() > 64) Fail(t, "has " + std::to_string(t.dims_size()) + " axes; at most 64 are accepted");
@@ -189,7 +192,7 @@ Tensor TensorOf(const TensorProto& t, const std::shared_ptr<const void>& keep, c
   }
 }
 
-Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const void>& keep, const ReadExternal& external) {
+Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const void>& keep, const OpenExternal& external) {
   const Tensor values = TensorOf(t.values(), keep, external), indices = TensorOf(t.indices(), keep, external);
   const Dims dims(t.dims().begin(), t.dims().end());
   const int64_t count = CountOf(dims);

@@ -14,13 +14,19 @@
 
 namespace thalweg::onnx {
 
-// Reads `bytes` bytes from `offset` of a file beside the model; `bytes` 0 means up to its end. location: relative, already checked to stay
-// in the model's folder as a text. Throws Error.
-using ReadExternal = std::function<std::shared_ptr<const std::string>(const std::string& location, uint64_t offset, uint64_t bytes)>;
+// Memory that `keep` holds.
+struct Bytes {
+  const char* data = nullptr;
+  uint64_t size = 0;
+  std::shared_ptr<const void> keep;
+};
+
+// Opens a file beside the model. location: relative, without "..". Throws Error.
+using OpenExternal = std::function<Bytes(const std::string& location)>;
 
 struct Model {
   std::shared_ptr<const proto::ModelProto> file;
-  ReadExternal external;                      // empty: the model has no folder
+  OpenExternal external;                      // empty: the model has no folder
   std::map<std::pair<std::string, std::string>, const proto::FunctionProto*> functions;  // by domain and name
   std::vector<std::string> errors;            // of nodes; the import goes on to find more of them
   uint32_t code = 0;                          // of the first error
@@ -43,11 +49,11 @@ struct Ports {
 // Parses the bytes of a file. Throws Error (INVALID_ARGUMENT) if they are no ONNX model.
 std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes);
 // Translates the main graph into `sink`. Throws one Error that lists all unknown ops, or else all nodes that failed.
-Ports Import(std::shared_ptr<const proto::ModelProto> file, ReadExternal external, Sink& sink);
+Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal external, Sink& sink);
 
 // The tensor of a message. The elements of raw_data are shared with `keep`, which owns the message. Throws Error.
-Tensor TensorOf(const proto::TensorProto& t, const std::shared_ptr<const void>& keep, const ReadExternal& external);
-Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const void>& keep, const ReadExternal& external);
+Tensor TensorOf(const proto::TensorProto& t, const std::shared_ptr<const void>& keep, const OpenExternal& external);
+Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const void>& keep, const OpenExternal& external);
 // Our element type for ONNX's; throws Error for types that we do not have.
 uint32_t DtypeOf(int32_t onnx_type);
 

@@ -45,6 +45,8 @@ using Attrs = std::vector<Attr>;
 class Sink {
  public:
   virtual ~Sink() = default;
+  // Says from which node of the model the next nodes come, for messages: "Conv 'layer1/conv'".
+  virtual void Place(const std::string& text) { (void)text; }
   // Adds a node of one of our ops and returns its output 0. name: wanted, made unique; "": any. Types and counts that follow from the
   // inputs may be left out. Throws Error with the host's message.
   virtual Edge Emit(const std::string& op, const std::string& name, const std::vector<Edge>& inputs, const Attrs& attrs) = 0;

@@ -75,8 +75,9 @@ void Run(const fs::path& folder, tw_runtime* runtime) {
   (void)runtime;
   Graph g;
   GraphSink sink(g.graph);
-  const ReadExternal external = [&](const std::string& location, uint64_t offset, uint64_t bytes) {
-    return std::make_shared<const std::string>(ReadFile(folder / location).substr(offset, bytes));
+  const OpenExternal external = [&](const std::string& location) {
+    const auto text = std::make_shared<const std::string>(ReadFile(folder / location));
+    return Bytes{text->data(), text->size(), text};
   };
   const Ports ports = Import(ParseModel(ReadFile(folder / "model.onnx")), external, sink);
   std::vector<tw_output> feeds, fetches;
