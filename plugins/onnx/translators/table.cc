@@ -12,7 +12,11 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::multimap<Key, const Entry*>& Index() {
   static const auto* index = [] {
     auto* made = new std::multimap<Key, const Entry*>;
-    for (const Family family : {ElementwiseTranslators(), ShapeTranslators()}) {
+    for (const Family family : {ActivationTranslators(), CastTranslators(), ConvTranslators(), DetectionTranslators(), ElementwiseTranslators(),
+                                FillTranslators(), GatherTranslators(), LogicTranslators(), MatMulTranslators(),
+                                NormTranslators(), OrderTranslators(), PartTranslators(), PoolTranslators(),
+                                RandomTranslators(), ReductionTranslators(), SampleTranslators(), SequenceTranslators(), ShapeTranslators(),
+                                SignalTranslators(), TextTranslators(), UnaryTranslators()}) {
       for (const Entry* e = family.begin; e != family.end; ++e) made->emplace(Key{e->domain, e->op}, e);
     }
     return made;

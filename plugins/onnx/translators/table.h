@@ -28,7 +28,26 @@ struct Family {
 const Entry* FindTranslator(std::string_view domain, std::string_view op, int64_t opset, bool* out_known);
 
 // One function per file of this folder.
+Family ActivationTranslators();
+Family CastTranslators();
+Family ConvTranslators();
+Family DetectionTranslators();
 Family ElementwiseTranslators();
+Family FillTranslators();
+Family GatherTranslators();
+Family LogicTranslators();
+Family MatMulTranslators();
+Family NormTranslators();
+Family OrderTranslators();
+Family PartTranslators();
+Family PoolTranslators();
+Family RandomTranslators();
+Family ReductionTranslators();
+Family SampleTranslators();
+Family SequenceTranslators();
 Family ShapeTranslators();
+Family SignalTranslators();
+Family TextTranslators();
+Family UnaryTranslators();
 
 }  // namespace thalweg::onnx
