@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "conv.h"
 #include "window.h"
 
 namespace thalweg::onnx {
@@ -115,15 +116,23 @@ Value Convolve(Builder& b, Node& n, Value x, Value w, Window window, int64_t gro
   return b.op(window.axes() == 2 ? "Conv2D" : "Conv3D", {x, filter}, ConvAttrs(window, window.padded()));
 }
 
-void Conv(Builder& b, Node& n) {
-  const Value &x = n.in(0), &w = n.in(1);
+}  // namespace
+
+Value ConvOf(Builder& b, Node& n, const Value& x, const Value& w) {
   const Window window = ReadWindow(n, x, KernelOf(n, w));
   const int64_t groups = GroupsOf(n);
   if (w.dim(0) >= 0 && w.dim(0) % groups) n.fail("'group' is " + std::to_string(groups) + ", but the weights have shape " + Text(w.dims()));
   if (x.dim(1) >= 0 && w.dim(1) >= 0 && x.dim(1) != w.dim(1) * groups) {
     n.fail("the input has " + std::to_string(x.dim(1)) + " channels, but the weights need " + std::to_string(w.dim(1) * groups));
   }
-  n.out(AddBias(b, n, Convolve(b, n, x, w, window, groups), window.axes()));
+  return Convolve(b, n, x, w, window, groups);
+}
+
+namespace {
+
+void Conv(Builder& b, Node& n) {
+  const Value y = ConvOf(b, n, n.in(0), n.in(1));
+  n.out(AddBias(b, n, y, KernelOf(n, n.in(1)).size()));
 }
 
 // ---- ConvTranspose ----

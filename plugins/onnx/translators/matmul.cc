@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "table.h"
+#include "matmul.h"
 
 namespace thalweg::onnx {
 namespace {
@@ -19,6 +19,8 @@ uint32_t ProductType(uint32_t dtype) {
     default: return dtype;
   }
 }
+
+}  // namespace
 
 Value MatMulOf(Builder& b, Node& n, Value x, Value y) {
   const int rx = x.rank(), ry = y.rank();
@@ -53,6 +55,8 @@ Value MatMulOf(Builder& b, Node& n, Value x, Value y) {
   if (rx == 1) product = b.squeeze(product, {ry == 1 ? -1 : -2});
   return product;
 }
+
+namespace {
 
 void MatMul(Builder& b, Node& n) {
   const uint32_t dtype = n.in(0).dtype(), wide = ProductType(dtype);

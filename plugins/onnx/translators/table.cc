@@ -12,11 +12,35 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::multimap<Key, const Entry*>& Index() {
   static const auto* index = [] {
     auto* made = new std::multimap<Key, const Entry*>;
-    for (const Family family : {ActivationTranslators(), CastTranslators(), ConvTranslators(), DetectionTranslators(), ElementwiseTranslators(),
-                                FillTranslators(), GatherTranslators(), LogicTranslators(), MatMulTranslators(),
-                                NormTranslators(), OrderTranslators(), PartTranslators(), PoolTranslators(),
-                                RandomTranslators(), ReductionTranslators(), SampleTranslators(), SequenceTranslators(), ShapeTranslators(),
-                                SignalTranslators(), TextTranslators(), UnaryTranslators()}) {
+    for (const Family family : {
+             ActivationTranslators(),
+             CastTranslators(),
+             ControlTranslators(),
+             ConvTranslators(),
+             DetectionTranslators(),
+             ElementwiseTranslators(),
+             FillTranslators(),
+             GatherTranslators(),
+             LogicTranslators(),
+             LossTranslators(),
+             MatMulTranslators(),
+             NormTranslators(),
+             OrderTranslators(),
+             PartTranslators(),
+             PoolTranslators(),
+             QuantiseTranslators(),
+             RandomTranslators(),
+             RecurrentTranslators(),
+             ReductionTranslators(),
+             ResizeTranslators(),
+             SampleTranslators(),
+             SequenceTranslators(),
+             ShapeTranslators(),
+             SignalTranslators(),
+             TextTranslators(),
+             TrainingTranslators(),
+             UnaryTranslators(),
+         }) {
       for (const Entry* e = family.begin; e != family.end; ++e) made->emplace(Key{e->domain, e->op}, e);
     }
     return made;

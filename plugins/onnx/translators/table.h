@@ -30,24 +30,30 @@ const Entry* FindTranslator(std::string_view domain, std::string_view op, int64_
 // One function per file of this folder.
 Family ActivationTranslators();
 Family CastTranslators();
+Family ControlTranslators();
 Family ConvTranslators();
 Family DetectionTranslators();
 Family ElementwiseTranslators();
 Family FillTranslators();
 Family GatherTranslators();
 Family LogicTranslators();
+Family LossTranslators();
 Family MatMulTranslators();
 Family NormTranslators();
 Family OrderTranslators();
 Family PartTranslators();
 Family PoolTranslators();
+Family QuantiseTranslators();
 Family RandomTranslators();
+Family RecurrentTranslators();
 Family ReductionTranslators();
+Family ResizeTranslators();
 Family SampleTranslators();
 Family SequenceTranslators();
 Family ShapeTranslators();
 Family SignalTranslators();
 Family TextTranslators();
+Family TrainingTranslators();
 Family UnaryTranslators();
 
 }  // namespace thalweg::onnx
