@@ -238,9 +238,10 @@ Value Builder::capture(const Value& outer) {
   }
   if (!parent_) throw Error{TW_INTERNAL, "a value of another graph is used"};
   Value own = argument("captured", outer.dtype(), outer.shape());
-  if (outer.known()) {
+  if (outer.known() || outer.listed()) {
     auto info = std::make_shared<Value::Info>(own.info());
     info->known = outer.info().known;
+    info->listed = outer.info().listed;
     own = Value(std::move(info));
   }
   captures_.emplace_back(outer, own);

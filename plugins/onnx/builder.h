@@ -193,9 +193,22 @@ class Builder {
   // Inside a function that is being inlined: its attributes, by name. NULL: none.
   const std::map<std::string, const proto::AttributeProto*>* function_attrs = nullptr;
   const std::string& node_name() const { return node_name_; }
+  // Whether the node that makes the value failed.
+  bool failed(const std::string& name) const;
+
+  // Keeps the names of values while a graph is translated in place.
+  class Names {
+   public:
+    explicit Names(Builder& b) : b_(b), values_(b.values_) {}
+    ~Names() { b_.values_ = values_; }
+    Names(const Names&) = delete;
+
+   private:
+    Builder& b_;
+    const std::unordered_map<std::string, Value> values_;
+  };
 
  private:
-  bool failed(const std::string& name) const;
   void Initializers(const proto::GraphProto& graph);
   void Call(const proto::FunctionProto& function, const proto::NodeProto& node);
 
