@@ -1,4 +1,4 @@
-// Ops that compare elements with each other: TopK, ArgMax, ArgMin, Hardmax, Unique.
+// Ops that compare elements with each other: TopK and Unique.
 #include <iterator>
 
 #include "common.h"
@@ -20,36 +20,6 @@ void TopK(Builder& b, Node& n) {
   const std::vector<Value> top = b.ops("TopKV2", {rows, count}, {{"index_type", Type{TW_INT64}}, {"sorted", true}}, 2);
   n.out(0, MoveAxis(b, smallest ? Reversed(b, top[0]) : top[0], rank, rank - 1, axis));
   n.out(1, MoveAxis(b, top[1], rank, rank - 1, axis));
-}
-
-// The first place of the extreme element along `axis`, or the last one.
-template <const char* const& kOp>
-void ArgReduce(Builder& b, Node& n) {
-  Value x = n.in(0);
-  const int axis = AxisOf(n, n.i("axis", 0), RankOf(n, x, "data"));
-  const bool last = n.i("select_last_index", 0) != 0;
-  const Value place = b.scalar(TW_INT32, axis);
-  if (last) x = b.op("ReverseV2", {x, b.ints({axis}, TW_INT32)});
-  Value found = b.op(kOp, {x, place}, {{"output_type", Type{TW_INT64}}});
-  if (last) found = b.op("Sub", {b.op("Sub", {b.size(x, axis), Known(b, 1)}), found});
-  n.out(n.i("keepdims", 1) ? b.unsqueeze(found, {axis}) : found);
-}
-
-constexpr const char* kArgMax = "ArgMax";
-constexpr const char* kArgMin = "ArgMin";
-
-// 1 at the first largest element along `axis`, 0 elsewhere. Before opset 13, the axes from `axis` on counted as one.
-void Hardmax(Builder& b, Node& n) {
-  const Value& x = n.in(0);
-  const int rank = RankOf(n, x, "input");
-  const int axis = AxisOf(n, n.i("axis", n.opset < 13 ? 1 : -1), rank);
-  const auto marked = [&](const Value& v, int at) {
-    const Value largest = b.op("ArgMax", {v, b.scalar(TW_INT32, at)}, {{"output_type", Type{TW_INT64}}});
-    return b.op("OneHot", {largest, b.cast(b.size(v, at), TW_INT32), b.like(v, 1), b.like(v, 0)}, {{"axis", at}});
-  };
-  if (n.opset >= 13 || axis == rank - 1) return n.out(marked(x, axis));
-  const Value rows = b.reshape(x, b.concat({b.slice0(b.shape(x), 0, axis), b.ints({-1})}, 0));
-  n.out(b.reshape(marked(rows, axis), b.shape(x)));
 }
 
 // ---- Unique ----
@@ -94,8 +64,8 @@ void Unique(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"ArgMax", 1, kLatest, &ArgReduce<kArgMax>}, {"ArgMin", 1, kLatest, &ArgReduce<kArgMin>}, {"Hardmax", 1, kLatest, &Hardmax},
-    {"TopK", 1, kLatest, &TopK},                 {"Unique", 11, kLatest, &Unique},
+    {"TopK", 1, kLatest, &TopK},
+    {"Unique", 11, kLatest, &Unique},
 };
 
 }  // namespace
