@@ -4,6 +4,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/status.h"
+#include "framework/tensor/lent.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {
@@ -16,12 +17,6 @@ inline StatusOr<Shape> ToShape(const int64_t* dims, int32_t rank) {
     if (dims[i] < -1) return InvalidArgument("dim ", i, " is ", dims[i], "; use -1 for an unknown size");
   }
   return Shape(dims, rank);
-}
-
-// Required alignment of an element's address; for a complex number, that of its parts.
-inline uint32_t AlignmentOf(uint32_t dtype) {
-  const uint32_t size = DTypeBytes(dtype);
-  return dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;
 }
 
 }  // namespace thalweg

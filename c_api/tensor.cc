@@ -9,10 +9,10 @@
 #include "framework/base/dtype.h"
 #include "framework/runtime/device.h"
 #include "framework/runtime/runtime.h"
+#include "framework/tensor/lent.h"
 #include "framework/tensor/tensor.h"
 
 using thalweg::BaseType;
-using thalweg::Buffer;
 using thalweg::DTypeName;
 using thalweg::Enter;
 using thalweg::InvalidArgument;
@@ -63,15 +63,6 @@ bool Alone(tw_tensor* tensor) {
   return unique;
 }
 
-// The caller's callback for the end of its memory; called once nobody uses the memory any more.
-struct Lent {
-  void (*release)(void* user) = nullptr;
-  void* user = nullptr;
-  ~Lent() {
-    if (release) release(user);
-  }
-};
-
 // Returns the tensor, or its copy in host memory if it is on a device.
 thalweg::StatusOr<Tensor> OnHost(tw_tensor* tensor) {
   thalweg::Device* device = thalweg::HoldingDevice(*tensor);
@@ -117,9 +108,7 @@ tw_status* tw_tensor_create_copy(uint32_t dtype, const int64_t* dims, uint32_t r
 
 static tw_status* Lend(const char* function, uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
                        void (*release)(void* user), void* user, bool read_only, tw_tensor** out_tensor) {
-  Lent on_failure;
-  on_failure.release = release;
-  on_failure.user = user;
+  thalweg::Lent lent(release, user);
   if (!out_tensor) return thalweg::NullArgument(function, "out_tensor");
   return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckBytes(dtype, dims, rank, data, bytes));
@@ -127,19 +116,7 @@ static tw_status* Lend(const char* function, uint32_t dtype, const int64_t* dims
     if (reinterpret_cast<uintptr_t>(data) % align != 0) {
       return InvalidArgument("data for ", DTypeName(dtype), " is not aligned to ", align, " bytes");
     }
-    auto buffer = std::make_unique<Buffer>();
-    auto lent = std::make_unique<Lent>();
-    *lent = on_failure;
-    on_failure.release = nullptr;
-    buffer->data = data;
-    buffer->bytes = bytes;
-    buffer->read_only = read_only;
-    buffer->user = lent.release();
-    buffer->release = [](Buffer* b) {
-      delete static_cast<Lent*>(b->user);
-      delete b;
-    };
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Wrap(buffer.release(), 0, dtype, dims, int32_t(rank)));
+    ASSIGN_OR_RETURN(Tensor t, thalweg::LendTensor(dtype, dims, int32_t(rank), data, bytes, read_only, std::move(lent)));
     *out_tensor = t.release();
     return Status();
   });

@@ -45,6 +45,7 @@ class ConfinedReadable final : public ReadableFile {
   uint64_t size() const override { return file_->size(); }
   Status ReadAt(uint64_t offset, void* to, uint64_t n) const override { return file_->ReadAt(offset, to, n); }
   std::string identity() const override { return file_->identity(); }
+  const void* Map() const override { return file_->Map(); }
   StatusOr<bool> IsAt(const std::string& path) const override {
     auto there = files_->Open(path);
     if (absl::IsNotFound(there.status())) return false;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "framework/io/list_folder.h"
@@ -114,6 +115,11 @@ class LocalReadable final : public ReadableFile {
   std::string identity() const override {
     struct stat mine;
     return ::fstat(fd_.get(), &mine) == 0 ? StrCat(mine.st_dev, ":", mine.st_ino) : std::string();
+  }
+  const void* Map() const override {
+    if (size_ == 0 || size_ > SIZE_MAX) return nullptr;
+    void* at = ::mmap(nullptr, size_t(size_), PROT_READ, MAP_PRIVATE, fd_.get(), 0);
+    return at == MAP_FAILED ? nullptr : at;
   }
 
  private:

@@ -35,6 +35,9 @@ class ReadableFile {
   // Equal for all objects opened of one file, under whatever names, and different for two files; ""
   // if unknown.
   virtual std::string identity() const { return {}; }
+  // Maps the whole file read-only; the caller unmaps size() bytes with munmap. NULL: it cannot be
+  // mapped, so read it.
+  virtual const void* Map() const { return nullptr; }
 };
 
 // Locks a folder for as long as the object lives.

@@ -74,7 +74,7 @@ Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k
 
 Registrar::Registrar(const tw_host* host, std::string plugin, Registration* r) : host_(host), plugin_(std::move(plugin)), out_(r) {
   c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device, &Registrar::Compiler,
-         &Registrar::FileSystem, &Registrar::Transport, &Registrar::Collective, &Registrar::Membership},
+         &Registrar::FileSystem, &Registrar::Transport, &Registrar::Collective, &Registrar::Membership, &Registrar::Importer},
         this};
 }
 
@@ -96,6 +96,7 @@ tw_status* Registrar::FileSystem(tw_registrar* r, const tw_file_system_def* d) {
 tw_status* Registrar::Transport(tw_registrar* r, const tw_transport_def* d) { return Add(r, &Registrar::AddRole<tw_transport_def>, d); }
 tw_status* Registrar::Collective(tw_registrar* r, const tw_collective_def* d) { return Add(r, &Registrar::AddRole<tw_collective_def>, d); }
 tw_status* Registrar::Membership(tw_registrar* r, const tw_membership_def* d) { return Add(r, &Registrar::AddRole<tw_membership_def>, d); }
+tw_status* Registrar::Importer(tw_registrar* r, const tw_importer_def* d) { return Add(r, &Registrar::AddRole<tw_importer_def>, d); }
 
 template <class Def>
 Status Registrar::AddRole(const void* d) {

@@ -30,6 +30,7 @@ class Registrar {
   static tw_status* Transport(tw_registrar* r, const tw_transport_def* d);
   static tw_status* Collective(tw_registrar* r, const tw_collective_def* d);
   static tw_status* Membership(tw_registrar* r, const tw_membership_def* d);
+  static tw_status* Importer(tw_registrar* r, const tw_importer_def* d);
   // Calls `add` with the definition, converts exceptions, and remembers the first refusal.
   static tw_status* Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d);
   Status AddOp(const void* d);

@@ -17,6 +17,8 @@ template <>
 const std::string_view CollectiveRole::kRole = "collective";
 template <>
 const std::string_view MembershipRole::kRole = "membership";
+template <>
+const std::string_view ImporterRole::kRole = "importer";
 
 namespace {
 
@@ -133,6 +135,30 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d) {
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_membership_def::scheme, &tw_membership_def::scheme_len, &what));
   RETURN_IF_ERROR(CheckScheme(what, r->name));
   RETURN_IF_ERROR(NeedsAll(what, {ENTRY(join), ENTRY(leave), ENTRY(put), ENTRY(get), ENTRY(remove), ENTRY(watch), ENTRY(unwatch)}));
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_importer_def::name, &tw_importer_def::name_len, &what));
+  const bool good =
+      std::all_of(r->name.begin(), r->name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+  if (!good) return InvalidArgument(what, ": a name is made of lower-case letters, digits and _");
+  ASSIGN_OR_RETURN(std::string_view doc, SealText(r->def.doc, r->def.doc_len, StrCat(what, ": doc")));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(recognise), ENTRY(load)}));
+  auto copy = [&](const char** text, uint64_t* len) {
+    const std::string_view from(*text ? *text : "", *text ? *len : 0);
+    *text = r->texts.emplace_back(std::make_unique<const std::string>(from))->c_str();
+    *len = from.size();
+  };
+  for (auto [text, len] : {std::pair{&r->def.files, &r->def.files_len}, {&r->def.options, &r->def.options_len}}) {
+    if (*len == 0) continue;
+    RETURN_IF_ERROR(SealText(*text, *len, what).status());
+  }
+  r->def.doc_len = doc.size();
+  copy(&r->def.doc, &r->def.doc_len);
+  copy(&r->def.files, &r->def.files_len);
+  copy(&r->def.options, &r->def.options_len);
   return r;
 }
 

@@ -1,10 +1,11 @@
 // Role: a function of a plugin beside ops, kernels, resource types and devices: graph compiler,
-// file system, transport, collective, membership. Each is a sealed definition under a name.
+// file system, transport, collective, membership, importer. Each is a sealed definition under a name.
 // Threads: immutable once registered; a user holds a reference, which keeps the plugin loaded.
 #pragma once
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/base/status.h"
 #include "thalweg/plugin/plugin.h"
@@ -12,7 +13,8 @@
 namespace thalweg {
 
 struct Role {
-  std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership"
+  std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership",
+                          // "importer"
   std::string name;       // name or scheme
   std::string kind;       // device kind, for a role that serves one kind
   std::string plugin;
@@ -29,6 +31,7 @@ struct RoleOf final : Role {
   static const std::string_view kRole;
   RoleOf() : Role(kRole) {}
   Def def{};
+  std::vector<std::unique_ptr<const std::string>> texts;  // other texts of `def`
 };
 template <>
 const std::string_view RoleOf<tw_compiler_def>::kRole;
@@ -40,11 +43,14 @@ template <>
 const std::string_view RoleOf<tw_collective_def>::kRole;
 template <>
 const std::string_view RoleOf<tw_membership_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_importer_def>::kRole;
 using CompilerRole = RoleOf<tw_compiler_def>;
 using FileSystemRole = RoleOf<tw_file_system_def>;
 using TransportRole = RoleOf<tw_transport_def>;
 using CollectiveRole = RoleOf<tw_collective_def>;
 using MembershipRole = RoleOf<tw_membership_def>;
+using ImporterRole = RoleOf<tw_importer_def>;
 
 // Seal a definition: required entries are checked, absent optional ones are replaced by the
 // defaults in the header.
@@ -53,5 +59,6 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_collective_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d);
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d);
 
 }  // namespace thalweg

@@ -2,6 +2,7 @@
 
 #include "framework/base/machine_memory.h"
 #include "framework/io/confined_files.h"
+#include "framework/io/read_only_files.h"
 #include "framework/runtime/host_table.h"
 #include "framework/runtime/runtime.h"
 
@@ -42,7 +43,7 @@ StatusOr<std::unique_ptr<SessionLimits>> SessionLimits::Create(const SessionOpti
     const bool scheme = !SchemeOf(options.allow_files).empty();
     auto files = scheme ? FilesBeneathScheme(options.allow_files, &runtime->files()) : OpenFilesBeneath(options.allow_files);
     if (!files.ok()) return Prefix(files.status(), "session option 'allow_files':");
-    limits->files_ = *std::move(files);
+    limits->files_ = options.write_files ? *std::move(files) : ReadOnlyFiles(*std::move(files));
   }
   return limits;
 }

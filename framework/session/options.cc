@@ -136,6 +136,8 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                   "a folder, of the machine or `scheme://...`, beneath which nodes of imported graphs may read and write files; relative "
                   "paths start there; empty: no files"),
        SetMember<&O::allow_files>},
+      {BoolOption("write_files", "true", "with allow_files: nodes of imported graphs may also write there; false: they only read"),
+       SetMember<&O::write_files>},
       {Repeating(ListOption("allow_ops", ',',
                             "the only ops that nodes of imported graphs may have where they run, separated by ','; empty: all")),
        AddAllToMember<&O::allow_ops>},

@@ -44,6 +44,7 @@
 #include "thalweg/layer.h"
 #include "thalweg/lbfgs.h"
 #include "thalweg/log.h"
+#include "thalweg/model.h"
 #include "thalweg/op.h"
 #include "thalweg/option.h"
 #include "thalweg/plugin.h"

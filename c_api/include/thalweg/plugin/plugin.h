@@ -11,6 +11,7 @@
 #include "thalweg/plugin/function.h"
 #include "thalweg/plugin/held_resource.h"
 #include "thalweg/plugin/host.h"
+#include "thalweg/plugin/importer.h"
 #include "thalweg/plugin/membership.h"
 #include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/rendezvous.h"
@@ -33,6 +34,7 @@ typedef struct tw_registrar {
   TW_R tw_status* (*transport)(struct tw_registrar* r, const tw_transport_def* d);
   TW_R tw_status* (*collective)(struct tw_registrar* r, const tw_collective_def* d);
   TW_R tw_status* (*membership)(struct tw_registrar* r, const tw_membership_def* d);
+  TW_R tw_status* (*importer)(struct tw_registrar* r, const tw_importer_def* d);
 } tw_registrar;
 
 typedef struct tw_host_info {
