@@ -6,6 +6,7 @@
 #include <set>
 
 #include "model.h"
+#include "translators/list.h"
 #include "translators/table.h"
 
 namespace thalweg::onnx {
@@ -58,14 +59,14 @@ class UnknownOps {
   std::set<std::string> unknown_;
 };
 
-struct Described {
+struct Declared {
   uint32_t dtype = 0;
   ShapeAttr shape{{}, false};
   std::vector<std::string> symbols;
 };
 
-Described Describe(const proto::TypeProto::Tensor& type) {
-  Described d;
+Declared DeclaredOf(const proto::TypeProto::Tensor& type) {
+  Declared d;
   d.dtype = DtypeOf(type.elem_type());
   if (!type.has_shape()) return d;
   d.shape.known_rank = true;
@@ -124,9 +125,14 @@ Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal externa
   for (const proto::ValueInfoProto& in : file->graph().input()) {
     if (given.count(in.name())) continue;  // its default value; older files list every initializer
     try {
-      if (!in.type().has_tensor_type()) throw Error{TW_UNIMPLEMENTED, "only tensors are supported as inputs of the model"};
-      const Described d = Describe(in.type().tensor_type());
-      Port port{in.name(), b.argument(in.name(), d.dtype, d.shape), 0, d.symbols};
+      Port port{in.name(), {}, 0, {}};
+      if (in.type().has_tensor_type()) {
+        const Declared d = DeclaredOf(in.type().tensor_type());
+        port.value = b.argument(in.name(), d.dtype, d.shape);
+        port.symbols = d.symbols;
+      } else {  // a sequence or optional: a list in a scalar variant
+        port.value = Described(b.argument(in.name(), TW_VARIANT, {{}, true}), ListedOf(in.type()));
+      }
       port.edge = port.value.info().edge;
       b.set(in.name(), port.value);
       ports.inputs.push_back(std::move(port));
@@ -139,11 +145,10 @@ Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal externa
   for (const proto::ValueInfoProto& out : file->graph().output()) {
     try {
       Port port{out.name(), b.find(out.name()), 0, {}};
-      if (!port.value || port.value.kind() != Value::Kind::kTensor || port.value.dtype() == TW_VARIANT) {
-        throw Error{TW_UNIMPLEMENTED, "only tensors are supported as outputs of the model"};
-      }
+      if (!port.value) throw Error{TW_INVALID_ARGUMENT, "it has no value"};
+      if (port.value.kind() != Value::Kind::kTensor) port.value = AsList(b, port.value);
       port.edge = b.edge(port.value);
-      if (out.type().has_tensor_type()) port.symbols = Describe(out.type().tensor_type()).symbols;
+      if (out.type().has_tensor_type()) port.symbols = DeclaredOf(out.type().tensor_type()).symbols;
       ports.outputs.push_back(std::move(port));
     } catch (const Error& e) {
       throw Error{e.code, "output '" + out.name() + "': " + e.text};

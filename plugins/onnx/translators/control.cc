@@ -20,6 +20,23 @@ std::vector<Value> Results(Builder& b, const proto::GraphProto& graph) {
   return results;
 }
 
+// The types of the outputs from `begin` on. If the graph declares none, a copy of it that is thrown away tells them. in: values of the
+// types of its inputs.
+std::vector<uint32_t> ItemTypes(Builder& b, const proto::GraphProto& graph, size_t begin, const std::vector<Value>& in) {
+  std::vector<uint32_t> types;
+  for (int i = static_cast<int>(begin); i < graph.output_size(); ++i) {
+    const proto::TypeProto& type = graph.output(i).type();
+    types.push_back(type.has_tensor_type() && type.tensor_type().elem_type() ? DtypeOf(type.tensor_type().elem_type()) : 0);
+  }
+  if (std::count(types.begin(), types.end(), 0u) == 0) return types;
+  const std::unique_ptr<Sink> sink = b.sink().Body();
+  Builder copy(b.model(), *sink, &b);
+  for (size_t i = 0; i < in.size(); ++i) copy.set(graph.input(static_cast<int>(i)).name(), copy.capture(in[i]));
+  const std::vector<Value> made = Results(copy, graph);
+  for (size_t i = 0; i < types.size(); ++i) types[i] = made[begin + i].dtype();
+  return types;
+}
+
 void If(Builder& b, Node& n) {
   const proto::GraphProto &then = n.graph("then_branch"), &otherwise = n.graph("else_branch");
   if (static_cast<size_t>(then.output_size()) < n.outputs() || static_cast<size_t>(otherwise.output_size()) < n.outputs()) {
@@ -53,13 +70,8 @@ void Loop(Builder& b, Node& n) {
   const Value most = n.has(0) ? Scalar(b, b.cast(n.in(0), TW_INT64)) : Value();
   std::vector<Value> first = {Number(b, 0), n.has(1) ? Scalar(b, n.in(1)) : b.scalar(TW_BOOL, 1)};
   for (size_t i = 0; i < carried; ++i) first.push_back(n.in(2 + i));
-  std::vector<uint32_t> types(scans, 0);
-  for (size_t i = 0; i < scans; ++i) {
-    const proto::ValueInfoProto& out = graph.output(static_cast<int>(carried + 1 + i));
-    if (!out.type().has_tensor_type()) n.unsupported("scan output '" + out.name() + "' has no tensor type in the body");
-    types[i] = DtypeOf(out.type().tensor_type().elem_type());
-    first.push_back(NewList(b, types[i]));
-  }
+  const std::vector<uint32_t> types = ItemTypes(b, graph, carried + 1, first);
+  for (const uint32_t type : types) first.push_back(NewList(b, type));
   std::vector<ShapeAttr> items(scans);
   const LoopPart go = [&](Builder& body, const std::vector<Value>& v) {
     return std::vector<Value>{most ? body.op("LogicalAnd", {body.op("Less", {v[0], most}), v[1]}) : v[1]};
@@ -109,13 +121,10 @@ std::vector<Value> RunScan(Builder& b, Node& n, const proto::GraphProto& graph, 
     scanned.push_back(v);
   }
   const Value steps = b.cast(b.size(scanned[0], static_cast<int>(f.in_axes[0])), TW_INT32);
-  std::vector<uint32_t> types(f.outs);
-  for (size_t i = 0; i < f.outs; ++i) {
-    const proto::ValueInfoProto& out = graph.output(static_cast<int>(f.states + i));
-    if (!out.type().has_tensor_type()) n.unsupported("scan output '" + out.name() + "' has no tensor type in the body");
-    types[i] = DtypeOf(out.type().tensor_type().elem_type());
-    first.push_back(NewList(b, types[i]));
-  }
+  std::vector<Value> slices(in.begin(), in.begin() + static_cast<int64_t>(f.states));
+  for (size_t i = 0; i < f.ins; ++i) slices.push_back(b.op("GatherV2", {scanned[i], first[0], b.scalar(TW_INT32, static_cast<double>(f.in_axes[i]))}));
+  const std::vector<uint32_t> types = ItemTypes(b, graph, f.states, slices);
+  for (const uint32_t type : types) first.push_back(NewList(b, type));
   std::vector<ShapeAttr> items(f.outs);
   const LoopPart go = [&](Builder& body, const std::vector<Value>& v) { return std::vector<Value>{body.op("Less", {v[0], steps})}; };
   const LoopPart step = [&](Builder& body, const std::vector<Value>& v) {

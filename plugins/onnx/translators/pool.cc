@@ -1,5 +1,5 @@
-// MaxPool, AveragePool, LpPool and the global forms. Ours pool two axes; other ranks, dilations and indices are made of one strided slice
-// for each place of the window.
+// MaxPool, AveragePool, LpPool and the global forms. Ours pool two axes; other ranks, dilations and indices are made of strided
+// slices.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -74,6 +74,28 @@ void EachPlace(Builder& b, Node& n, const Value& x, const Window& w, const std::
   }
 }
 
+// Combines all places of each window by an op of two values that does not depend on their order: axis by axis, so that a window of k places
+// on each of n axes costs n k nodes. x is padded already.
+Value Combine(Builder& b, Node& n, Value x, const Window& w, const char* op) {
+  for (size_t i = 0; i < w.axes(); ++i) {
+    if (w.kernel[i] > kMostPlaces) n.unsupported("a window of " + std::to_string(w.kernel[i]) + " places that has dilations or three axes");
+    const auto axis = i + 2;
+    std::vector<int64_t> strides(axis + 1, 1);
+    strides[axis] = w.strides[i];
+    Value sum;
+    for (int64_t k = 0; k < w.kernel[i]; ++k) {
+      std::vector<int64_t> begin(axis + 1, 0), end(axis + 1, 0);
+      begin[axis] = k * w.dilations[i];
+      end[axis] = begin[axis] - (w.reach(i) - 1);
+      const int64_t others = (int64_t{1} << axis) - 1, end_mask = end[axis] == 0 ? others | (int64_t{1} << axis) : others;
+      const Value part = b.op("StridedSlice", {x, b.ints(begin), b.ints(end), b.ints(strides)}, {{"begin_mask", others}, {"end_mask", end_mask}});
+      sum = sum ? b.op(op, {sum, part}) : part;
+    }
+    x = sum;
+  }
+  return x;
+}
+
 // The index of each element of one image, [1, 1, spatial...] of int64, as MaxPool's second output counts them.
 Value Positions(Builder& b, Node& n, const Value& x, bool column_major) {
   Dims dims(x.dims().begin() + 2, x.dims().end());
@@ -102,7 +124,7 @@ Value Positions(Builder& b, Node& n, const Value& x, bool column_major) {
 void MaxWithIndices(Builder& b, Node& n, const Value& x, const Window& w) {
   if (!x.static_shape()) n.unsupported("the output of indices needs an input of known sizes, not " + (x.rank() < 0 ? "unknown rank" : Text(x.dims())));
   const Value padded = PadSpatial(b, x, w.before, w.after, Lowest(b, x));
-  const Value positions = PadSpatial(b, Positions(b, n, x, n.i("storage_order", 0)), w.before, w.after, b.ints({0}));
+  const Value positions = PadSpatial(b, Positions(b, n, x, n.i("storage_order", 0)), w.before, w.after, b.scalar(TW_INT64, 0));
   std::vector<Value> slices, indices;
   EachPlace(b, n, padded, w, [&](const Value& v) { slices.push_back(v); });
   const Value padding = PadSpatial(b, b.broadcast(b.constant(Tensor::Scalar(TW_BOOL, 1)), b.ints(Full(Dims(x.dims().begin() + 2, x.dims().end()), 1))), w.before, w.after, b.constant(Tensor::Scalar(TW_BOOL, 0)));
@@ -149,9 +171,7 @@ void MaxPool(Builder& b, Node& n) {
   GrowForCeil(n, x, &w);
   if (n.wants(1)) return MaxWithIndices(b, n, x, w);
   if (!Plain(w)) {
-    Value best;
-    EachPlace(b, n, PadSpatial(b, x, w.before, w.after, Lowest(b, x)), w, [&](const Value& v) { best = best ? b.op("Maximum", {best, v}) : v; });
-    return n.out(best);
+    return n.out(Combine(b, n, PadSpatial(b, x, w.before, w.after, Lowest(b, x)), w, "Maximum"));
   }
   const bool flat = w.axes() == 1;
   if (flat) {
@@ -168,9 +188,7 @@ void MaxPool(Builder& b, Node& n) {
 // The sum over each window, of an input that is padded already.
 Value SumOf(Builder& b, Node& n, Value x, Window w) {
   if (w.axes() > 2 || w.dilated()) {
-    Value sum;
-    EachPlace(b, n, x, w, [&](const Value& v) { sum = sum ? b.op("AddV2", {sum, v}) : v; });
-    return sum;
+    return Combine(b, n, x, w, "AddV2");
   }
   const bool flat = w.axes() == 1;
   if (flat) {
@@ -261,7 +279,6 @@ void GlobalLpPool(Builder& b, Node& n) {
 void MaxUnpool(Builder& b, Node& n) {
   const Value &x = n.in(0), &at = n.in(1);
   const Window w = ReadWindow(n, x, KernelOf(n));
-  Value dims;
   // Indices count in the tensor that the window implies, also if `output_shape` asks for a larger one.
   std::vector<Value> sizes = {b.unsqueeze(b.size(x, 0), {0}), b.unsqueeze(b.size(x, 1), {0})};
   for (size_t i = 0; i < w.axes(); ++i) {
@@ -269,10 +286,14 @@ void MaxUnpool(Builder& b, Node& n) {
     const Value steps = b.op("Mul", {b.op("Sub", {size, b.ints({1})}), b.ints({w.strides[i]})});
     sizes.push_back(b.op("AddV2", {steps, b.ints({w.kernel[i] - w.before[i] - w.after[i]})}));
   }
-  dims = n.has(2) ? n.in(2) : b.concat(sizes, 0);
+  const Value dims = b.concat(sizes, 0);
   const Value count = b.op("Prod", {dims, b.ints({0}, TW_INT32)}, {{"keep_dims", true}});
   const Value flat = b.op("ScatterNd", {b.reshape(at, Dims{-1, 1}), b.reshape(x, Dims{-1}), count});
-  n.out(b.reshape(flat, dims));
+  const Value y = b.reshape(flat, dims);
+  if (!n.has(2)) return n.out(y);
+  const Value more = b.op("Sub", {n.in(2), dims});
+  const Value pads = b.op("Pack", {b.op("Mul", {more, b.scalar(TW_INT64, 0)}), more}, {{"axis", 1}});
+  n.out(b.op("Pad", {y, pads}));
 }
 
 constexpr Entry kEntries[] = {

@@ -15,6 +15,7 @@ const std::multimap<Key, const Entry*>& Index() {
     for (const Family family : {
              ActivationTranslators(),
              CastTranslators(),
+             ConstantTranslators(),
              ControlTranslators(),
              ConvTranslators(),
              DetectionTranslators(),
