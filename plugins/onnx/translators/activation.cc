@@ -18,7 +18,7 @@ template <const char* kOp>
 void Same(Builder& b, Node& n) {
   n.out(b.op(kOp, {n.in(0)}));
 }
-constexpr char kSigmoid[] = "Sigmoid", kSoftplus[] = "Softplus", kSoftsign[] = "Softsign", kTanh[] = "Tanh";
+constexpr char kSigmoid[] = "Sigmoid", kSoftplus[] = "Softplus", kSoftsign[] = "Softsign";
 
 void Relu(Builder& b, Node& n) {
   const Value& x = n.in(0);
@@ -176,7 +176,6 @@ constexpr Entry kEntries[] = {
     {"Softplus", 1, kLatest, &Same<kSoftplus>},
     {"Softsign", 1, kLatest, &Same<kSoftsign>},
     {"Swish", 24, kLatest, &Swish},
-    {"Tanh", 1, kLatest, &Same<kTanh>},
     {"ThresholdedRelu", 1, kLatest, &ThresholdedRelu},
 };
 

@@ -1,4 +1,4 @@
-// Values made of few numbers: ConstantOfShape, Range, EyeLike, OneHot, CumSum, and moves of whole blocks of elements.
+// Values made of few numbers: Constant, ConstantOfShape, Range, EyeLike, OneHot, CumSum, and moves of whole blocks of elements.
 #include <algorithm>
 #include <iterator>
 
@@ -7,6 +7,20 @@
 
 namespace thalweg::onnx {
 namespace {
+
+// One of several attributes has the elements.
+void Constant(Builder& b, Node& n) {
+  if (n.has_attr("value")) return n.out(b.constant(n.tensor("value")));
+  if (n.has_attr("sparse_value")) return n.out(b.constant(n.tensor("sparse_value")));
+  if (n.has_attr("value_int")) return n.out(b.reshape(b.ints({n.i("value_int")}), Dims{}));
+  if (n.has_attr("value_ints")) return n.out(b.ints(n.ints("value_ints")));
+  if (n.has_attr("value_float")) return n.out(b.scalar(TW_FLOAT, n.f("value_float")));
+  if (n.has_attr("value_floats")) return n.out(b.constant(Tensor::Vector(TW_FLOAT, n.floats("value_floats"))));
+  if (n.has_attr("value_string")) return n.out(b.constant(Tensor::String({}, {n.s("value_string")})));
+  const std::vector<std::string> texts = n.strings("value_strings");
+  if (!n.has_attr("value_strings")) n.fail("no attribute has the elements");
+  n.out(b.constant(Tensor::String({static_cast<int64_t>(texts.size())}, texts)));
+}
 
 void ConstantOfShape(Builder& b, Node& n) {
   const Value value = n.has_attr("value") ? b.constant(n.tensor("value")) : b.scalar(TW_FLOAT, 0);
@@ -20,7 +34,7 @@ void EyeLike(Builder& b, Node& n) {
   const uint32_t type = n.has_attr("dtype") ? DtypeOf(static_cast<int32_t>(n.i("dtype"))) : x.dtype();
   if (RankOf(n, x, "input") != 2) n.fail("the input must have rank 2 but has rank " + std::to_string(x.rank()));
   const Value rows = b.unsqueeze(Count(b, b.size(x, 0)), {1}), columns = Count(b, b.size(x, 1));
-  n.out(b.cast(b.op("Equal", {b.op("Sub", {columns, rows}), Known(b, static_cast<double>(n.i("k", 0)))}), type));
+  n.out(b.cast(b.op("Equal", {b.op("Sub", {columns, rows}), Known(b, n.i("k", 0))}), type));
 }
 
 // Indices may be real numbers; those in [-depth, 0) count from the end, those outside give a row of the off value.
@@ -81,6 +95,7 @@ void SpaceToDepth(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
+    {"Constant", 1, kLatest, &Constant},
     {"ConstantOfShape", 9, kLatest, &ConstantOfShape},
     {"CumProd", 26, kLatest, &Cumulated<kCumprod>},
     {"CumSum", 11, kLatest, &Cumulated<kCumsum>},

@@ -15,7 +15,6 @@ const std::multimap<Key, const Entry*>& Index() {
     for (const Family family : {
              ActivationTranslators(),
              CastTranslators(),
-             ConstantTranslators(),
              ControlTranslators(),
              ConvTranslators(),
              DetectionTranslators(),

@@ -30,7 +30,6 @@ const Entry* FindTranslator(std::string_view domain, std::string_view op, int64_
 // One function per file of this folder.
 Family ActivationTranslators();
 Family CastTranslators();
-Family ConstantTranslators();
 Family ControlTranslators();
 Family ConvTranslators();
 Family DetectionTranslators();

@@ -62,6 +62,7 @@ constexpr Entry kEntries[] = {
     {"Sinh", 9, kLatest, &SameName},
     {"Sqrt", 1, kLatest, &SameName},
     {"Tan", 7, kLatest, &SameName},
+    {"Tanh", 1, kLatest, &SameName},
 };
 
 }  // namespace
