@@ -59,14 +59,14 @@ class UnknownOps {
   std::set<std::string> unknown_;
 };
 
-struct Declared {
+struct TensorType {
   uint32_t dtype = 0;
   ShapeAttr shape{{}, false};
   std::vector<std::string> symbols;
 };
 
-Declared DeclaredOf(const proto::TypeProto::Tensor& type) {
-  Declared d;
+TensorType Describe(const proto::TypeProto::Tensor& type) {
+  TensorType d;
   d.dtype = DtypeOf(type.elem_type());
   if (!type.has_shape()) return d;
   d.shape.known_rank = true;
@@ -76,6 +76,27 @@ Declared DeclaredOf(const proto::TypeProto::Tensor& type) {
   }
   if (d.shape.dims.size() > 64) throw Error{TW_INVALID_ARGUMENT, "has " + std::to_string(d.shape.dims.size()) + " axes; at most 64 are accepted"};
   return d;
+}
+
+// A sequence or optional comes as a list in a scalar variant.
+Port InputOf(Builder& b, const proto::ValueInfoProto& in) {
+  if (in.type().has_tensor_type()) {
+    const TensorType d = Describe(in.type().tensor_type());
+    return {in.name(), b.argument(in.name(), d.dtype, d.shape), 0, d.symbols};
+  }
+  const Listed listed = ListedOf(in.type());
+  return {in.name(), Described(b.argument(in.name(), TW_VARIANT, {{}, true}), listed), 0, {}};
+}
+
+// A sequence or optional is returned as a list, with the form that the model declares: ONNX lets a value stand for an optional that has it.
+Value OutputOf(Builder& b, const Value& v, const proto::TypeProto& declared) {
+  const bool tensor = v.kind() == Value::Kind::kTensor && !v.listed();
+  if (declared.has_tensor_type() || (tensor && !declared.has_optional_type())) {
+    if (!tensor) throw Error{TW_INVALID_ARGUMENT, "is declared a tensor but is a sequence or an optional"};
+    return v;
+  }
+  const bool optional = tensor ? false : ListedOf(v).optional;
+  return declared.has_optional_type() && !optional ? AsList(b, b.optional({v})) : AsList(b, v);
 }
 
 void ReadOpsets(const proto::ModelProto& file, std::map<std::string, int64_t>* opsets) {
@@ -125,14 +146,7 @@ Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal externa
   for (const proto::ValueInfoProto& in : file->graph().input()) {
     if (given.count(in.name())) continue;  // its default value; older files list every initializer
     try {
-      Port port{in.name(), {}, 0, {}};
-      if (in.type().has_tensor_type()) {
-        const Declared d = DeclaredOf(in.type().tensor_type());
-        port.value = b.argument(in.name(), d.dtype, d.shape);
-        port.symbols = d.symbols;
-      } else {  // a sequence or optional: a list in a scalar variant
-        port.value = Described(b.argument(in.name(), TW_VARIANT, {{}, true}), ListedOf(in.type()));
-      }
+      Port port = InputOf(b, in);
       port.edge = port.value.info().edge;
       b.set(in.name(), port.value);
       ports.inputs.push_back(std::move(port));
@@ -144,11 +158,9 @@ Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal externa
   if (!model.errors.empty()) throw Error{model.code, Joined(model.errors, "; ")};
   for (const proto::ValueInfoProto& out : file->graph().output()) {
     try {
-      Port port{out.name(), b.find(out.name()), 0, {}};
-      if (!port.value) throw Error{TW_INVALID_ARGUMENT, "it has no value"};
-      if (port.value.kind() != Value::Kind::kTensor) port.value = AsList(b, port.value);
+      Port port{out.name(), OutputOf(b, b.find(out.name()), out.type()), 0, {}};
       port.edge = b.edge(port.value);
-      if (out.type().has_tensor_type()) port.symbols = DeclaredOf(out.type().tensor_type()).symbols;
+      if (out.type().has_tensor_type()) port.symbols = Describe(out.type().tensor_type()).symbols;
       ports.outputs.push_back(std::move(port));
     } catch (const Error& e) {
       throw Error{e.code, "output '" + out.name() + "': " + e.text};
