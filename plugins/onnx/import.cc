@@ -8,6 +8,7 @@
 #include "model.h"
 #include "translators/list.h"
 #include "translators/table.h"
+#include "wire.h"
 
 namespace thalweg::onnx {
 namespace {
@@ -114,7 +115,12 @@ void ReadOpsets(const proto::ModelProto& file, std::map<std::string, int64_t>* o
 
 }  // namespace
 
-std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes) {
+std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes, bool share_weights) {
+  std::string small;
+  if (share_weights) {
+    small = WithoutWeights(bytes);
+    bytes = small;
+  }
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     throw Error{TW_INVALID_ARGUMENT, "the file has " + std::to_string(bytes.size()) + " bytes; ONNX files have at most 2^31 - 1, larger models keep weights as external data"};
   }

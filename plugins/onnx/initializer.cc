@@ -157,6 +157,12 @@ Tensor TensorOf(const TensorProto& t, const std::shared_ptr<const void>& keep, c
     if (dtype == TW_STRING) Fail(t, "strings cannot be external data");
     return FromExternal(t, dtype, dims, external);
   }
+  if (t.has_mapped_offset()) {
+    if (dtype == TW_STRING) Fail(t, "strings cannot be raw data");
+    const Bytes file = external ? external("") : Bytes();
+    if (t.mapped_offset() > file.size || t.mapped_bytes() > file.size - t.mapped_offset()) Fail(t, "its elements lie outside of the file");
+    return FromRaw(t, dtype, dims, {file.data + t.mapped_offset(), t.mapped_bytes()}, file.keep);
+  }
   if (t.has_raw_data()) {
     if (dtype == TW_STRING) Fail(t, "strings cannot be raw data");
     return FromRaw(t, dtype, dims, t.raw_data(), keep);

@@ -21,7 +21,7 @@ struct Bytes {
   std::shared_ptr<const void> keep;
 };
 
-// Opens a file beside the model. location: relative, without "..". Throws Error.
+// Opens a file beside the model, or for "" the model's own file. location: relative, without "..". Throws Error.
 using OpenExternal = std::function<Bytes(const std::string& location)>;
 
 struct Model {
@@ -46,8 +46,9 @@ struct Ports {
   std::vector<Port> inputs, outputs;
 };
 
-// Parses the bytes of a file. Throws Error (INVALID_ARGUMENT) if they are no ONNX model.
-std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes);
+// Parses the bytes of a file. share_weights: large constants are left where they are; the OpenExternal of Import then returns these bytes
+// for "". Throws Error (INVALID_ARGUMENT) if they are no ONNX model.
+std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes, bool share_weights = false);
 // Translates the main graph into `sink`. Throws one Error that lists all unknown ops, or else all nodes that failed.
 Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal external, Sink& sink);
 

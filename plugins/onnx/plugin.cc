@@ -75,8 +75,8 @@ tw_status* Load(const tw_import_call* c) {
   return tw::guard(h, [&] {
     try {
       const Bytes bytes = Open(h, c->source, "");
-      const auto file = thalweg::onnx::ParseModel({bytes.data, bytes.size});
-      std::map<std::string, Bytes> opened;
+      const auto file = thalweg::onnx::ParseModel({bytes.data, bytes.size}, true);
+      std::map<std::string, Bytes> opened = {{"", bytes}};
       const thalweg::onnx::OpenExternal external = [&](const std::string& location) {
         auto found = opened.find(location);
         if (found == opened.end()) found = opened.emplace(location, Open(h, c->source, location)).first;
