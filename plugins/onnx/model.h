@@ -26,18 +26,18 @@ using OpenExternal = std::function<Bytes(const std::string& location)>;
 
 struct Model {
   std::shared_ptr<const proto::ModelProto> file;
-  OpenExternal external;                      // empty: the model has no folder
+  OpenExternal external;                                                                 // empty: the model has no folder
   std::map<std::pair<std::string, std::string>, const proto::FunctionProto*> functions;  // by domain and name
-  std::vector<std::string> errors;            // of nodes; the import goes on to find more of them
-  uint32_t code = 0;                          // of the first error
-  int depth = 0;                              // of bodies and function calls around the current node
+  std::vector<std::string> errors;  // of nodes; the import goes on to find more of them
+  uint32_t code = 0;                // of the first error
+  int depth = 0;                    // of bodies and function calls around the current node
 };
 
 // An input or output of the main graph.
 struct Port {
   std::string name;
   Value value;
-  Edge edge = 0;  // of a tensor
+  Edge edge = 0;                     // of a tensor
   std::vector<std::string> symbols;  // per axis; "" for a size that is known or has no name
 };
 

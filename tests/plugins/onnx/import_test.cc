@@ -29,8 +29,10 @@ void AddInput(GraphProto* g, const std::string& name, int32_t type, const std::v
   tensor->set_elem_type(type);
   for (const int64_t d : dims) {
     auto* dim = tensor->mutable_shape()->add_dim();
-    if (d >= 0) dim->set_dim_value(d);
-    else dim->set_dim_param("n");
+    if (d >= 0)
+      dim->set_dim_value(d);
+    else
+      dim->set_dim_param("n");
   }
 }
 
@@ -176,10 +178,13 @@ TEST(OnnxImport, SharesWeights) {
   GraphSink sink(l.graph);
   const auto parsed = ParseModel(*file, true);
   EXPECT_LT(parsed->ByteSizeLong(), 500u);
-  l.ports = Import(parsed, [&](const std::string& location) {
-    EXPECT_EQ(location, "");
-    return Bytes{file->data(), file->size(), file};
-  }, sink);
+  l.ports = Import(
+      parsed,
+      [&](const std::string& location) {
+        EXPECT_EQ(location, "");
+        return Bytes{file->data(), file->size(), file};
+      },
+      sink);
   const Tensor* w = l.ports.outputs[0].value.constant();
   ASSERT_NE(w, nullptr);
   EXPECT_GE(w->as<char>(), file->data());
