@@ -1,0 +1,126 @@
+// The importer of ONNX files.
+#include "thalweg/cpp/plugin.hpp"
+
+#include <map>
+
+#include "host_sink.h"
+#include "model.h"
+#include "recognise.h"
+
+namespace {
+
+using thalweg::onnx::Bytes;
+using thalweg::onnx::Error;
+
+tw_status* Fail(const tw_host* h, const Error& e) { return tw_fail(h, e.code, e.text.data(), e.text.size()); }
+
+// Opens a file of the model; its memory lives as long as a tensor needs it.
+Bytes Open(const tw_host* h, const tw_model_source* source, const std::string& name) {
+  tw_model_bytes* bytes = nullptr;
+  thalweg::onnx::Check(h, source->open(source, name.data(), name.size(), &bytes));
+  Bytes opened;
+  opened.data = static_cast<const char*>(bytes->data);
+  opened.size = bytes->bytes;
+  opened.keep = std::shared_ptr<const void>(bytes->data, [bytes](const void*) { bytes->release(bytes); });
+  return opened;
+}
+
+// The record of an input or output, with the texts that it points to.
+struct Record {
+  std::vector<tw_string> symbols;
+  tw_import_value value;
+};
+
+Record RecordOf(const thalweg::onnx::Port& port) {
+  Record r;
+  bool named = false;
+  for (const std::string& s : port.symbols) {
+    r.symbols.push_back({s.data(), s.size()});
+    named |= !s.empty();
+  }
+  r.value = {TW_SIZED(tw_import_value), port.name.data(), port.name.size(), port.edge, nullptr, 0, 0, nullptr, nullptr};
+  if (named) {
+    r.value.symbols = r.symbols.data();
+    r.value.n_symbols = static_cast<uint32_t>(r.symbols.size());
+  }
+  return r;
+}
+
+void AddSignature(const tw_host* h, tw_model_builder* to, const thalweg::onnx::Ports& ports, const std::string& doc) {
+  std::vector<Record> records;
+  for (const auto& port : ports.inputs) records.push_back(RecordOf(port));
+  for (const auto& port : ports.outputs) records.push_back(RecordOf(port));
+  std::vector<const tw_import_value*> all;
+  for (Record& r : records) all.push_back(&r.value);
+  const auto inputs = static_cast<uint32_t>(ports.inputs.size());
+  const tw_import_signature signature = {TW_SIZED(tw_import_signature),
+                                         TW_S("main"),
+                                         doc.data(),
+                                         doc.size(),
+                                         all.data(),
+                                         all.data() + inputs,
+                                         nullptr,
+                                         inputs,
+                                         static_cast<uint32_t>(ports.outputs.size()),
+                                         0,
+                                         1};
+  thalweg::onnx::Check(h, to->signature(to, &signature));
+}
+
+void AddProperty(const tw_host* h, tw_model_builder* to, std::string_view key, const std::string& text) {
+  if (!text.empty()) thalweg::onnx::Check(h, to->property(to, key.data(), key.size(), text.data(), text.size()));
+}
+
+void AddProperties(const tw_host* h, tw_model_builder* to, const thalweg::onnx::proto::ModelProto& file) {
+  AddProperty(h, to, "producer", file.producer_name() + (file.producer_version().empty() ? "" : " " + file.producer_version()));
+  AddProperty(h, to, "ir_version", std::to_string(file.ir_version()));
+  std::string opsets;
+  for (const auto& o : file.opset_import())
+    opsets += (opsets.empty() ? "" : ", ") + (o.domain().empty() ? "ai.onnx" : o.domain()) + " " + std::to_string(o.version());
+  AddProperty(h, to, "opsets", opsets);
+}
+
+tw_status* Load(const tw_import_call* c) {
+  const tw_host* h = c->host;
+  return tw::guard(h, [&] {
+    try {
+      const Bytes bytes = Open(h, c->source, "");
+      const auto file = thalweg::onnx::ParseModel({bytes.data, bytes.size}, true);
+      std::map<std::string, Bytes> opened = {{"", bytes}};
+      const thalweg::onnx::OpenExternal external = [&](const std::string& location) {
+        auto found = opened.find(location);
+        if (found == opened.end()) found = opened.emplace(location, Open(h, c->source, location)).first;
+        return found->second;
+      };
+      thalweg::onnx::HostSink sink(h, c->to, c->to->graph);
+      const thalweg::onnx::Ports ports = thalweg::onnx::Import(file, external, sink);
+      AddSignature(h, c->to, ports, file->graph().name());
+      AddProperties(h, c->to, *file);
+    } catch (const Error& e) {
+      if (e.code != TW_OK) throw tw::Error{e.code, e.text};  // else the host has the failure
+    }
+  });
+}
+
+tw_status* RecogniseSource(const tw_host* h, void* user, const tw_model_source* source, uint32_t* out_confidence) {
+  (void)h;
+  (void)user;
+  *out_confidence = source->is_folder ? 0
+                                      : thalweg::onnx::Recognise({static_cast<const char*>(source->head), source->head_bytes},
+                                                                 source->head_bytes == source->bytes);
+  return nullptr;
+}
+
+const tw_importer_def kImporter = {
+    TW_SIZED(tw_importer_def), TW_S("onnx"), TW_S("ONNX models, opsets 1 to 28"), TW_S(".onnx"), TW_S(""), nullptr,
+    &RecogniseSource,          &Load};
+
+tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  (void)h;
+  (void)out_instance;
+  return r->importer(r, &kImporter);
+}
+
+}  // namespace
+
+TW_PLUGIN("org.thalweg.onnx", "0.1", Init)
