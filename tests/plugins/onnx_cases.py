@@ -1,4 +1,4 @@
-"""Runs ONNX's test data, the 1,072 cases of Debian's package libonnx-testdata, through thalweg.load, and compares the set of failures with
+"""Runs ONNX's test data, the 1,072 cases of Debian's package libonnx-testdata, through tw_model_load, and compares the set of failures with
 onnx_cases_expected.txt: an unlisted failure is an error, and so is a listed case that passes.
 
 usage: onnx_cases.py [--all] [--only PATTERN]... [--messages]
@@ -16,11 +16,11 @@ import pathlib
 import sys
 
 import numpy as np
-import thalweg as tw
 
 import onnx_messages
 import onnx_random
 import onnx_values
+from onnx_model import Model
 
 DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
 HERE = pathlib.Path(__file__).parent
@@ -36,6 +36,10 @@ SELECTION = """abs add_bcast and_bcast4v3d argmax_negative_axis_keepdims_random 
     shape_clip_start slice_neg_steps split_zero_size_splits stft_with_window strnormalizer_export_monday_insensintive_upper_twodim
     tfidfvectorizer_tf_uniandbigrams_skip5 top_k_smallest training_dropout_mask tril_out_neg unique_sorted_with_axis_3d
     where_long_example""".split()
+
+
+# In these cases, the data gives input `like` another shape than the model declares. Only its element type matters.
+WRONG_SHAPE = [f"node/test_castlike_{kinds}{form}" for kinds in ("BFLOAT16_to_FLOAT", "FLOAT_to_BFLOAT16") for form in ("", "_expanded")]
 
 
 class Wrong(Exception):
@@ -80,9 +84,11 @@ def run(name):
     """Runs a case. Raises Wrong, or the error of the runtime."""
     folder = DATA / name
     inputs, outputs = onnx_messages.interface((folder / "model.onnx").read_bytes())
-    model = tw.load(str(folder / "model.onnx"))
+    model = Model(folder / "model.onnx")
     data = folder / "test_data_set_0"
     fed = {key: onnx_messages.value(file.read_bytes(), kind) for (key, kind), file in zip(inputs, files(data, "input"))}
+    if name in WRONG_SHAPE:
+        fed["like"] = np.broadcast_to(fed["like"], fed["input"].shape).copy()
     results = model(**{key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed})
     got, expected = {}, {}
     for (key, kind), file in zip(outputs, files(data, "output")):
