@@ -1,4 +1,4 @@
-"""Runs ONNX's test data, the 1,072 cases of Debian's package libonnx-testdata, through tw_model_load, and compares the set of failures with
+"""Runs ONNX's test data, the 1,072 cases of Debian's package libonnx-testdata, through thalweg.load, and compares the set of failures with
 onnx_cases_expected.txt: an unlisted failure is an error, and so is a listed case that passes.
 
 usage: onnx_cases.py [--all] [--only PATTERN]... [--messages]
@@ -16,11 +16,11 @@ import pathlib
 import sys
 
 import numpy as np
+import thalweg as tw
 
 import onnx_messages
 import onnx_random
 import onnx_values
-from onnx_model import Model
 
 DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
 HERE = pathlib.Path(__file__).parent
@@ -84,12 +84,12 @@ def run(name):
     """Runs a case. Raises Wrong, or the error of the runtime."""
     folder = DATA / name
     inputs, outputs = onnx_messages.interface((folder / "model.onnx").read_bytes())
-    model = Model(folder / "model.onnx")
+    model = tw.load(folder / "model.onnx")
     data = folder / "test_data_set_0"
     fed = {key: onnx_messages.value(file.read_bytes(), kind) for (key, kind), file in zip(inputs, files(data, "input"))}
     if name in WRONG_SHAPE:
         fed["like"] = np.broadcast_to(fed["like"], fed["input"].shape).copy()
-    results = model(**{key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed})
+    results = model.run({key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed}, as_tensors=True)
     got, expected = {}, {}
     for (key, kind), file in zip(outputs, files(data, "output")):
         expected[key] = onnx_messages.value(file.read_bytes(), kind)
