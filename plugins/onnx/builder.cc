@@ -9,8 +9,8 @@
 namespace thalweg::onnx {
 namespace {
 
-constexpr int kMostNested = 64;         // bodies and function calls
-constexpr size_t kMostErrors = 20;      // that are listed
+constexpr int kMostNested = 64;     // bodies and function calls
+constexpr size_t kMostErrors = 20;  // that are listed
 
 // Counts the bodies and function calls around a node.
 struct Deeper {
@@ -27,7 +27,8 @@ struct Deeper {
 std::string CleanName(const std::string& name) {
   std::string clean;
   for (const char c : name) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
+    const bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
     clean += fine ? c : '_';
   }
   while (!clean.empty() && (clean[0] == '/' || clean[0] == '_' || clean[0] == '-')) clean.erase(0, 1);
@@ -194,7 +195,8 @@ Value Builder::constant(Tensor t) {
   auto info = std::make_shared<Value::Info>();
   info->dtype = t.dtype();
   info->shape = {t.dims(), true};
-  if (t.count() <= kMostFolded && (t.dtype() == TW_BOOL || t.dtype() == TW_INT32 || t.dtype() == TW_INT64 || t.dtype() == TW_FLOAT || t.dtype() == TW_DOUBLE)) {
+  if (t.count() <= kMostFolded &&
+      (t.dtype() == TW_BOOL || t.dtype() == TW_INT32 || t.dtype() == TW_INT64 || t.dtype() == TW_FLOAT || t.dtype() == TW_DOUBLE)) {
     auto known = std::make_shared<std::vector<Element>>();
     const bool real = t.dtype() == TW_FLOAT || t.dtype() == TW_DOUBLE;
     for (int64_t i = 0; i < t.count(); ++i) known->push_back({true, real ? 0 : t.integer(i), real ? t.real(i) : 0});
@@ -334,7 +336,8 @@ bool Builder::failed(const std::string& name) const {
 void Builder::Call(const proto::FunctionProto& function, const proto::NodeProto& node) {
   const Deeper deeper(model_);
   if (node.input_size() > function.input_size()) {
-    throw Error{TW_INVALID_ARGUMENT, "the function takes " + std::to_string(function.input_size()) + " inputs, but the node gives " + std::to_string(node.input_size())};
+    throw Error{TW_INVALID_ARGUMENT, "the function takes " + std::to_string(function.input_size()) + " inputs, but the node gives " +
+                                         std::to_string(node.input_size())};
   }
   Node n(*this, node, 0);
   std::map<std::string, const proto::AttributeProto*> attrs;

@@ -40,7 +40,7 @@ struct Element {
 // element or with one.
 struct Listed {
   bool optional = false;
-  uint32_t dtype = 0;                   // of the elements; TW_VARIANT: lists, which `inner` describes
+  uint32_t dtype = 0;  // of the elements; TW_VARIANT: lists, which `inner` describes
   std::shared_ptr<const Listed> inner;
 };
 
@@ -54,13 +54,13 @@ class Value {
   Kind kind() const { return info_->kind; }
 
   // ---- Tensors ----
-  uint32_t dtype() const { return info_->dtype; }            // TW_FLOAT, ...; TW_VARIANT for a list that is made at run time
+  uint32_t dtype() const { return info_->dtype; }  // TW_FLOAT, ...; TW_VARIANT for a list that is made at run time
   int rank() const { return info_->shape.known_rank ? static_cast<int>(info_->shape.dims.size()) : -1; }  // -1: unknown
-  const Dims& dims() const { return info_->shape.dims; }     // -1: unknown; REQUIRES: rank() >= 0
+  const Dims& dims() const { return info_->shape.dims; }  // -1: unknown; REQUIRES: rank() >= 0
   const ShapeAttr& shape() const { return info_->shape; }
-  int64_t dim(int axis) const;                               // -1: unknown; a negative axis counts from the end
-  bool static_shape() const;                                 // rank and every size are known
-  int64_t count() const;                                     // elements; -1: unknown
+  int64_t dim(int axis) const;                                      // -1: unknown; a negative axis counts from the end
+  bool static_shape() const;                                        // rank and every size are known
+  int64_t count() const;                                            // elements; -1: unknown
   const Tensor* constant() const { return info_->constant.get(); }  // the elements, if they are known now
   // Elements of a small integer, bool or real value as far as they are known (a shape with some symbolic sizes); NULL if none is.
   const std::vector<Element>* known() const { return info_->known.get(); }
@@ -99,13 +99,13 @@ class Node {
 
   size_t inputs() const { return in_.size(); }
   bool has(size_t i) const { return i < in_.size() && in_[i]; }
-  const Value& in(size_t i) const;        // fails if the input is absent
+  const Value& in(size_t i) const;  // fails if the input is absent
   Value maybe(size_t i) const { return i < in_.size() ? in_[i] : Value(); }
   const std::vector<Value>& all() const { return in_; }
 
-  size_t outputs() const;                 // as the node lists them
-  bool wants(size_t i) const;             // output i has a name
-  void out(size_t i, Value v);            // sets output i; not wanted: ignored
+  size_t outputs() const;       // as the node lists them
+  bool wants(size_t i) const;   // output i has a name
+  void out(size_t i, Value v);  // sets output i; not wanted: ignored
   void out(Value v) { out(0, std::move(v)); }
 
   // Attributes. The forms with a default return it if the attribute is absent; the others fail.
@@ -116,17 +116,17 @@ class Node {
   double f(std::string_view name, double otherwise) const;
   std::string s(std::string_view name) const;
   std::string s(std::string_view name, std::string_view otherwise) const;
-  std::vector<int64_t> ints(std::string_view name) const;                        // absent: empty
+  std::vector<int64_t> ints(std::string_view name) const;  // absent: empty
   std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> otherwise) const;
-  std::vector<double> floats(std::string_view name) const;                       // absent: empty
-  std::vector<std::string> strings(std::string_view name) const;                 // absent: empty
+  std::vector<double> floats(std::string_view name) const;        // absent: empty
+  std::vector<std::string> strings(std::string_view name) const;  // absent: empty
   Tensor tensor(std::string_view name) const;
   const proto::GraphProto& graph(std::string_view name) const;
-  const proto::AttributeProto* attr(std::string_view name) const;                // NULL: absent
+  const proto::AttributeProto* attr(std::string_view name) const;  // NULL: absent
 
   // Elements of input i, which must be constant: as ONNX allows an input, but our op needs an attribute or a static axis.
   std::vector<int64_t> const_ints(size_t i, const char* what) const;
-  std::optional<std::vector<int64_t>> maybe_ints(size_t i) const;                // absent or not constant: none
+  std::optional<std::vector<int64_t>> maybe_ints(size_t i) const;  // absent or not constant: none
 
   // Ends the translation of this node: "node 'x' (Op, opset 13): text".
   [[noreturn]] void fail(const std::string& text, uint32_t code = TW_INVALID_ARGUMENT) const;
@@ -159,13 +159,13 @@ class Builder {
 
   // Common steps; each adds nothing if it would change nothing.
   Value cast(const Value& v, uint32_t dtype);
-  Value reshape(const Value& v, const Dims& dims);           // -1 at most once
-  Value reshape(const Value& v, const Value& dims);          // dims: an int64 vector
+  Value reshape(const Value& v, const Dims& dims);   // -1 at most once
+  Value reshape(const Value& v, const Value& dims);  // dims: an int64 vector
   Value transpose(const Value& v, const std::vector<int64_t>& perm);
   Value unsqueeze(const Value& v, std::vector<int64_t> axes);  // axes of the result, may be negative
   Value squeeze(const Value& v, std::vector<int64_t> axes);
-  Value shape(const Value& v);                               // int64 vector; elements known as far as dims are
-  Value size(const Value& v, int axis);                      // int64 scalar
+  Value shape(const Value& v);           // int64 vector; elements known as far as dims are
+  Value size(const Value& v, int axis);  // int64 scalar
   Value concat(const std::vector<Value>& v, int64_t axis);
   // Elements [begin, end) of a vector or of axis 0.
   Value slice0(const Value& v, int64_t begin, int64_t end);
@@ -179,7 +179,7 @@ class Builder {
   Model& model() { return model_; }
   Sink& sink() { return sink_; }
   Builder* parent() { return parent_; }
-  Edge edge(const Value& v);                 // emits a constant, captures a value of a graph around
+  Edge edge(const Value& v);  // emits a constant, captures a value of a graph around
   // Makes a value of an argument or of an edge of this graph.
   Value argument(const std::string& name, uint32_t dtype, const ShapeAttr& shape);
   Value wrap(Edge e);
@@ -220,7 +220,7 @@ class Builder {
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Edge>>> emitted_;  // constants, by the place of their elements
   std::vector<std::pair<Value, Value>> captures_;
   std::set<std::string> failed_;  // outputs of nodes that failed; nodes that need them are skipped without an error of their own
-  std::string node_name_;  // of the node that is translated, for names of ours
+  std::string node_name_;         // of the node that is translated, for names of ours
 };
 
 }  // namespace thalweg::onnx

@@ -8,7 +8,9 @@
 namespace thalweg::onnx {
 namespace {
 
-bool Computed(uint32_t dtype) { return dtype == TW_BOOL || dtype == TW_FLOAT || dtype == TW_DOUBLE || dtype == TW_INT32 || dtype == TW_INT64; }
+bool Computed(uint32_t dtype) {
+  return dtype == TW_BOOL || dtype == TW_FLOAT || dtype == TW_DOUBLE || dtype == TW_INT32 || dtype == TW_INT64;
+}
 bool Real(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE; }
 
 Element Int(uint32_t dtype, int64_t v) {
@@ -156,12 +158,19 @@ Result Unary(std::string_view op, const Inputs& in) {
   if (!x) return std::nullopt;
   for (Element& e : x->elements) {
     if (!e.known) continue;
-    if (op == "LogicalNot") e = Int(TW_BOOL, !e.i);
-    else if (op == "Neg") e = Real(x->dtype) ? Float(x->dtype, -e.f) : Int(x->dtype, static_cast<int64_t>(-static_cast<uint64_t>(e.i)));
-    else if (op == "Abs") e = Real(x->dtype) ? Float(x->dtype, std::fabs(e.f)) : Int(x->dtype, e.i < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(e.i)) : e.i);
-    else if (op == "Floor") e = Float(x->dtype, std::floor(e.f));
-    else if (op == "Ceil") e = Float(x->dtype, std::ceil(e.f));
-    else if (op == "Sqrt") e = Float(x->dtype, std::sqrt(e.f));
+    if (op == "LogicalNot")
+      e = Int(TW_BOOL, !e.i);
+    else if (op == "Neg")
+      e = Real(x->dtype) ? Float(x->dtype, -e.f) : Int(x->dtype, static_cast<int64_t>(-static_cast<uint64_t>(e.i)));
+    else if (op == "Abs")
+      e = Real(x->dtype) ? Float(x->dtype, std::fabs(e.f))
+                         : Int(x->dtype, e.i < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(e.i)) : e.i);
+    else if (op == "Floor")
+      e = Float(x->dtype, std::floor(e.f));
+    else if (op == "Ceil")
+      e = Float(x->dtype, std::ceil(e.f));
+    else if (op == "Sqrt")
+      e = Float(x->dtype, std::sqrt(e.f));
   }
   return x;
 }
@@ -296,7 +305,8 @@ Result Squeeze(const Inputs& in, const Attrs& attrs) {
   Dims dims;
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t size = x->dims[static_cast<size_t>(i)];
-    const bool named = axes.empty() ? size == 1 : std::count(axes.begin(), axes.end(), i) + std::count(axes.begin(), axes.end(), i - rank) > 0;
+    const bool named =
+        axes.empty() ? size == 1 : std::count(axes.begin(), axes.end(), i) + std::count(axes.begin(), axes.end(), i - rank) > 0;
     if (named && size != 1) return std::nullopt;
     if (!named) dims.push_back(size);
   }
@@ -368,10 +378,15 @@ Result Range(const Inputs& in) {
 Result Reduce(std::string_view op, const Inputs& in, const Attrs& attrs) {
   const Result x = in.known(0);
   const auto axes = in.ints(1);
-  if (!x || !x->complete() || Real(x->dtype) || x->dims.size() != 1 || !axes || axes->size() != 1 || x->elements.empty()) return std::nullopt;
+  if (!x || !x->complete() || Real(x->dtype) || x->dims.size() != 1 || !axes || axes->size() != 1 || x->elements.empty())
+    return std::nullopt;
   int64_t total = x->elements[0].i;
   for (size_t i = 1; i < x->elements.size(); ++i) {
-    const std::optional<int64_t> next = IntBinary(op == "Prod" ? "Mul" : op == "Sum" ? "Add" : op == "Max" ? "Maximum" : "Minimum", total, x->elements[i].i);
+    const std::optional<int64_t> next = IntBinary(op == "Prod"  ? "Mul"
+                                                  : op == "Sum" ? "Add"
+                                                  : op == "Max" ? "Maximum"
+                                                                : "Minimum",
+                                                  total, x->elements[i].i);
     total = *next;
   }
   return Folded{x->dtype, Get(attrs, "keep_dims", false) ? Dims{1} : Dims{}, {Int(x->dtype, total)}};
@@ -381,7 +396,9 @@ Result Select(const Inputs& in) {
   const Result c = in.known(0), x = in.known(1), y = in.known(2);
   Folded out;
   Dims half;
-  if (!c || !c->complete() || !x || !y || x->dtype != y->dtype || !Broadcast(x->dims, y->dims, &half) || !Broadcast(half, c->dims, &out.dims)) return std::nullopt;
+  if (!c || !c->complete() || !x || !y || x->dtype != y->dtype || !Broadcast(x->dims, y->dims, &half) ||
+      !Broadcast(half, c->dims, &out.dims))
+    return std::nullopt;
   out.dtype = x->dtype;
   const int64_t count = CountOf(out.dims);
   if (count > kMostFolded) return std::nullopt;
@@ -435,8 +452,9 @@ std::optional<Folded> Fold(std::string_view op, const std::vector<Value>& in, co
   static const auto* handlers = [] {
     auto* made = new std::map<std::string_view, Handler>;
     const Handler binary = [](std::string_view o, const Inputs& i, const Attrs&) { return Binary(o, i); };
-    for (const char* name : {"AddV2", "Add", "Sub", "Mul", "Div", "RealDiv", "TruncateDiv", "FloorDiv", "TruncateMod", "FloorMod", "Mod", "Maximum", "Minimum",
-                             "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr"}) {
+    for (const char* name :
+         {"AddV2",   "Add",     "Sub",   "Mul",      "Div",  "RealDiv",   "TruncateDiv", "FloorDiv",     "TruncateMod", "FloorMod", "Mod",
+          "Maximum", "Minimum", "Equal", "NotEqual", "Less", "LessEqual", "Greater",     "GreaterEqual", "LogicalAnd",  "LogicalOr"}) {
       (*made)[name] = binary;
     }
     const Handler unary = [](std::string_view o, const Inputs& i, const Attrs&) { return Unary(o, i); };

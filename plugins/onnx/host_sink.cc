@@ -18,8 +18,14 @@ class Held {
       }
       return;
     }
-    tw_import_memory memory = {TW_SIZED(tw_import_memory), dims.data(), value.data(), value.bytes(), value.dtype(), rank,
-                               [](void* user) { delete static_cast<Tensor*>(user); }, new Tensor(value)};
+    tw_import_memory memory = {TW_SIZED(tw_import_memory),
+                               dims.data(),
+                               value.data(),
+                               value.bytes(),
+                               value.dtype(),
+                               rank,
+                               [](void* user) { delete static_cast<Tensor*>(user); },
+                               new Tensor(value)};
     Check(host, to->borrow(to, &memory, &tensor_));
   }
   Held(const Held&) = delete;
@@ -48,14 +54,18 @@ class HostAttrs {
   void Add(const std::string& name, const int64_t& v) { Put(name, TW_ATTR_INT, &v, 1, false); }
   void Add(const std::string& name, const double& v) { Put(name, TW_ATTR_FLOAT, &v, 1, false); }
   void Add(const std::string& name, const bool& v) { Put(name, TW_ATTR_BOOL, &numbers_.emplace_back(v), 1, false); }
-  void Add(const std::string& name, const std::string& v) { Put(name, TW_ATTR_STRING, &texts_.emplace_back(tw_string{v.data(), v.size()}), 1, false); }
+  void Add(const std::string& name, const std::string& v) {
+    Put(name, TW_ATTR_STRING, &texts_.emplace_back(tw_string{v.data(), v.size()}), 1, false);
+  }
   void Add(const std::string& name, const Type& v) { Put(name, TW_ATTR_TYPE, &v.dtype, 1, false); }
   void Add(const std::string& name, const ShapeAttr& v) { Put(name, TW_ATTR_SHAPE, &shapes_.emplace_back(ShapeOf(v)), 1, false); }
   void Add(const std::string& name, const Tensor& v) {
     held_.emplace_back(host_, to_, v);
     Put(name, TW_ATTR_TENSOR, &tensors_.emplace_back(held_.back().get()), 1, false);
   }
-  void Add(const std::string& name, const Func& v) { Put(name, TW_ATTR_FUNC, &texts_.emplace_back(tw_string{v.name.data(), v.name.size()}), 1, false); }
+  void Add(const std::string& name, const Func& v) {
+    Put(name, TW_ATTR_FUNC, &texts_.emplace_back(tw_string{v.name.data(), v.name.size()}), 1, false);
+  }
   void Add(const std::string& name, const std::vector<int64_t>& v) { Put(name, TW_ATTR_INT, v.data(), v.size(), true); }
   void Add(const std::string& name, const std::vector<double>& v) { Put(name, TW_ATTR_FLOAT, v.data(), v.size(), true); }
   void Add(const std::string& name, const std::vector<Type>& v) {
@@ -146,8 +156,16 @@ std::unique_ptr<Sink> HostSink::Body() {
 }
 
 std::string HostSink::Define(const std::string& name, Sink& body, const std::vector<Edge>& args, const std::vector<Edge>& results) {
-  const tw_import_function f = {TW_SIZED(tw_import_function), name.data(), name.size(), args.data(), results.data(), nullptr,
-                                static_cast<uint32_t>(args.size()), static_cast<uint32_t>(results.size()), 0, 0};
+  const tw_import_function f = {TW_SIZED(tw_import_function),
+                                name.data(),
+                                name.size(),
+                                args.data(),
+                                results.data(),
+                                nullptr,
+                                static_cast<uint32_t>(args.size()),
+                                static_cast<uint32_t>(results.size()),
+                                0,
+                                0};
   tw_string made = {};
   Check(host_, to_->end_function(to_, static_cast<HostSink&>(body).graph_, &f, &made));
   return std::string(made.data, made.size);

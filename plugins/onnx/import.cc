@@ -1,20 +1,21 @@
 // From the bytes of a file to a graph: the main graph's inputs, nodes and outputs.
-#include <google/protobuf/io/coded_stream.h>
-
 #include <algorithm>
 #include <limits>
 #include <set>
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include "model.h"
 #include "translators/list.h"
 #include "translators/table.h"
+#include "wire.h"
 
 namespace thalweg::onnx {
 namespace {
 
-constexpr int64_t kNewestOpset = 28;     // of the standard domain
-constexpr int64_t kNewestMlOpset = 5;    // of ai.onnx.ml
-constexpr int kMostBodies = 100;         // nested messages; as Protocol Buffers limits them
+constexpr int64_t kNewestOpset = 28;   // of the standard domain
+constexpr int64_t kNewestMlOpset = 5;  // of ai.onnx.ml
+constexpr int kMostBodies = 100;       // nested messages; as Protocol Buffers limits them
 
 std::string Joined(const std::vector<std::string>& parts, const char* between) {
   std::string all;
@@ -48,7 +49,8 @@ class UnknownOps {
       const int64_t version = opset == opsets.end() ? 1 : opset->second;
       bool known = false;
       if (FindTranslator(domain, node.op_type(), version, &known)) continue;
-      unknown_.insert((domain.empty() ? "" : domain + ".") + node.op_type() + " (" + (opset == opsets.end() && !domain.empty() ? "domain without an opset" : "opset " + std::to_string(version)) + ")");
+      unknown_.insert((domain.empty() ? "" : domain + ".") + node.op_type() + " (" +
+                      (opset == opsets.end() && !domain.empty() ? "domain without an opset" : "opset " + std::to_string(version)) + ")");
     }
   }
   std::vector<std::string> all() const { return {unknown_.begin(), unknown_.end()}; }
@@ -74,7 +76,8 @@ TensorType Describe(const proto::TypeProto::Tensor& type) {
     d.shape.dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
     d.symbols.push_back(dim.dim_param());
   }
-  if (d.shape.dims.size() > 64) throw Error{TW_INVALID_ARGUMENT, "has " + std::to_string(d.shape.dims.size()) + " axes; at most 64 are accepted"};
+  if (d.shape.dims.size() > 64)
+    throw Error{TW_INVALID_ARGUMENT, "has " + std::to_string(d.shape.dims.size()) + " axes; at most 64 are accepted"};
   return d;
 }
 
@@ -104,7 +107,8 @@ void ReadOpsets(const proto::ModelProto& file, std::map<std::string, int64_t>* o
     const std::string domain = Domain(o.domain());
     const int64_t newest = domain.empty() ? kNewestOpset : domain == "ai.onnx.ml" ? kNewestMlOpset : std::numeric_limits<int64_t>::max();
     if (o.version() < 1 || o.version() > newest) {
-      throw Error{TW_UNIMPLEMENTED, "the model needs opset " + std::to_string(o.version()) + " of " + (domain.empty() ? "ai.onnx" : domain) + "; opsets 1 to " + std::to_string(newest) +
+      throw Error{TW_UNIMPLEMENTED, "the model needs opset " + std::to_string(o.version()) + " of " +
+                                        (domain.empty() ? "ai.onnx" : domain) + "; opsets 1 to " + std::to_string(newest) +
                                         " are supported; export the model for one of these"};
     }
     (*opsets)[domain] = o.version();
@@ -114,9 +118,15 @@ void ReadOpsets(const proto::ModelProto& file, std::map<std::string, int64_t>* o
 
 }  // namespace
 
-std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes) {
+std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes, bool share_weights) {
+  std::string small;
+  if (share_weights) {
+    small = WithoutWeights(bytes);
+    bytes = small;
+  }
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    throw Error{TW_INVALID_ARGUMENT, "the file has " + std::to_string(bytes.size()) + " bytes; ONNX files have at most 2^31 - 1, larger models keep weights as external data"};
+    throw Error{TW_INVALID_ARGUMENT, "the file has " + std::to_string(bytes.size()) +
+                                         " bytes; ONNX files have at most 2^31 - 1, larger models keep weights as external data"};
   }
   auto model = std::make_shared<proto::ModelProto>();
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
@@ -137,7 +147,8 @@ Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal externa
   ReadOpsets(*file, &b.opsets());
   UnknownOps unknown(model);
   unknown.Scan(file->graph().node(), b.opsets());
-  if (!unknown.all().empty()) throw Error{TW_UNIMPLEMENTED, "the model uses ops that the importer does not know: " + Joined(unknown.all(), ", ")};
+  if (!unknown.all().empty())
+    throw Error{TW_UNIMPLEMENTED, "the model uses ops that the importer does not know: " + Joined(unknown.all(), ", ")};
 
   std::set<std::string> given;
   for (const proto::TensorProto& t : file->graph().initializer()) given.insert(t.name());

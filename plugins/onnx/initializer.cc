@@ -45,7 +45,8 @@ Tensor FromRaw(const TensorProto& t, uint32_t dtype, const Dims& dims, std::stri
   }
   if (bits) return Unpack(t, dtype, dims, reinterpret_cast<const uint8_t*>(raw.data()), bits);
   const uint32_t align = ElementBytes(dtype) > 8 ? 8 : ElementBytes(dtype);
-  if (keep && align && reinterpret_cast<uintptr_t>(raw.data()) % align == 0 && count > 0) return Tensor(dtype, dims, raw.data(), std::move(keep));
+  if (keep && align && reinterpret_cast<uintptr_t>(raw.data()) % align == 0 && count > 0)
+    return Tensor(dtype, dims, raw.data(), std::move(keep));
   Tensor made(dtype, dims);
   if (count) std::memcpy(made.mutable_data(), raw.data(), raw.size());
   return made;
@@ -108,7 +109,8 @@ Tensor FromExternal(const TensorProto& t, uint32_t dtype, const Dims& dims, cons
   if (wanted == 0) return Tensor(dtype, dims);
   const Bytes file = external(location);
   if (offset > file.size || wanted > file.size - offset) {
-    Fail(t, "external data needs " + std::to_string(wanted) + " bytes from " + std::to_string(offset) + " of '" + location + "', which has " + std::to_string(file.size));
+    Fail(t, "external data needs " + std::to_string(wanted) + " bytes from " + std::to_string(offset) + " of '" + location +
+                "', which has " + std::to_string(file.size));
   }
   return FromRaw(t, dtype, dims, {file.data + offset, wanted}, file.keep);
 }
@@ -156,6 +158,12 @@ Tensor TensorOf(const TensorProto& t, const std::shared_ptr<const void>& keep, c
   if (t.data_location() == TensorProto::EXTERNAL) {
     if (dtype == TW_STRING) Fail(t, "strings cannot be external data");
     return FromExternal(t, dtype, dims, external);
+  }
+  if (t.has_mapped_offset()) {
+    if (dtype == TW_STRING) Fail(t, "strings cannot be raw data");
+    const Bytes file = external ? external("") : Bytes();
+    if (t.mapped_offset() > file.size || t.mapped_bytes() > file.size - t.mapped_offset()) Fail(t, "its elements lie outside of the file");
+    return FromRaw(t, dtype, dims, {file.data + t.mapped_offset(), t.mapped_bytes()}, file.keep);
   }
   if (t.has_raw_data()) {
     if (dtype == TW_STRING) Fail(t, "strings cannot be raw data");
@@ -211,11 +219,13 @@ Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const v
     } else {
       for (int a = 0; a < t.dims_size(); ++a) {
         const int64_t index = indices.integer(i * t.dims_size() + a);
-        if (index < 0 || index >= t.dims(a)) Fail(t.values(), "a sparse tensor has the index " + std::to_string(index) + " at axis " + std::to_string(a));
+        if (index < 0 || index >= t.dims(a))
+          Fail(t.values(), "a sparse tensor has the index " + std::to_string(index) + " at axis " + std::to_string(a));
         at = at * t.dims(a) + index;
       }
     }
-    if (at < 0 || at >= count) Fail(t.values(), "a sparse tensor has the index " + std::to_string(at) + ", but " + std::to_string(count) + " elements");
+    if (at < 0 || at >= count)
+      Fail(t.values(), "a sparse tensor has the index " + std::to_string(at) + ", but " + std::to_string(count) + " elements");
     std::memcpy(static_cast<char*>(made.mutable_data()) + at * bytes, values.as<char>() + i * bytes, bytes);
   }
   return made;

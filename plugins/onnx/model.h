@@ -21,23 +21,23 @@ struct Bytes {
   std::shared_ptr<const void> keep;
 };
 
-// Opens a file beside the model. location: relative, without "..". Throws Error.
+// Opens a file beside the model, or for "" the model's own file. location: relative, without "..". Throws Error.
 using OpenExternal = std::function<Bytes(const std::string& location)>;
 
 struct Model {
   std::shared_ptr<const proto::ModelProto> file;
-  OpenExternal external;                      // empty: the model has no folder
+  OpenExternal external;                                                                 // empty: the model has no folder
   std::map<std::pair<std::string, std::string>, const proto::FunctionProto*> functions;  // by domain and name
-  std::vector<std::string> errors;            // of nodes; the import goes on to find more of them
-  uint32_t code = 0;                          // of the first error
-  int depth = 0;                              // of bodies and function calls around the current node
+  std::vector<std::string> errors;  // of nodes; the import goes on to find more of them
+  uint32_t code = 0;                // of the first error
+  int depth = 0;                    // of bodies and function calls around the current node
 };
 
 // An input or output of the main graph.
 struct Port {
   std::string name;
   Value value;
-  Edge edge = 0;  // of a tensor
+  Edge edge = 0;                     // of a tensor
   std::vector<std::string> symbols;  // per axis; "" for a size that is known or has no name
 };
 
@@ -46,8 +46,9 @@ struct Ports {
   std::vector<Port> inputs, outputs;
 };
 
-// Parses the bytes of a file. Throws Error (INVALID_ARGUMENT) if they are no ONNX model.
-std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes);
+// Parses the bytes of a file. share_weights: large constants are left where they are; the OpenExternal of Import then returns these bytes
+// for "". Throws Error (INVALID_ARGUMENT) if they are no ONNX model.
+std::shared_ptr<const proto::ModelProto> ParseModel(std::string_view bytes, bool share_weights = false);
 // Translates the main graph into `sink`. Throws one Error that lists all unknown ops, or else all nodes that failed.
 Ports Import(std::shared_ptr<const proto::ModelProto> file, OpenExternal external, Sink& sink);
 

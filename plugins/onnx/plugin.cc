@@ -53,8 +53,17 @@ void AddSignature(const tw_host* h, tw_model_builder* to, const thalweg::onnx::P
   std::vector<const tw_import_value*> all;
   for (Record& r : records) all.push_back(&r.value);
   const auto inputs = static_cast<uint32_t>(ports.inputs.size());
-  const tw_import_signature signature = {TW_SIZED(tw_import_signature), TW_S("main"), doc.data(), doc.size(), all.data(), all.data() + inputs, nullptr,
-                                         inputs, static_cast<uint32_t>(ports.outputs.size()), 0, 1};
+  const tw_import_signature signature = {TW_SIZED(tw_import_signature),
+                                         TW_S("main"),
+                                         doc.data(),
+                                         doc.size(),
+                                         all.data(),
+                                         all.data() + inputs,
+                                         nullptr,
+                                         inputs,
+                                         static_cast<uint32_t>(ports.outputs.size()),
+                                         0,
+                                         1};
   thalweg::onnx::Check(h, to->signature(to, &signature));
 }
 
@@ -66,7 +75,8 @@ void AddProperties(const tw_host* h, tw_model_builder* to, const thalweg::onnx::
   AddProperty(h, to, "producer", file.producer_name() + (file.producer_version().empty() ? "" : " " + file.producer_version()));
   AddProperty(h, to, "ir_version", std::to_string(file.ir_version()));
   std::string opsets;
-  for (const auto& o : file.opset_import()) opsets += (opsets.empty() ? "" : ", ") + (o.domain().empty() ? "ai.onnx" : o.domain()) + " " + std::to_string(o.version());
+  for (const auto& o : file.opset_import())
+    opsets += (opsets.empty() ? "" : ", ") + (o.domain().empty() ? "ai.onnx" : o.domain()) + " " + std::to_string(o.version());
   AddProperty(h, to, "opsets", opsets);
 }
 
@@ -75,8 +85,8 @@ tw_status* Load(const tw_import_call* c) {
   return tw::guard(h, [&] {
     try {
       const Bytes bytes = Open(h, c->source, "");
-      const auto file = thalweg::onnx::ParseModel({bytes.data, bytes.size});
-      std::map<std::string, Bytes> opened;
+      const auto file = thalweg::onnx::ParseModel({bytes.data, bytes.size}, true);
+      std::map<std::string, Bytes> opened = {{"", bytes}};
       const thalweg::onnx::OpenExternal external = [&](const std::string& location) {
         auto found = opened.find(location);
         if (found == opened.end()) found = opened.emplace(location, Open(h, c->source, location)).first;
@@ -95,11 +105,15 @@ tw_status* Load(const tw_import_call* c) {
 tw_status* RecogniseSource(const tw_host* h, void* user, const tw_model_source* source, uint32_t* out_confidence) {
   (void)h;
   (void)user;
-  *out_confidence = source->is_folder ? 0 : thalweg::onnx::Recognise({static_cast<const char*>(source->head), source->head_bytes}, source->head_bytes == source->bytes);
+  *out_confidence = source->is_folder ? 0
+                                      : thalweg::onnx::Recognise({static_cast<const char*>(source->head), source->head_bytes},
+                                                                 source->head_bytes == source->bytes);
   return nullptr;
 }
 
-const tw_importer_def kImporter = {TW_SIZED(tw_importer_def), TW_S("onnx"), TW_S("ONNX models, opsets 1 to 28"), TW_S(".onnx"), TW_S(""), nullptr, &RecogniseSource, &Load};
+const tw_importer_def kImporter = {
+    TW_SIZED(tw_importer_def), TW_S("onnx"), TW_S("ONNX models, opsets 1 to 28"), TW_S(".onnx"), TW_S(""), nullptr,
+    &RecogniseSource,          &Load};
 
 tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   (void)h;

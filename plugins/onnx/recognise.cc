@@ -2,19 +2,10 @@
 
 #include <optional>
 
+#include "wire.h"
+
 namespace thalweg::onnx {
 namespace {
-
-std::optional<uint64_t> Varint(std::string_view* at) {
-  uint64_t v = 0;
-  for (int shift = 0; shift < 64 && !at->empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>(at->front());
-    at->remove_prefix(1);
-    v |= static_cast<uint64_t>(byte & 127) << shift;
-    if (!(byte & 128)) return v;
-  }
-  return std::nullopt;
-}
 
 bool IsText(std::string_view text) {
   for (const char c : text) {
@@ -30,18 +21,18 @@ bool IsText(std::string_view text) {
 uint32_t Recognise(std::string_view head, bool whole) {
   bool version = false, opsets = false;
   while (!head.empty()) {
-    const std::optional<uint64_t> tag = Varint(&head);
+    const std::optional<uint64_t> tag = TakeVarint(&head);
     if (!tag) return opsets ? 80 : 0;
     const uint64_t field = *tag >> 3, wire = *tag & 7;
     if (wire == 0 && (field == 1 || field == 5)) {
-      const std::optional<uint64_t> v = Varint(&head);
+      const std::optional<uint64_t> v = TakeVarint(&head);
       if (!v || (field == 1 && (*v == 0 || *v > 1000))) return 0;
       version |= field == 1;
       continue;
     }
     const bool text = field == 2 || field == 3 || field == 4 || field == 6;
     if (wire != 2 || !(text || field == 7 || field == 8 || field == 14 || field == 20 || field == 25 || field == 26)) return 0;
-    const std::optional<uint64_t> size = Varint(&head);
+    const std::optional<uint64_t> size = TakeVarint(&head);
     if (!size) return opsets || field == 7 ? 80 : 0;
     if (*size > head.size()) {
       if (whole && field != 7) return 0;

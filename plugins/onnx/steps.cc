@@ -9,7 +9,8 @@ namespace {
 
 std::vector<int64_t> Normalized(std::vector<int64_t> axes, int64_t rank) {
   for (int64_t& a : axes) {
-    if (a < -rank || a >= rank) throw Error{TW_INVALID_ARGUMENT, "axis " + std::to_string(a) + " does not exist at rank " + std::to_string(rank)};
+    if (a < -rank || a >= rank)
+      throw Error{TW_INVALID_ARGUMENT, "axis " + std::to_string(a) + " does not exist at rank " + std::to_string(rank)};
     if (a < 0) a += rank;
   }
   std::sort(axes.begin(), axes.end());
@@ -98,9 +99,7 @@ Value Builder::concat(const std::vector<Value>& v, int64_t axis) {
   return op("ConcatV2", in, {});
 }
 
-Value Builder::slice0(const Value& v, int64_t begin, int64_t end) {
-  return op("StridedSlice", {v, ints({begin}), ints({end}), ints({1})});
-}
+Value Builder::slice0(const Value& v, int64_t begin, int64_t end) { return op("StridedSlice", {v, ints({begin}), ints({end}), ints({1})}); }
 
 Value Builder::broadcast(const Value& v, const Value& dims) {
   if (dims.constant() && v.static_shape() && v.dims() == dims.constant()->integers()) return v;

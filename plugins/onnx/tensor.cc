@@ -23,7 +23,7 @@ uint16_t ToHalf(double v) {
   if (a >= 65520) return static_cast<uint16_t>(sign | 0x7c00);
   int exponent = a == 0 ? -24 : std::ilogb(a);
   if (exponent < -14) exponent = -14;
-  const double units = std::nearbyint(std::ldexp(a, 10 - exponent));  // ties to even, in units of the last place
+  const double units = std::nearbyint(std::ldexp(a, 10 - exponent));   // ties to even, in units of the last place
   const auto bits = static_cast<int>(units) + (exponent + 14) * 1024;  // a carry moves to the next exponent
   return static_cast<uint16_t>(sign | bits);
 }
@@ -191,11 +191,39 @@ uint32_t ElementBytes(uint32_t dtype) {
 }
 
 const char* DtypeName(uint32_t dtype) {
-  static constexpr const char* kNames[] = {
-      "no type", "float",  "double",   "int32",    "uint8",       "int16",         "int8",       "string",          "complex64",
-      "int64",   "bool",   "qint8",    "quint8",   "qint32",      "bfloat16",      "qint16",     "quint16",         "uint16",
-      "complex128", "half", "resource", "variant", "uint32",      "uint64",        "float8_e5m2", "float8_e4m3fn",  "float8_e4m3fnuz",
-      "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4",  "int2",          "uint2"};
+  static constexpr const char* kNames[] = {"no type",
+                                           "float",
+                                           "double",
+                                           "int32",
+                                           "uint8",
+                                           "int16",
+                                           "int8",
+                                           "string",
+                                           "complex64",
+                                           "int64",
+                                           "bool",
+                                           "qint8",
+                                           "quint8",
+                                           "qint32",
+                                           "bfloat16",
+                                           "qint16",
+                                           "quint16",
+                                           "uint16",
+                                           "complex128",
+                                           "half",
+                                           "resource",
+                                           "variant",
+                                           "uint32",
+                                           "uint64",
+                                           "float8_e5m2",
+                                           "float8_e4m3fn",
+                                           "float8_e4m3fnuz",
+                                           "float8_e4m3b11fnuz",
+                                           "float8_e5m2fnuz",
+                                           "int4",
+                                           "uint4",
+                                           "int2",
+                                           "uint2"};
   return dtype < sizeof kNames / sizeof kNames[0] ? kNames[dtype] : "an unknown type";
 }
 

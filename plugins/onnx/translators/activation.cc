@@ -53,13 +53,9 @@ void Selu(Builder& b, Node& n) {
   n.out(Mul(b, Exponential(b, n.in(0), alpha, 1), gamma));
 }
 
-void HardSigmoid(Builder& b, Node& n) {
-  n.out(Between(b, Plus(b, Mul(b, n.in(0), n.f("alpha", 0.2)), n.f("beta", 0.5)), 0, 1));
-}
+void HardSigmoid(Builder& b, Node& n) { n.out(Between(b, Plus(b, Mul(b, n.in(0), n.f("alpha", 0.2)), n.f("beta", 0.5)), 0, 1)); }
 
-void HardSwish(Builder& b, Node& n) {
-  n.out(b.op("Mul", {n.in(0), Between(b, Plus(b, Mul(b, n.in(0), 1.0 / 6), 0.5), 0, 1)}));
-}
+void HardSwish(Builder& b, Node& n) { n.out(b.op("Mul", {n.in(0), Between(b, Plus(b, Mul(b, n.in(0), 1.0 / 6), 0.5), 0, 1)})); }
 
 void PRelu(Builder& b, Node& n) {
   const Value& x = n.in(0);
@@ -111,7 +107,8 @@ int64_t AxisOf(Node& n, const Value& x, int64_t otherwise) {
     if (axis != -1) n.unsupported("the rank of the input is unknown");
     return axis;
   }
-  if (axis < -x.rank() || axis >= std::max(x.rank(), 1)) n.fail("'axis' is " + std::to_string(axis) + ", but the input has rank " + std::to_string(x.rank()));
+  if (axis < -x.rank() || axis >= std::max(x.rank(), 1))
+    n.fail("'axis' is " + std::to_string(axis) + ", but the input has rank " + std::to_string(x.rank()));
   return axis < 0 ? axis + x.rank() : axis;
 }
 

@@ -40,7 +40,8 @@ std::vector<uint32_t> ItemTypes(Builder& b, const proto::GraphProto& graph, size
 void If(Builder& b, Node& n) {
   const proto::GraphProto &then = n.graph("then_branch"), &otherwise = n.graph("else_branch");
   if (static_cast<size_t>(then.output_size()) < n.outputs() || static_cast<size_t>(otherwise.output_size()) < n.outputs()) {
-    n.fail("has " + std::to_string(n.outputs()) + " outputs, but its graphs have " + std::to_string(then.output_size()) + " and " + std::to_string(otherwise.output_size()));
+    n.fail("has " + std::to_string(n.outputs()) + " outputs, but its graphs have " + std::to_string(then.output_size()) + " and " +
+           std::to_string(otherwise.output_size()));
   }
   const Value& condition = n.in(0);
   if (condition.constant()) {  // only one branch can run
@@ -71,8 +72,10 @@ Value Number(Builder& b, int64_t v) { return b.constant(Tensor::Vector(TW_INT64,
 void Loop(Builder& b, Node& n) {
   const proto::GraphProto& graph = n.graph("body");
   const size_t carried = n.inputs() < 2 ? 0 : n.inputs() - 2;
-  if (static_cast<size_t>(graph.input_size()) != carried + 2) n.fail("the body has " + std::to_string(graph.input_size()) + " inputs, not " + std::to_string(carried + 2));
-  if (static_cast<size_t>(graph.output_size()) < carried + 1) n.fail("the body has " + std::to_string(graph.output_size()) + " outputs; at least " + std::to_string(carried + 1) + " are needed");
+  if (static_cast<size_t>(graph.input_size()) != carried + 2)
+    n.fail("the body has " + std::to_string(graph.input_size()) + " inputs, not " + std::to_string(carried + 2));
+  if (static_cast<size_t>(graph.output_size()) < carried + 1)
+    n.fail("the body has " + std::to_string(graph.output_size()) + " outputs; at least " + std::to_string(carried + 1) + " are needed");
   const size_t scans = static_cast<size_t>(graph.output_size()) - carried - 1;
   const Value most = n.has(0) ? Scalar(b, b.cast(n.in(0), TW_INT64)) : Value();
   std::vector<Value> first = {Number(b, 0), n.has(1) ? Scalar(b, n.in(1)) : b.scalar(TW_BOOL, 1)};
@@ -133,7 +136,8 @@ std::vector<Value> RunScan(Builder& b, Node& n, const proto::GraphProto& graph, 
   }
   const Value steps = b.cast(b.size(scanned[0], static_cast<int>(f.in_axes[0])), TW_INT32);
   std::vector<Value> slices(in.begin(), in.begin() + static_cast<int64_t>(f.states));
-  for (size_t i = 0; i < f.ins; ++i) slices.push_back(b.op("GatherV2", {scanned[i], first[0], b.scalar(TW_INT32, static_cast<double>(f.in_axes[i]))}));
+  for (size_t i = 0; i < f.ins; ++i)
+    slices.push_back(b.op("GatherV2", {scanned[i], first[0], b.scalar(TW_INT32, static_cast<double>(f.in_axes[i]))}));
   const std::vector<uint32_t> types = ItemTypes(b, graph, f.states, slices);
   for (const uint32_t type : types) first.push_back(NewList(b, type));
   std::vector<ShapeAttr> items(f.outs);
@@ -162,7 +166,8 @@ std::vector<Value> RunScan(Builder& b, Node& n, const proto::GraphProto& graph, 
     if (axis != 0) {
       if (v.rank() < 0) n.unsupported("the rank of scan output " + std::to_string(i) + " is unknown");
       if (axis < 0) axis += v.rank();
-      if (axis < 0 || axis >= v.rank()) n.fail("'scan_output_axes' has " + std::to_string(f.out_axes[i]) + ", but the output has rank " + std::to_string(v.rank()));
+      if (axis < 0 || axis >= v.rank())
+        n.fail("'scan_output_axes' has " + std::to_string(f.out_axes[i]) + ", but the output has rank " + std::to_string(v.rank()));
       std::vector<int64_t> perm;
       for (int64_t a = 0; a < v.rank(); ++a) perm.push_back(a < axis ? a + 1 : a == axis ? 0 : a);
       v = b.transpose(v, perm);
@@ -175,10 +180,12 @@ std::vector<Value> RunScan(Builder& b, Node& n, const proto::GraphProto& graph, 
 ScanForm FormOf(Node& n, const proto::GraphProto& graph, size_t inputs) {
   ScanForm f;
   const int64_t ins = n.i("num_scan_inputs");
-  if (ins < 1 || static_cast<size_t>(ins) > inputs) n.fail("'num_scan_inputs' is " + std::to_string(ins) + ", but there are " + std::to_string(inputs) + " inputs");
+  if (ins < 1 || static_cast<size_t>(ins) > inputs)
+    n.fail("'num_scan_inputs' is " + std::to_string(ins) + ", but there are " + std::to_string(inputs) + " inputs");
   f.ins = static_cast<size_t>(ins);
   f.states = inputs - f.ins;
-  if (static_cast<size_t>(graph.input_size()) != inputs || static_cast<size_t>(graph.output_size()) < f.states) n.fail("the body has other numbers of inputs and outputs than the node");
+  if (static_cast<size_t>(graph.input_size()) != inputs || static_cast<size_t>(graph.output_size()) < f.states)
+    n.fail("the body has other numbers of inputs and outputs than the node");
   f.outs = static_cast<size_t>(graph.output_size()) - f.states;
   return f;
 }
@@ -208,7 +215,8 @@ void Scan8(Builder& b, Node& n) {
   std::vector<std::vector<Value>> all(f.states + f.outs);
   for (int64_t i = 0; i < batch; ++i) {
     std::vector<Value> in;
-    for (size_t k = 1; k < n.inputs(); ++k) in.push_back(b.op("GatherV2", {n.in(k), b.scalar(TW_INT32, static_cast<double>(i)), b.scalar(TW_INT32, 0)}));
+    for (size_t k = 1; k < n.inputs(); ++k)
+      in.push_back(b.op("GatherV2", {n.in(k), b.scalar(TW_INT32, static_cast<double>(i)), b.scalar(TW_INT32, 0)}));
     const std::vector<Value> results = RunScan(b, n, graph, f, in);
     for (size_t k = 0; k < all.size(); ++k) all[k].push_back(results[k]);
   }

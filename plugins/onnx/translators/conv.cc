@@ -1,10 +1,11 @@
 // Conv and ConvTranspose over one, two and three spatial axes, with groups. Ours take filters [spatial..., channels in, channels out];
 // ONNX's are [out, in, spatial...] and, transposed, [in, out, spatial...].
+#include "conv.h"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 
-#include "conv.h"
 #include "window.h"
 
 namespace thalweg::onnx {
@@ -16,7 +17,8 @@ std::vector<int64_t> KernelOf(Node& n, const Value& w) {
   if (w.rank() < 0 && kernel.empty()) n.unsupported("the weights have an unknown rank");
   if (w.rank() >= 0) {
     if (w.rank() < 3) n.fail("the weights have rank " + std::to_string(w.rank()) + "; at least 3 is needed");
-    if (!kernel.empty() && kernel.size() + 2 != static_cast<size_t>(w.rank())) n.fail("'kernel_shape' has " + std::to_string(kernel.size()) + " entries, but the weights have shape " + Text(w.dims()));
+    if (!kernel.empty() && kernel.size() + 2 != static_cast<size_t>(w.rank()))
+      n.fail("'kernel_shape' has " + std::to_string(kernel.size()) + " entries, but the weights have shape " + Text(w.dims()));
     kernel.resize(static_cast<size_t>(w.rank()) - 2, -1);
     for (size_t i = 0; i < kernel.size(); ++i) {
       const int64_t size = w.dim(static_cast<int>(i) + 2);
@@ -175,7 +177,8 @@ void ConvTranspose(Builder& b, Node& n) {
   std::vector<int64_t> sizes = n.ints("output_shape");
   if (sizes.size() == axes + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);
   if (axes < 1 || axes > 3) n.unsupported(std::to_string(axes) + " spatial axes; 1 to 3 are supported");
-  if (window.strides.size() != axes || window.dilations.size() != axes || pads.size() != 2 * axes || added.size() != axes || (!sizes.empty() && sizes.size() != axes)) {
+  if (window.strides.size() != axes || window.dilations.size() != axes || pads.size() != 2 * axes || added.size() != axes ||
+      (!sizes.empty() && sizes.size() != axes)) {
     n.fail("'strides', 'dilations', 'pads', 'output_padding' or 'output_shape' does not fit " + std::to_string(axes) + " spatial axes");
   }
   for (size_t i = 0; i < axes; ++i) {

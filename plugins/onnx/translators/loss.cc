@@ -22,7 +22,10 @@ Value Likelihood(Builder& b, Node& n, const Value& log_p, const Value& target, c
   perm.push_back(1);
   const Value rows = b.transpose(log_p, perm);
   const auto batches = static_cast<int64_t>(log_p.rank()) - 1;
-  Value loss = b.op("Neg", {b.squeeze(b.op("GatherV2", {rows, b.unsqueeze(safe, {batches}), b.scalar(TW_INT32, static_cast<double>(batches))}, {{"batch_dims", batches}}), {batches})});
+  Value loss =
+      b.op("Neg", {b.squeeze(b.op("GatherV2", {rows, b.unsqueeze(safe, {batches}), b.scalar(TW_INT32, static_cast<double>(batches))},
+                                  {{"batch_dims", batches}}),
+                             {batches})});
   Value each;  // the weight of each label
   if (weight) each = b.op("GatherV2", {weight, safe, b.scalar(TW_INT32, 0)});
   if (ignores) each = b.op("SelectV2", {counted, each ? each : b.like(log_p, 1), zero});

@@ -1,8 +1,8 @@
 // Products of matrices and sums of products.
+#include "matmul.h"
+
 #include <algorithm>
 #include <iterator>
-
-#include "matmul.h"
 
 namespace thalweg::onnx {
 namespace {
@@ -67,7 +67,8 @@ void Gemm(Builder& b, Node& n) {
   const uint32_t dtype = n.in(0).dtype(), wide = ProductType(dtype);
   const bool real = IsFloating(dtype);
   const double alpha = n.f("alpha", 1), beta = n.f("beta", 1);
-  Value y = b.op("MatMul", {b.cast(n.in(0), wide), b.cast(n.in(1), wide)}, {{"transpose_a", n.i("transA", 0) != 0}, {"transpose_b", n.i("transB", 0) != 0}});
+  Value y = b.op("MatMul", {b.cast(n.in(0), wide), b.cast(n.in(1), wide)},
+                 {{"transpose_a", n.i("transA", 0) != 0}, {"transpose_b", n.i("transB", 0) != 0}});
   if (!real && (alpha != 1 || beta != 1)) {
     // Factors are real numbers: the sum is computed in double and cut.
     y = b.op("Mul", {b.cast(y, TW_DOUBLE), b.scalar(TW_DOUBLE, alpha)});
@@ -84,9 +85,7 @@ void Gemm(Builder& b, Node& n) {
   n.out(b.cast(y, dtype));
 }
 
-void Einsum(Builder& b, Node& n) {
-  n.out(b.op("Einsum", n.all(), {{"equation", n.s("equation")}}));
-}
+void Einsum(Builder& b, Node& n) { n.out(b.op("Einsum", n.all(), {{"equation", n.s("equation")}})); }
 
 constexpr Entry kEntries[] = {
     {"Einsum", 12, kLatest, &Einsum},

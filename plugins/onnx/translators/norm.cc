@@ -47,7 +47,8 @@ std::vector<int64_t> From(int first, int rank) {
 }
 
 // y = (x - mean) scale / sqrt(variance + epsilon) + offset, with vectors over axis 1.
-Value Affine(Builder& b, const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance, double epsilon) {
+Value Affine(Builder& b, const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
+             double epsilon) {
   const Value factor = b.op("Mul", {scale, Scale(b, variance, epsilon)});
   const Value rest = b.op("Sub", {offset, b.op("Mul", {mean, factor})});
   return b.op("AddV2", {b.op("Mul", {x, PerChannel(b, factor, x.rank())}), PerChannel(b, rest, x.rank())});
@@ -63,10 +64,13 @@ void BatchNormalization(Builder& b, Node& n) {
   if (!training) {
     const bool same = n.in(1).dtype() == TW_FLOAT && stored == TW_FLOAT;
     if (rank == 4 && x.dtype() == TW_FLOAT && same && n.in(1).rank() == 1) {
-      return n.out(b.op("FusedBatchNormV3", {x, n.in(1), n.in(2), n.in(3), n.in(4)}, {{"epsilon", epsilon}, {"data_format", "NCHW"}, {"is_training", false}}));
+      return n.out(b.op("FusedBatchNormV3", {x, n.in(1), n.in(2), n.in(3), n.in(4)},
+                        {{"epsilon", epsilon}, {"data_format", "NCHW"}, {"is_training", false}}));
     }
     const uint32_t wide = x.dtype() == TW_DOUBLE || stored == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT;
-    return n.out(b.cast(Affine(b, b.cast(x, wide), b.cast(n.in(1), wide), b.cast(n.in(2), wide), b.cast(n.in(3), wide), b.cast(n.in(4), wide), epsilon), x.dtype()));
+    return n.out(b.cast(
+        Affine(b, b.cast(x, wide), b.cast(n.in(1), wide), b.cast(n.in(2), wide), b.cast(n.in(3), wide), b.cast(n.in(4), wide), epsilon),
+        x.dtype()));
   }
   std::vector<int64_t> axes = From(2, rank);
   axes.insert(axes.begin(), 0);
@@ -130,7 +134,8 @@ void GroupNormalization(Builder& b, Node& n) {
   const int rank = RankOf(n, x);
   const int64_t groups = n.i("num_groups"), channels = x.dim(1);
   if (channels < 0) n.unsupported("the number of channels is unknown");
-  if (groups < 1 || channels % groups) n.fail("'num_groups' is " + std::to_string(groups) + ", but there are " + std::to_string(channels) + " channels");
+  if (groups < 1 || channels % groups)
+    n.fail("'num_groups' is " + std::to_string(groups) + ", but there are " + std::to_string(channels) + " channels");
   const uint32_t wide = StashType(n, x);
   const Value shape = b.shape(x);
   const Value grouped = b.reshape(b.cast(x, wide), b.concat({b.slice0(shape, 0, 1), b.ints({groups, -1})}, 0));
@@ -170,7 +175,8 @@ void LRN(Builder& b, Node& n) {
   if (size < 1 || size > 4096) n.fail("'size' is " + std::to_string(size));
   const double alpha = n.f("alpha", 0.0001), beta = n.f("beta", 0.75), bias = n.f("bias", 1);
   if (rank == 4 && size % 2 && x.dtype() != TW_DOUBLE) {
-    const Value y = b.op("LRN", {b.transpose(x, {0, 2, 3, 1})}, {{"depth_radius", (size - 1) / 2}, {"bias", bias}, {"alpha", alpha / static_cast<double>(size)}, {"beta", beta}});
+    const Value y = b.op("LRN", {b.transpose(x, {0, 2, 3, 1})},
+                         {{"depth_radius", (size - 1) / 2}, {"bias", bias}, {"alpha", alpha / static_cast<double>(size)}, {"beta", beta}});
     return n.out(b.transpose(y, {0, 3, 1, 2}));
   }
   Tensor pads(TW_INT32, {rank, 2});
@@ -180,7 +186,8 @@ void LRN(Builder& b, Node& n) {
   Value sum;
   for (int64_t i = 0; i < size; ++i) {
     const int64_t behind = size - 1 - i;
-    const Value part = b.op("StridedSlice", {squares, b.ints({0, i}), b.ints({0, -behind}), b.ints({1, 1})}, {{"begin_mask", 1}, {"end_mask", behind ? 1 : 3}});
+    const Value part = b.op("StridedSlice", {squares, b.ints({0, i}), b.ints({0, -behind}), b.ints({1, 1})},
+                            {{"begin_mask", 1}, {"end_mask", behind ? 1 : 3}});
     sum = sum ? b.op("AddV2", {sum, part}) : part;
   }
   const Value base = b.op("AddV2", {b.op("Mul", {sum, b.like(x, alpha / static_cast<double>(size))}), b.like(x, bias)});

@@ -57,7 +57,8 @@ void EachPlace(Builder& b, Node& n, const Value& x, const Window& w, const std::
   const size_t axes = w.axes();
   int64_t places = 1;
   for (const int64_t k : w.kernel) places = std::min(places * k, kMostPlaces + 1);
-  if (places > kMostPlaces) n.unsupported("a window of more than " + std::to_string(kMostPlaces) + " places that has dilations, three axes or indices");
+  if (places > kMostPlaces)
+    n.unsupported("a window of more than " + std::to_string(kMostPlaces) + " places that has dilations, three axes or indices");
   std::vector<int64_t> strides = Full(w.strides, 1);
   for (int64_t p = 0; p < places; ++p) {
     std::vector<int64_t> begin = {0, 0}, end = {0, 0};
@@ -88,7 +89,8 @@ Value Combine(Builder& b, Node& n, Value x, const Window& w, const char* op) {
       begin[axis] = k * w.dilations[i];
       end[axis] = begin[axis] - (w.reach(i) - 1);
       const int64_t others = (int64_t{1} << axis) - 1, end_mask = end[axis] == 0 ? others | (int64_t{1} << axis) : others;
-      const Value part = b.op("StridedSlice", {x, b.ints(begin), b.ints(end), b.ints(strides)}, {{"begin_mask", others}, {"end_mask", end_mask}});
+      const Value part =
+          b.op("StridedSlice", {x, b.ints(begin), b.ints(end), b.ints(strides)}, {{"begin_mask", others}, {"end_mask", end_mask}});
       sum = sum ? b.op(op, {sum, part}) : part;
     }
     x = sum;
@@ -122,19 +124,23 @@ Value Positions(Builder& b, Node& n, const Value& x, bool column_major) {
 
 // Largest elements with their indices in the whole tensor.
 void MaxWithIndices(Builder& b, Node& n, const Value& x, const Window& w) {
-  if (!x.static_shape()) n.unsupported("the output of indices needs an input of known sizes, not " + (x.rank() < 0 ? "unknown rank" : Text(x.dims())));
+  if (!x.static_shape())
+    n.unsupported("the output of indices needs an input of known sizes, not " + (x.rank() < 0 ? "unknown rank" : Text(x.dims())));
   const Value padded = PadSpatial(b, x, w.before, w.after, Lowest(b, x));
   const Value positions = PadSpatial(b, Positions(b, n, x, n.i("storage_order", 0)), w.before, w.after, b.scalar(TW_INT64, 0));
   std::vector<Value> slices, indices;
   EachPlace(b, n, padded, w, [&](const Value& v) { slices.push_back(v); });
-  const Value padding = PadSpatial(b, b.broadcast(b.constant(Tensor::Scalar(TW_BOOL, 1)), b.ints(Full(Dims(x.dims().begin() + 2, x.dims().end()), 1))), w.before, w.after, b.constant(Tensor::Scalar(TW_BOOL, 0)));
+  const Value padding =
+      PadSpatial(b, b.broadcast(b.constant(Tensor::Scalar(TW_BOOL, 1)), b.ints(Full(Dims(x.dims().begin() + 2, x.dims().end()), 1))),
+                 w.before, w.after, b.constant(Tensor::Scalar(TW_BOOL, 0)));
   EachPlace(b, n, positions, w, [&](const Value& v) { indices.push_back(v); });
   std::vector<Value> inside;
   EachPlace(b, n, padding, w, [&](const Value& v) { inside.push_back(v); });
   // The first place inside of the image starts; a later one wins if it is larger.
   Value best = slices[0], at = b.broadcast(indices[0], b.shape(best)), real = inside[0];
   for (size_t i = 1; i < slices.size(); ++i) {
-    const Value larger = b.op("LogicalOr", {b.op("Greater", {slices[i], best}), b.op("LogicalAnd", {inside[i], b.op("LogicalNot", {real})})});
+    const Value larger =
+        b.op("LogicalOr", {b.op("Greater", {slices[i], best}), b.op("LogicalAnd", {inside[i], b.op("LogicalNot", {real})})});
     best = b.op("SelectV2", {larger, slices[i], best});
     at = b.op("SelectV2", {larger, indices[i], at});
     real = b.op("LogicalOr", {real, inside[i]});
@@ -180,7 +186,8 @@ void MaxPool(Builder& b, Node& n) {
   }
   Attrs attrs = PoolAttrs(w);
   attrs.emplace_back("padding", w.padded() ? "EXPLICIT" : "VALID");
-  if (w.padded()) attrs.emplace_back("explicit_paddings", std::vector<int64_t>{0, 0, 0, 0, w.before[0], w.after[0], w.before[1], w.after[1]});
+  if (w.padded())
+    attrs.emplace_back("explicit_paddings", std::vector<int64_t>{0, 0, 0, 0, w.before[0], w.after[0], w.before[1], w.after[1]});
   const Value y = b.op("MaxPool", {x}, attrs);
   n.out(flat ? b.squeeze(y, {2}) : y);
 }

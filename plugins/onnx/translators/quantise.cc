@@ -4,9 +4,9 @@
 #include <iterator>
 #include <limits>
 
+#include "../model.h"
 #include "conv.h"
 #include "matmul.h"
-#include "../model.h"
 
 namespace thalweg::onnx {
 namespace {
@@ -35,7 +35,8 @@ uint32_t RealTypeOf(const Value& v) { return v.dtype() == TW_DOUBLE ? TW_DOUBLE 
 Value Along(Builder& b, Node& n, const Value& v, const Value& x, int64_t axis, int64_t block) {
   if (v.rank() == 0 || (v.rank() == 1 && v.dim(0) == 1 && block == 0)) return v.rank() == 0 ? v : b.reshape(v, Dims{});
   if (x.rank() < 0) n.unsupported("the rank of the input is unknown");
-  if (axis < -x.rank() || axis >= x.rank()) n.fail("'axis' is " + std::to_string(axis) + ", but the input has rank " + std::to_string(x.rank()));
+  if (axis < -x.rank() || axis >= x.rank())
+    n.fail("'axis' is " + std::to_string(axis) + ", but the input has rank " + std::to_string(x.rank()));
   if (axis < 0) axis += x.rank();
   if (block == 0) {
     Dims dims(static_cast<size_t>(x.rank() - axis), 1);
@@ -43,7 +44,8 @@ Value Along(Builder& b, Node& n, const Value& v, const Value& x, int64_t axis, i
     return b.reshape(v, dims);
   }
   if (v.rank() != x.rank()) n.fail("with 'block_size' the scale needs the rank of the input, " + std::to_string(x.rank()));
-  const Value index = b.op("FloorDiv", {b.op("Range", {b.scalar(TW_INT64, 0), b.size(x, static_cast<int>(axis)), b.scalar(TW_INT64, 1)}), b.scalar(TW_INT64, static_cast<double>(block))});
+  const Value index = b.op("FloorDiv", {b.op("Range", {b.scalar(TW_INT64, 0), b.size(x, static_cast<int>(axis)), b.scalar(TW_INT64, 1)}),
+                                        b.scalar(TW_INT64, static_cast<double>(block))});
   return b.op("GatherV2", {v, index, b.scalar(TW_INT32, static_cast<double>(axis))});
 }
 

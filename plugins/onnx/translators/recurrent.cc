@@ -59,19 +59,19 @@ struct Cell {
 };
 
 struct Direction {
-  Value x;                  // [time, batch, input], in the order in which it is read
-  Value w, r;               // [input, gates hidden], [hidden, gates hidden]
-  Value wb, rb;             // [gates hidden]; absent: none
-  Value h, c;               // [batch, hidden]
-  Value p;                  // [3 hidden] of an LSTM; absent: none
+  Value x;       // [time, batch, input], in the order in which it is read
+  Value w, r;    // [input, gates hidden], [hidden, gates hidden]
+  Value wb, rb;  // [gates hidden]; absent: none
+  Value h, c;    // [batch, hidden]
+  Value p;       // [3 hidden] of an LSTM; absent: none
   std::vector<Function> f;
 };
 
 struct Recurrence {
   int64_t hidden = 0;
-  double clip = 0;          // 0: none
-  bool flag = false;        // linear_before_reset of a GRU, input_forget of an LSTM
-  bool usual = true;        // the default activations
+  double clip = 0;    // 0: none
+  bool flag = false;  // linear_before_reset of a GRU, input_forget of an LSTM
+  bool usual = true;  // the default activations
   uint32_t dtype = 0;
 };
 
@@ -84,7 +84,8 @@ Value Gate(Builder& b, const Recurrence& r, const Value& v, int64_t k) {
   const bool vector = v.rank() == 1;
   const std::vector<int64_t> begin = vector ? std::vector<int64_t>{k * r.hidden} : std::vector<int64_t>{0, k * r.hidden};
   const std::vector<int64_t> end = vector ? std::vector<int64_t>{(k + 1) * r.hidden} : std::vector<int64_t>{0, (k + 1) * r.hidden};
-  return b.op("StridedSlice", {v, b.ints(begin), b.ints(end), b.ints(std::vector<int64_t>(begin.size(), 1))}, {{"end_mask", vector ? 0 : 1}});
+  return b.op("StridedSlice", {v, b.ints(begin), b.ints(end), b.ints(std::vector<int64_t>(begin.size(), 1))},
+              {{"end_mask", vector ? 0 : 1}});
 }
 
 Value Add(Builder& b, const Value& x, const Value& y) { return y ? b.op("AddV2", {x, y}) : x; }
@@ -160,7 +161,8 @@ States BlockLstm(Builder& b, const Recurrence& r, const Direction& d) {
   const Value none = b.constant(Tensor(r.dtype, {r.hidden}));
   const Value bias = d.wb ? Reordered(b, r, b.op("AddV2", {d.wb, d.rb})) : b.constant(Tensor(r.dtype, {4 * r.hidden}));
   const Value wci = d.p ? Gate(b, r, d.p, 0) : none, wcf = d.p ? Gate(b, r, d.p, 2) : none, wco = d.p ? Gate(b, r, d.p, 1) : none;
-  const std::vector<Value> out = b.ops("BlockLSTMV2", {b.size(d.x, 0), d.x, d.c, d.h, w, wci, wcf, wco, bias}, {{"cell_clip", 0.0}, {"use_peephole", static_cast<bool>(d.p)}}, 7);
+  const std::vector<Value> out = b.ops("BlockLSTMV2", {b.size(d.x, 0), d.x, d.c, d.h, w, wci, wcf, wco, bias},
+                                       {{"cell_clip", 0.0}, {"use_peephole", static_cast<bool>(d.p)}}, 7);
   return {out[6], out[1]};
 }
 
@@ -196,11 +198,14 @@ std::string Lower(std::string s) {
 using RunCell = States (*)(Builder&, Node&, const Recurrence&, const Direction&);
 
 // [.., direction, ..] along axis 0.
-Value Of(Builder& b, const Value& v, int64_t direction) { return b.op("GatherV2", {v, b.scalar(TW_INT32, static_cast<double>(direction)), b.scalar(TW_INT32, 0)}); }
+Value Of(Builder& b, const Value& v, int64_t direction) {
+  return b.op("GatherV2", {v, b.scalar(TW_INT32, static_cast<double>(direction)), b.scalar(TW_INT32, 0)});
+}
 
 // The state after the last step of each sequence, and after none the initial one. all: [time, batch, hidden].
 Value LastOf(Builder& b, const Value& all, const Value& initial, const Value& lengths) {
-  if (!lengths) return b.op("GatherV2", {all, b.cast(b.op("Sub", {b.size(all, 0), b.scalar(TW_INT64, 1)}), TW_INT32), b.scalar(TW_INT32, 0)});
+  if (!lengths)
+    return b.op("GatherV2", {all, b.cast(b.op("Sub", {b.size(all, 0), b.scalar(TW_INT64, 1)}), TW_INT32), b.scalar(TW_INT32, 0)});
   const Value with = b.concat({b.unsqueeze(initial, {0}), all}, 0);  // place k: after k steps
   const Value rows = b.transpose(with, {1, 0, 2});
   return b.squeeze(b.op("GatherV2", {rows, b.unsqueeze(lengths, {1}), b.scalar(TW_INT32, 1)}, {{"batch_dims", 1}}), {1});
@@ -226,7 +231,8 @@ void Recurrent(Builder& b, Node& n, const Cell& cell, RunCell run, bool has_c) {
   if (names.empty()) {
     for (size_t d = 0; d < directions; ++d) names.insert(names.end(), cell.functions.begin(), cell.functions.end());
   }
-  if (names.size() != per * directions) n.fail("'activations' has " + std::to_string(names.size()) + " entries, not " + std::to_string(per * directions));
+  if (names.size() != per * directions)
+    n.fail("'activations' has " + std::to_string(names.size()) + " entries, not " + std::to_string(per * directions));
   const std::vector<double> alphas = n.floats("activation_alpha"), betas = n.floats("activation_beta");
   std::vector<Function> functions;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -26,7 +26,9 @@ Value Reduce(Builder& b, Node& n, const char* op, const Value& x, const Value& a
   return b.op(op, {x, axes}, {{"keep_dims", keep}});
 }
 
-Value Reduce(Builder& b, Node& n, const char* op, const Value& x, const Value& axes) { return Reduce(b, n, op, x, axes, n.i("keepdims", 1) != 0); }
+Value Reduce(Builder& b, Node& n, const char* op, const Value& x, const Value& axes) {
+  return Reduce(b, n, op, x, axes, n.i("keepdims", 1) != 0);
+}
 
 template <const char* kOp, int kSince = 18>
 void Plain(Builder& b, Node& n) {

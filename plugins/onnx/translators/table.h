@@ -29,6 +29,7 @@ const Entry* FindTranslator(std::string_view domain, std::string_view op, int64_
 
 // One function per file of this folder.
 Family ActivationTranslators();
+Family AttentionTranslators();
 Family CastTranslators();
 Family ControlTranslators();
 Family ConvTranslators();

@@ -15,7 +15,8 @@ Value Plus(Builder& b, const Value& x, const Value& y) { return b.op("AddV2", {x
 
 // How many tensors are optimized, from the number of inputs.
 size_t CountOf(Node& n, size_t groups) {
-  if (n.inputs() < 2 + groups || (n.inputs() - 2) % groups) n.fail("has " + std::to_string(n.inputs()) + " inputs, not 2 + " + std::to_string(groups) + " for each tensor");
+  if (n.inputs() < 2 + groups || (n.inputs() - 2) % groups)
+    n.fail("has " + std::to_string(n.inputs()) + " inputs, not 2 + " + std::to_string(groups) + " for each tensor");
   return (n.inputs() - 2) / groups;
 }
 
@@ -46,7 +47,8 @@ void Adam(Builder& b, Node& n) {
   // The correction of the first steps: sqrt(1 - beta^T) / (1 - alpha^T), none at T = 0.
   const Value above = b.op("Sqrt", {b.op("Sub", {one, b.op("Pow", {b.like(one, beta), steps})})});
   const Value below = b.op("Sub", {one, b.op("Pow", {b.like(one, alpha), steps})});
-  const Value corrected = b.op("SelectV2", {b.op("Greater", {steps, b.like(one, 0)}), b.op("RealDiv", {Mul(b, n.in(0), above), below}), n.in(0)});
+  const Value corrected =
+      b.op("SelectV2", {b.op("Greater", {steps, b.like(one, 0)}), b.op("RealDiv", {Mul(b, n.in(0), above), below}), n.in(0)});
   for (size_t i = 0; i < count; ++i) {
     const Value &x = n.in(2 + i), &v = n.in(2 + 2 * count + i), &h = n.in(2 + 3 * count + i);
     const Value gradient = Regularised(b, n, n.in(2 + count + i), x);

@@ -77,7 +77,8 @@ std::vector<Value> RunWhile(Builder& b, const std::vector<Value>& first, const L
       Value& r = body.results[i];
       if (r.kind() != Value::Kind::kTensor) r = AsList(*body.builder, r);
       if (r.dtype() != start[i].dtype()) {
-        throw Error{TW_INVALID_ARGUMENT, "loop variable " + std::to_string(i) + " is " + DtypeName(start[i].dtype()) + " at first, but " + DtypeName(r.dtype()) + " after an iteration"};
+        throw Error{TW_INVALID_ARGUMENT, "loop variable " + std::to_string(i) + " is " + DtypeName(start[i].dtype()) + " at first, but " +
+                                             DtypeName(r.dtype()) + " after an iteration"};
       }
       const ShapeAttr common = r.listed() ? shapes[i] : Common(shapes[i], r.shape());
       agree &= Same(common, shapes[i]);
@@ -97,8 +98,10 @@ std::vector<Value> RunWhile(Builder& b, const std::vector<Value>& first, const L
     condition.arguments.push_back(condition.builder->capture(outer));
     start.push_back(outer);
   }
-  const std::string body_name = b.sink().Define("body", *body.sink, EdgesOf(*body.builder, body.arguments), EdgesOf(*body.builder, body.results));
-  const std::string go_name = b.sink().Define("condition", *condition.sink, EdgesOf(*condition.builder, condition.arguments), EdgesOf(*condition.builder, condition.results));
+  const std::string body_name =
+      b.sink().Define("body", *body.sink, EdgesOf(*body.builder, body.arguments), EdgesOf(*body.builder, body.results));
+  const std::string go_name = b.sink().Define("condition", *condition.sink, EdgesOf(*condition.builder, condition.arguments),
+                                              EdgesOf(*condition.builder, condition.results));
   std::vector<Value> last = b.ops("While", start, {{"cond", Func{go_name}}, {"body", Func{body_name}}}, start.size());
   last.resize(first.size());
   for (size_t i = 0; i < last.size(); ++i) {
@@ -122,21 +125,27 @@ std::vector<Value> RunIf(Builder& b, const Value& condition, const std::function
       n = AsList(*no.builder, n);
     }
     if (y.dtype() != n.dtype()) {
-      throw Error{TW_INVALID_ARGUMENT, "result " + std::to_string(i) + " is " + DtypeName(y.dtype()) + " in one branch and " + DtypeName(n.dtype()) + " in the other"};
+      throw Error{TW_INVALID_ARGUMENT, "result " + std::to_string(i) + " is " + DtypeName(y.dtype()) + " in one branch and " +
+                                           DtypeName(n.dtype()) + " in the other"};
     }
     types.push_back({y.dtype()});
     // An optional or sequence that is empty in one branch does not tell its type there.
-    lists.push_back(y.listed() ? std::optional<Listed>(y.listed()->dtype && (!n.listed() || y.listed()->inner || !n.listed()->inner) ? *y.listed() : *n.listed()) : std::nullopt);
+    lists.push_back(y.listed()
+                        ? std::optional<Listed>(y.listed()->dtype && (!n.listed() || y.listed()->inner || !n.listed()->inner) ? *y.listed()
+                                                                                                                              : *n.listed())
+                        : std::nullopt);
   }
   const std::vector<Value> captured = Captured({&yes, &no});
   for (Part* part : {&yes, &no}) {
     for (const Value& outer : captured) part->arguments.push_back(part->builder->capture(outer));
   }
-  const std::string then_name = b.sink().Define("then", *yes.sink, EdgesOf(*yes.builder, yes.arguments), EdgesOf(*yes.builder, yes.results));
+  const std::string then_name =
+      b.sink().Define("then", *yes.sink, EdgesOf(*yes.builder, yes.arguments), EdgesOf(*yes.builder, yes.results));
   const std::string else_name = b.sink().Define("else", *no.sink, EdgesOf(*no.builder, no.arguments), EdgesOf(*no.builder, no.results));
   std::vector<Value> in = {condition};
   in.insert(in.end(), captured.begin(), captured.end());
-  std::vector<Value> out = b.ops("If", in, {{"Tout", types}, {"then_branch", Func{then_name}}, {"else_branch", Func{else_name}}}, types.size());
+  std::vector<Value> out =
+      b.ops("If", in, {{"Tout", types}, {"then_branch", Func{then_name}}, {"else_branch", Func{else_name}}}, types.size());
   for (size_t i = 0; i < out.size(); ++i) {
     if (lists[i]) out[i] = Described(out[i], *lists[i]);
   }
@@ -146,7 +155,8 @@ std::vector<Value> RunIf(Builder& b, const Value& condition, const std::function
 Value Scalar(Builder& b, const Value& v) { return v.rank() == 0 ? v : b.reshape(v, Dims{}); }
 
 Value NewList(Builder& b, uint32_t dtype) {
-  return Described(b.op("EmptyTensorList", {b.scalar(TW_INT32, -1), b.scalar(TW_INT32, -1)}, {{"element_dtype", Type{dtype}}}), Listed{false, dtype, nullptr});
+  return Described(b.op("EmptyTensorList", {b.scalar(TW_INT32, -1), b.scalar(TW_INT32, -1)}, {{"element_dtype", Type{dtype}}}),
+                   Listed{false, dtype, nullptr});
 }
 
 Value Stacked(Builder& b, const Value& list, uint32_t dtype, const ShapeAttr& item) {

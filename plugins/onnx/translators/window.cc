@@ -49,7 +49,9 @@ Window ReadWindow(Node& n, const Value& x, std::vector<int64_t> kernel) {
     const int64_t size = x.dim(static_cast<int>(i) + 2);
     int64_t total = w.reach(i) - 1;
     if (w.strides[i] != 1) {
-      if (size < 0) n.unsupported("auto_pad with strides needs a known size of axis " + std::to_string(i + 2) + "; export the model with it, or with 'pads'");
+      if (size < 0)
+        n.unsupported("auto_pad with strides needs a known size of axis " + std::to_string(i + 2) +
+                      "; export the model with it, or with 'pads'");
       total = std::max<int64_t>(0, ((size + w.strides[i] - 1) / w.strides[i] - 1) * w.strides[i] + w.reach(i) - size);
     }
     const int64_t less = total / 2;
@@ -82,7 +84,8 @@ Value PadSpatial(Builder& b, const Value& x, const std::vector<int64_t>& before,
     for (size_t i = 0; i < cut_end.size(); ++i) {
       if (cut_end[i] == 0) end_mask |= int64_t{1} << i;
     }
-    out = b.op("StridedSlice", {out, b.ints(cut_begin), b.ints(cut_end), b.ints(std::vector<int64_t>(cut_end.size(), 1))}, {{"end_mask", end_mask}});
+    out = b.op("StridedSlice", {out, b.ints(cut_begin), b.ints(cut_end), b.ints(std::vector<int64_t>(cut_end.size(), 1))},
+               {{"end_mask", end_mask}});
   }
   if (!padded) return out;
   const Value table = b.reshape(b.ints(pads), Dims{static_cast<int64_t>(before.size()) + 2, 2});

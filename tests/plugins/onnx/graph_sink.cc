@@ -21,8 +21,8 @@ tw_tensor* TensorFor(const Tensor& value) {
     return made;
   }
   auto* keep = new Tensor(value);
-  Check(tw_tensor_create_from_const(value.dtype(), dims.data(), rank, value.data(), value.bytes(),
-                                    [](void* user) { delete static_cast<Tensor*>(user); }, keep, &made));
+  Check(tw_tensor_create_from_const(
+      value.dtype(), dims.data(), rank, value.data(), value.bytes(), [](void* user) { delete static_cast<Tensor*>(user); }, keep, &made));
   return made;
 }
 
@@ -48,7 +48,9 @@ struct Setter {
   void operator()(bool v) const { tw_op_set_bool(op, name, v); }
   void operator()(const std::string& v) const { tw_op_set_string(op, name, v.data(), v.size()); }
   void operator()(Type v) const { tw_op_set_type(op, name, v.dtype); }
-  void operator()(const ShapeAttr& v) const { tw_op_set_shape(op, name, v.dims.data(), v.known_rank ? static_cast<int32_t>(v.dims.size()) : -1); }
+  void operator()(const ShapeAttr& v) const {
+    tw_op_set_shape(op, name, v.dims.data(), v.known_rank ? static_cast<int32_t>(v.dims.size()) : -1);
+  }
   void operator()(const Tensor& v) const {
     tw_tensor* tensor = TensorFor(v);
     tw_op_set_tensor(op, name, tensor);

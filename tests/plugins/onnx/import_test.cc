@@ -29,8 +29,10 @@ void AddInput(GraphProto* g, const std::string& name, int32_t type, const std::v
   tensor->set_elem_type(type);
   for (const int64_t d : dims) {
     auto* dim = tensor->mutable_shape()->add_dim();
-    if (d >= 0) dim->set_dim_value(d);
-    else dim->set_dim_param("n");
+    if (d >= 0)
+      dim->set_dim_value(d);
+    else
+      dim->set_dim_param("n");
   }
 }
 
@@ -158,6 +160,52 @@ TEST(OnnxImport, ReadsExternalDataFromAnOffset) {
   };
   EXPECT_EQ(ErrorOf(m, nullptr, open(8)), "");
   EXPECT_NE(ErrorOf(m, nullptr, open(7)).find("which has 7"), std::string::npos);
+}
+
+// Large constants stay in the memory of the file.
+TEST(OnnxImport, SharesWeights) {
+  ModelProto m = Empty();
+  TensorProto* t = m.mutable_graph()->add_initializer();
+  t->set_name("w");
+  t->set_data_type(TensorProto::UINT8);
+  t->add_dims(5000);
+  std::string elements(5000, 'x');
+  elements[4999] = 'y';
+  t->set_raw_data(elements);
+  m.mutable_graph()->add_output()->set_name("w");
+  const auto file = std::make_shared<const std::string>(m.SerializeAsString());
+  Loaded l;
+  GraphSink sink(l.graph);
+  const auto parsed = ParseModel(*file, true);
+  EXPECT_LT(parsed->ByteSizeLong(), 500u);
+  l.ports = Import(
+      parsed,
+      [&](const std::string& location) {
+        EXPECT_EQ(location, "");
+        return Bytes{file->data(), file->size(), file};
+      },
+      sink);
+  const Tensor* w = l.ports.outputs[0].value.constant();
+  ASSERT_NE(w, nullptr);
+  EXPECT_GE(w->as<char>(), file->data());
+  EXPECT_LE(w->as<char>() + 5000, file->data() + file->size());
+  EXPECT_EQ(w->as<char>()[4999], 'y');
+}
+
+// The importer's own fields in a file of somebody else name nothing outside of the file.
+TEST(OnnxImport, RefusesForgedPlacesOfWeights) {
+  ModelProto m = Empty();
+  TensorProto* t = m.mutable_graph()->add_initializer();
+  t->set_name("w");
+  t->set_data_type(TensorProto::UINT8);
+  t->add_dims(16);
+  t->set_mapped_offset(uint64_t{1} << 63);
+  t->set_mapped_bytes(16);
+  m.mutable_graph()->add_output()->set_name("w");
+  const std::string file = m.SerializeAsString();
+  const auto open = [&](const std::string&) { return Bytes{file.data(), file.size(), std::make_shared<int>(0)}; };
+  EXPECT_NE(ErrorOf(m, nullptr, open).find("outside of the file"), std::string::npos);
+  EXPECT_NE(ErrorOf(m).find("outside of the file"), std::string::npos);
 }
 
 TEST(OnnxImport, ListsAllUnknownOps) {
