@@ -8,29 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/status.h"
 #include "framework/io/file_system.h"
 
 namespace thalweg {
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& o) noexcept {
-    std::swap(fd_, o.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 // "cannot write '/data/x': No space left on device (errno 28)".
 Status SystemError(int error, std::string_view verb, const std::string& path);

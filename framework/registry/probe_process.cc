@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/strings.h"
 #include "framework/registry/plugin_probe.h"
 
@@ -32,20 +33,6 @@ constexpr milliseconds kMercy{1000};
 // How often to check whether the process has ended, for kernels without process descriptors (before
 // 5.3).
 constexpr milliseconds kLook{10};
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  ~Descriptor() { Close(); }
-  int fd() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_;
-};
 
 // Returns the program's environment. A sanitized build removes LD_PRELOAD: the helper has a
 // sanitizer of its own, and one process cannot hold two.
@@ -113,7 +100,7 @@ class Child {
   Child(const Child&) = delete;
   ~Child() { End(); }
 
-  int ended() const { return ended_.fd(); }  // readable once the child has ended; -1: not supported by the kernel
+  int ended() const { return ended_.get(); }  // readable once the child has ended; -1: not supported by the kernel
   bool HasEnded() const {
     siginfo_t info = {};
     // An error means that the program's own handler has reaped it already.
@@ -206,11 +193,11 @@ int RunProbe(const std::string& helper, const std::string& path, const std::stri
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   Descriptor near(ends[0]), far(ends[1]);
   pid_t pid = 0;
-  if (int error = SpawnSetting(far.fd()).Start(helper, path, &pid)) return error;
-  far.Close();
+  if (int error = SpawnSetting(far.get()).Start(helper, path, &pid)) return error;
+  far = Descriptor(-1);
   Child child(pid);
-  if (settings.empty()) shutdown(near.fd(), SHUT_WR);
-  talk->end = Conversation(near.fd(), child, settings, patience).Hold(&talk->text);
+  if (settings.empty()) shutdown(near.get(), SHUT_WR);
+  talk->end = Conversation(near.get(), child, settings, patience).Hold(&talk->text);
   talk->status = child.End();
   return 0;
 }
