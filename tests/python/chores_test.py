@@ -37,5 +37,5 @@ def test_they_run(tmp_path, monkeypatch):
     finally:
         tw.random.seed(None)
     assert sorted(names["values"]) == ["accuracy", "loss", "top 3"] and names["values"]["accuracy"] > 0.9 and names["classes"].shape == (7,)
-    assert names["history"].best_epoch is not None and (tmp_path / "digits.model").stat().st_size > 10_000
+    assert names["history"].best_epoch is not None and (tmp_path / "digits.model").stat().st_size > 5_000
     assert (tmp_path / "run/checkpoint").exists()

@@ -160,6 +160,12 @@ def test_schedules_and_clipping():
     assert trainer.session.run(tw.schedules.global_step(trainer.graph)) == 3
 
 
+def test_a_loss_scale_is_an_optimizer():
+    trainer = classifier(optimizer=tw.train.LossScale(tw.train.Adam(0.05)))
+    history = trainer.fit((X, Y), 5)
+    assert history["loss"][-1] < history["loss"][0]
+
+
 def test_callbacks_see_and_stop():
     seen = []
 

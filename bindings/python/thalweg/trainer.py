@@ -49,8 +49,8 @@ class Trainer(Handle):
     from the first data on, because sizes and types follow from the data: `graph`, `session`, `inputs`, `targets`, `outputs`, `loss`.
 
     module: a thalweg.nn.Module, or a function of values.   loss: the name of one of LOSSES, or a function of the outputs and the targets;
-    where it gives several values, their mean counts.   optimizer: a thalweg.train.Optimizer, or a function that returns one and is called
-    in the graph, for schedules.   metrics: names and functions of thalweg.metrics, or {name: function of outputs and targets}.
+    where it gives several values, their mean counts.   optimizer: a thalweg.train.Optimizer or LossScale, or a function that returns one
+    and is called in the graph, for schedules.   metrics: names and functions of thalweg.metrics, or {name: function of outputs and targets}.
     n_inputs: how many arrays of a batch the module takes; the others are targets; None: all but the last.
     clip: as in Optimizer.minimize.   sub_batches: batches of one step, whose gradients are averaged.   averages: the decay of moving
     averages, with which evaluations and predictions then work; None: none.   options: of the session, as in Session(g, threads=1)."""
@@ -201,11 +201,11 @@ class Trainer(Handle):
         """The operations step, accumulate and swap."""
         if loss is None or self.optimizer is None:
             return None, None, None
-        from .train import Optimizer, accumulate_gradients
-        optimizer = self.optimizer if isinstance(self.optimizer, Optimizer) else self.optimizer()
+        from .train import accumulate_gradients
+        optimizer = self.optimizer if hasattr(self.optimizer, "minimize") else self.optimizer()
         accumulate = None
         if self._sub_batches == 1:
-            step = optimizer.minimize(loss, clip=self._clip)
+            step = optimizer.minimize(loss) if self._clip is None else optimizer.minimize(loss, clip=self._clip)
         else:
             from .gradients import of_loss
             variables = [v for v in self.graph.variables() if v.trainable and v.dtype.is_floating]

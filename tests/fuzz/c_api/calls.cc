@@ -372,6 +372,18 @@ SPECIAL(tw_lbfgs_run) {
 
 // ---- The training loop: records with lists, a few epochs, room for all values ----
 
+// Bytes, or the present position.
+SPECIAL(tw_iterator_restore) {
+  tw_iterator* iterator = p.Handle<tw_iterator>();
+  if (!p.Null()) {
+    const void* position = p.Draw<const void*>();
+    return p.Note(tw_iterator_restore(iterator, position, p.Draw<uint64_t>()));
+  }
+  tw_buffer* here = nullptr;
+  tw_status_release(tw_iterator_save(iterator, &here));
+  p.Note(tw_iterator_restore(iterator, tw_buffer_data(here), tw_buffer_bytes(here)));
+  tw_buffer_release(here);
+}
 SPECIAL(tw_trainer_create) {
   tw_trainer_model model;
   tw_trainer_model_init(&model);
