@@ -65,7 +65,7 @@ def test_models_run_by_signature(folder):
         error = run(command, pathlib.Path(folder) / "text", status=1)
         assert "no importer recognises what the file holds" in error and "savedmodel" in error, error
     shown = run("inspect", graph, "--importer", "savedmodel")
-    assert "in   x  float [?, 2]" in shown and "out  z  float [?, 2]" in shown and "format: GraphDef" in shown, shown
+    assert "in  x  float [?, 2]" in shown and "out  z  float [?, 2]" in shown and "format: GraphDef" in shown, shown
     got = json.loads(run("inspect", graph, "--importer", "savedmodel", "--json"))
     assert got["signatures"][0]["inputs"] == [{"name": "x", "dtype": "float", "shape": [-1, 2]}], got
 
