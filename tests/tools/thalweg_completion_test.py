@@ -27,7 +27,7 @@ def test_bash_completes(folder):
     (pathlib.Path(folder) / "graph.pb").write_text("")
     assert bash(folder, "") == COMMANDS | {"--help", "--version"}
     assert bash(folder, "in") == {"inspect"}
-    assert bash(folder, "run", "--f") == {"--feed", "--fetch"}
+    assert bash(folder, "run", "--f") == {"--feed", "--feed-shape", "--fetch"}
     assert bash(folder, "run", "graph.pb", "--session-option", "eng") == {"engine="}
     assert bash(folder, "run", "--session-option", "engine", "=", "f") == {"fixed"}
     assert bash(folder, "run", "--session-option", "=", "engine", "=", "f") == {"fixed"}

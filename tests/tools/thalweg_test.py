@@ -35,7 +35,7 @@ def test_wrong_arguments_exit_with_2(folder):
     assert "unknown option '--colour'" in run("devices", "--colour", status=2)
     assert run("dvices", status=2) == "thalweg: unknown command 'dvices'; did you mean 'devices'? see thalweg --help\n"
     assert run("run", graph, "--fech", "y", status=2) == "thalweg run: unknown option '--fech'; did you mean '--fetch'? see thalweg run --help\n"
-    assert "missing argument: GRAPH" in run("run", status=2)
+    assert "missing argument: FILE" in run("run", status=2)
     assert "unexpected argument 'more'" in run("devices", "more", status=2)
     assert "needs a value" in run("run", graph, "--fetch", status=2)
     assert "takes no value" in run("devices", "--json=yes", status=2)
