@@ -3,6 +3,7 @@
 #include "framework/proto/graph.pb.h"
 #include "load.h"
 #include "needed.h"
+#include "parse.h"
 #include "signatures.h"
 
 namespace thalweg::savedmodel {
@@ -42,12 +43,8 @@ std::vector<std::string> Ends(const proto::GraphDef& graph) {
 }  // namespace
 
 void LoadFrozenGraph(const FileBytes& file, Sink* sink) {
-  constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;
   proto::GraphDef graph;
-  if (file.size() > kMostBytes) throw Error{TW_RESOURCE_EXHAUSTED, "the GraphDef has more than 2 GiB, which no message may have"};
-  if (!graph.ParseFromArray(file.data(), static_cast<int>(file.size()))) {
-    throw Error{TW_DATA_LOSS, "the GraphDef is damaged: its " + std::to_string(file.size()) + " bytes are not a whole message"};
-  }
+  Parse(file, "the GraphDef", &graph);
   Needed needed(graph);
   std::vector<std::string> outputs = Split(sink->Option("outputs")), inputs = Split(sink->Option("inputs"));
   if (outputs.empty()) outputs = Ends(graph);

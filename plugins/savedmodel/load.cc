@@ -6,6 +6,7 @@
 
 #include "framework/proto/saved_model.pb.h"
 #include "needed.h"
+#include "parse.h"
 #include "restore.h"
 #include "signatures.h"
 
@@ -210,11 +211,7 @@ class Loader {
 
 void LoadSavedModel(const FileBytes& file, Sink* sink) {
   proto::SavedModel model;
-  constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;
-  if (file.size() > kMostBytes) throw Error{TW_RESOURCE_EXHAUSTED, "saved_model.pb has more than 2 GiB, which no message may have"};
-  if (!model.ParseFromArray(file.data(), static_cast<int>(file.size()))) {
-    throw Error{TW_DATA_LOSS, "saved_model.pb is damaged: its " + std::to_string(file.size()) + " bytes are not a whole message"};
-  }
+  Parse(file, "saved_model.pb", &model);
   Loader(Choose(&model, sink->Option("tags")), sink).Run();
 }
 
