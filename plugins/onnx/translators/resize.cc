@@ -126,7 +126,7 @@ Taps TapsOf(Node& n, const Mode& m, const Axis& a, int64_t o) {
 
 // Resizes one axis by gathers, in the type of x.
 Value ResizeAxis(Builder& b, Node& n, const Value& x, const Mode& m, const Axis& a, std::vector<bool>* outside) {
-  if (a.out > (1 << 24)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.out) + " long");
+  if (a.out > (1 << 20)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.out) + " long");
   std::vector<Taps> all;
   size_t most = 0;
   bool same = a.in == a.out;
@@ -185,7 +185,7 @@ void ResizeTo(Builder& b, Node& n, const Value& x, const Mode& m, const Wanted& 
       a.scale = w.scales[i];
       // float rounding of a scale such as 0.6 must not lose a place that is exact on paper
       a.exact = static_cast<double>(a.in) * a.scale;
-      if (a.exact > (1 << 24)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.exact) + " long");
+      if (a.exact > (1 << 20)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.exact) + " long");
       a.out = static_cast<int64_t>(std::floor(a.exact + 1e-6 * std::max(1.0, a.scale)));
       if (std::fabs(a.exact - static_cast<double>(a.out)) < 1e-5) a.exact = static_cast<double>(a.out);
     }

@@ -261,6 +261,34 @@ TEST(OnnxImport, BoundsFunctionsThatCallThemselves) {
   EXPECT_NE(ErrorOf(m).find("nested more than"), std::string::npos) << ErrorOf(m);
 }
 
+// 60 functions, each of which calls the next one twice, would be 2^60 nodes.
+TEST(OnnxImport, BoundsFunctionsThatMultiply) {
+  ModelProto m = Empty();
+  for (int i = 0; i < 60; ++i) {
+    auto* f = m.add_functions();
+    f->set_name("F" + std::to_string(i));
+    f->set_domain("own");
+    f->add_input("a");
+    f->add_output("c");
+    for (const auto& [in, out] : {std::pair{"a", "b"}, std::pair{"b", "c"}}) {
+      NodeProto* inner = f->add_node();
+      inner->set_op_type(i == 59 ? "Identity" : "F" + std::to_string(i + 1));
+      if (i < 59) inner->set_domain("own");
+      inner->add_input(in);
+      inner->add_output(out);
+    }
+  }
+  m.add_opset_import()->set_domain("own");
+  m.mutable_opset_import(1)->set_version(1);
+  m.mutable_functions(59)->add_opset_import()->set_version(17);
+  AddInput(m.mutable_graph(), "x", TensorProto::FLOAT, {2});
+  AddNode(m.mutable_graph(), "F0", {"x"}, {"y"})->set_domain("own");
+  m.mutable_graph()->add_output()->set_name("y");
+  uint32_t code = 0;
+  EXPECT_NE(ErrorOf(m, &code).find("more than 1048576 nodes"), std::string::npos) << ErrorOf(m);
+  EXPECT_EQ(code, static_cast<uint32_t>(TW_RESOURCE_EXHAUSTED));
+}
+
 TEST(OnnxImport, InlinesFunctionsWithAttributes) {
   ModelProto m = Empty();
   auto* f = m.add_functions();
