@@ -12,7 +12,7 @@ namespace {
 constexpr int kMostNested = 64;     // bodies and function calls
 constexpr size_t kMostErrors = 20;  // that are listed
 
-constexpr int64_t kMostNodes = 1 << 20;
+constexpr int64_t kMostNodes = 1 << 18;
 
 // Counts the bodies and function calls around a node.
 struct Deeper {

@@ -285,7 +285,7 @@ TEST(OnnxImport, BoundsFunctionsThatMultiply) {
   AddNode(m.mutable_graph(), "F0", {"x"}, {"y"})->set_domain("own");
   m.mutable_graph()->add_output()->set_name("y");
   uint32_t code = 0;
-  EXPECT_NE(ErrorOf(m, &code).find("more than 1048576 nodes"), std::string::npos) << ErrorOf(m);
+  EXPECT_NE(ErrorOf(m, &code).find("more than 262144 nodes"), std::string::npos) << ErrorOf(m);
   EXPECT_EQ(code, static_cast<uint32_t>(TW_RESOURCE_EXHAUSTED));
 }
 
