@@ -34,6 +34,7 @@ struct SignatureView {
   tw_model_signature c{};
   std::deque<tw_model_value> values;
   std::vector<const tw_model_value*> inputs, outputs;
+  std::deque<tw_shape> shapes;
   std::deque<std::vector<const char*>> symbols;
   tw_callable* callable = nullptr;
 };
@@ -60,7 +61,7 @@ const tw_model_value* ViewOf(const tw_graph& graph, const ModelValue& v, Signatu
   tw_model_value& c = view->values.emplace_back();
   c.size = sizeof c;
   c.name = v.name.c_str();
-  c.shape = v.shape.c();
+  c.shape = &view->shapes.emplace_back(v.shape.c());
   if (!v.symbols.empty()) {
     auto& texts = view->symbols.emplace_back();
     for (const std::string& symbol : v.symbols) texts.push_back(symbol.c_str());

@@ -38,6 +38,10 @@ SELECTION = """abs add_bcast and_bcast4v3d argmax_negative_axis_keepdims_random 
     where_long_example""".split()
 
 
+# In these cases, the data gives input `like` another shape than the model declares. Only its element type matters.
+WRONG_SHAPE = [f"node/test_castlike_{kinds}{form}" for kinds in ("BFLOAT16_to_FLOAT", "FLOAT_to_BFLOAT16") for form in ("", "_expanded")]
+
+
 class Wrong(Exception):
     """A result that differs from the expected one."""
 
@@ -80,10 +84,12 @@ def run(name):
     """Runs a case. Raises Wrong, or the error of the runtime."""
     folder = DATA / name
     inputs, outputs = onnx_messages.interface((folder / "model.onnx").read_bytes())
-    model = tw.load(str(folder / "model.onnx"))
+    model = tw.load(folder / "model.onnx")
     data = folder / "test_data_set_0"
     fed = {key: onnx_messages.value(file.read_bytes(), kind) for (key, kind), file in zip(inputs, files(data, "input"))}
-    results = model(**{key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed})
+    if name in WRONG_SHAPE:
+        fed["like"] = np.broadcast_to(fed["like"], fed["input"].shape).copy()
+    results = model.run({key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed}, as_tensors=True)
     got, expected = {}, {}
     for (key, kind), file in zip(outputs, files(data, "output")):
         expected[key] = onnx_messages.value(file.read_bytes(), kind)

@@ -10,7 +10,7 @@
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, eager and
 value (without a graph), tape, train, schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale,
-session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
+session, model (from files), stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
 runtime, log, errors."""
 import typing as _typing
 
@@ -27,6 +27,7 @@ from .flow import Function, cond, function, outline, switch_case, while_loop
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
+from .model import Model, importers, load
 from .output import Operation, Output
 from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShuffleQueue
 from .recovery import AsyncTraining, SyncTraining
@@ -48,11 +49,11 @@ from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseCon
 __version__ = version()
 __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
            "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
-           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
+           "InvalidArgumentError", "Line", "Model", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
            "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
            "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
-           "grad", "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
+           "grad", "gradients", "group", "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
            "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop", "write_checkpoint"]
 
 

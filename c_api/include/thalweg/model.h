@@ -42,7 +42,7 @@ typedef struct tw_model_options {
 typedef struct tw_model_value {
   uint32_t size, flags;
   const char* name;
-  tw_shape shape;             /* -1: unknown size; rank -1: unknown rank */
+  const tw_shape* shape;      /* -1: unknown size; rank -1: unknown rank */
   const char* const* symbols; /* a text for each axis, "" for a size without a name; NULL: no axis has one. Equal texts are equal sizes */
   tw_output output;           /* of tw_model_graph: fed or fetched */
   uint32_t dtype;

@@ -59,6 +59,13 @@ void If(Builder& b, Node& n) {
   for (size_t i = 0; i < n.outputs(); ++i) n.out(i, results[i]);
 }
 
+// A value of the body for a variable that is an optional: ONNX lets an element stand for the optional that has it.
+Value ForVariable(Builder& b, const Value& made, const Value& variable) {
+  if (!variable.listed() || !variable.listed()->optional) return made;
+  const bool tensor = made.kind() == Value::Kind::kTensor && !made.listed();
+  return tensor || !ListedOf(made).optional ? AsList(b, b.optional({made})) : made;
+}
+
 Value Number(Builder& b, int64_t v) { return b.constant(Tensor::Vector(TW_INT64, std::vector<int64_t>{v}).Reshaped({})); }
 
 // Variables: the number of the iteration, whether the loop goes on, the carried values, then a list for each scan output.
@@ -85,7 +92,7 @@ void Loop(Builder& b, Node& n) {
     for (size_t i = 0; i < carried; ++i) body.set(graph.input(static_cast<int>(2 + i)).name(), v[2 + i]);
     const std::vector<Value> made = Results(body, graph);
     std::vector<Value> next = {body.op("AddV2", {v[0], Number(body, 1)}), Scalar(body, made[0])};
-    for (size_t i = 0; i < carried; ++i) next.push_back(made[1 + i]);
+    for (size_t i = 0; i < carried; ++i) next.push_back(ForVariable(body, made[1 + i], v[2 + i]));
     for (size_t i = 0; i < scans; ++i) {
       const Value& item = made[1 + carried + i];
       if (item.kind() != Value::Kind::kTensor || item.listed()) n.unsupported("scan output " + std::to_string(i) + " is no tensor");
@@ -95,7 +102,11 @@ void Loop(Builder& b, Node& n) {
     return next;
   };
   const std::vector<Value> last = RunWhile(b, first, go, step);
-  for (size_t i = 0; i < carried; ++i) n.out(i, last[2 + i]);
+  for (size_t i = 0; i < carried; ++i) {
+    const Value& v = last[2 + i];
+    const bool element = v.listed() && v.listed()->optional && !graph.output(static_cast<int>(1 + i)).type().has_optional_type();
+    n.out(i, element ? ListItem(b, v, b.scalar(TW_INT32, 0)) : v);
+  }
   for (size_t i = 0; i < scans; ++i) n.out(carried + i, Stacked(b, last[2 + carried + i], types[i], items[i]));
 }
 

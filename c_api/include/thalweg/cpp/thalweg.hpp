@@ -16,6 +16,7 @@
 #include "thalweg/cpp/graph.hpp"
 #include "thalweg/cpp/handle.hpp"
 #include "thalweg/cpp/lbfgs.hpp"
+#include "thalweg/cpp/model.hpp"
 #include "thalweg/cpp/saver.hpp"
 #include "thalweg/cpp/scope.hpp"
 #include "thalweg/cpp/server.hpp"
