@@ -33,7 +33,6 @@ struct SessionOptions {
   uint64_t memory_budget = 0;
   uint32_t max_async_runs = 0;
   std::string allow_files;
-  bool write_files = true;
   std::vector<std::string> allow_ops, deny_ops;
   bool trust_imported = false;
   uint64_t memory_limit = 0;
@@ -46,6 +45,7 @@ struct SessionOptions {
   uint32_t progress_timeout_ms = 0;
   std::string credentials;
   bool insecure = false;
+  bool write_files = true;  // with allow_files
 
   bool operator==(const SessionOptions&) const = default;
 };

@@ -10,6 +10,7 @@
 #include "handles.h"
 #include "json.h"
 #include "model.h"
+#include "model_file.h"
 #include "operation_text.h"
 #include "plan_view.h"
 #include "scopes.h"
@@ -232,6 +233,12 @@ int Run(const Args& args) {
     Verify(runtime, path);
     return kGood;
   }
+  if (view.empty() && !args.has("--depth")) {
+    if (const auto model = OpenModelFile(args, runtime, path)) {
+      PrintModel(args, *model, path);
+      return kGood;
+    }
+  }
   const tw::Graph graph = LoadGraph(runtime, path);
   if (tw_graph_count(graph.c()) == 0) Check(runtime, path);  // every op is unknown: names them
   std::vector<const tw_operation*> chosen;
@@ -263,6 +270,7 @@ std::vector<Option> Options() {
       {"--dot", nullptr, "the graph in the language of Graphviz"},
       {"-o", "FILE", "write the picture to this file instead of standard output"},
       {"--verify", nullptr, "only check it, as strictly as a run would, and that every operation has a kernel here"}};
+  for (const Option& o : ModelFileOptions()) options.push_back(o);
   for (const Option& o : PlanOptions()) options.push_back(o);
   for (const Option& o : {kJsonOption, kPluginOption, kRuntimeOption}) options.push_back(o);
   return options;
@@ -272,9 +280,11 @@ std::vector<Option> Options() {
 
 const Command& InspectCommand() {
   static const Command command = {"inspect",
-                                  "GRAPH",
-                                  "Shows what a graph file (GraphDef) holds: inputs, variables, outputs, operations by scope.",
+                                  "FILE",
+                                  "Shows the signatures of a model of any known format, or what a graph file (GraphDef) holds: inputs,\n"
+                                  "variables, outputs, operations by scope.",
                                   "Examples:\n"
+                                  "  thalweg inspect model.onnx\n"
                                   "  thalweg inspect graph.pb --svg -o graph.svg\n"
                                   "  thalweg inspect graph.pb --plan --fetch loss --feed-shape image=32,64\n",
                                   Options(),

@@ -41,6 +41,8 @@ std::vector<const tw_operation*> NeededPlaceholders(const tw::Graph& graph, cons
   return found;
 }
 
+}  // namespace
+
 tw::Tensor RandomTensor(const tw::Runtime& runtime, uint32_t dtype, const std::vector<int64_t>& dims, std::mt19937_64* random) {
   uint64_t n = 1;
   for (const int64_t dim : dims) {
@@ -57,8 +59,6 @@ tw::Tensor RandomTensor(const tw::Runtime& runtime, uint32_t dtype, const std::v
   for (uint64_t i = 0; i < n; ++i) words.words.push_back((dtype == TW_STRING ? "word" : "") + std::to_string((*random)() >> 63));
   return ToTensor(runtime, words, dtype);
 }
-
-}  // namespace
 
 std::pair<std::string, std::vector<int64_t>> ParseFeedShape(const std::string& text) {
   const auto [name, sizes] = SplitAtEquals(text);

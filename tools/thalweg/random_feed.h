@@ -1,6 +1,7 @@
 // Random tensors for placeholders that a run needs and the user did not feed.
 #pragma once
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ std::vector<MissingFeed> FindMissingFeeds(const tw::Graph& graph, const std::map
 // Returns the requested shape, or the graph's with 1 for each unknown size. Throws
 // std::runtime_error if not even the rank is known.
 std::vector<int64_t> ChooseDims(const MissingFeed& feed);
+
+// Makes a tensor of random values, as AddRandomFeeds does.
+tw::Tensor RandomTensor(const tw::Runtime& runtime, uint32_t dtype, const std::vector<int64_t>& dims, std::mt19937_64* random);
 
 // Feeds all missing values. Floats are in [0, 1], integers and bools 0 or 1, strings short words;
 // the same seed gives the same values. Throws std::runtime_error for a type that cannot be

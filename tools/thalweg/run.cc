@@ -1,8 +1,9 @@
-// thalweg run: loads a graph, restores its variables, feeds it, and prints its results.
+// thalweg run: loads a model or a graph, restores its variables, feeds it, and prints its results.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <set>
 
 #include "captions.h"
@@ -11,6 +12,7 @@
 #include "handles.h"
 #include "json.h"
 #include "model.h"
+#include "model_file.h"
 #include "timing.h"
 #include "utf8.h"
 #include "words.h"
@@ -108,9 +110,11 @@ class Recorder {
   std::deque<tw::StepStats> steps_;
 };
 
+using Step = std::function<std::vector<tw::Tensor>(const Signature&, int64_t timeout_ns, tw_step_stats*)>;
+
 // Runs all steps and leaves the last results in the signature. Prints the time if more than one
 // step was requested.
-void RunSteps(const Args& args, Callable* callable, Signature* signature, Recorder* recorder) {
+void RunSteps(const Args& args, const Step& step, Signature* signature, Recorder* recorder) {
   const auto timeout = int64_t(std::min(args.number("--timeout", 0, 1e-9), 9e9) * 1e9);
   const int64_t steps = args.integer("--repeat", 1, 1);
   std::vector<double> seconds;
@@ -118,7 +122,7 @@ void RunSteps(const Args& args, Callable* callable, Signature* signature, Record
   for (int64_t i = 0; i < steps; ++i) {
     results.clear();
     const double begin = Now();
-    results = callable->Run(*signature, timeout, recorder->Step());
+    results = step(*signature, timeout, recorder->Step());
     seconds.push_back(Now() - begin);
   }
   for (size_t i = 0; i < results.size(); ++i) signature->fetches[i].tensor = std::move(results[i]);
@@ -153,18 +157,13 @@ class Warnings {
   std::atomic<uint32_t> told_{0};
 };
 
-int Run(const Args& args) {
-  const std::vector<OutFile> files = OutFiles(args);
-  const tw::Runtime runtime = MakeRuntime(args);
-  const Warnings warnings(runtime);
-  const tw::Graph graph = LoadGraph(runtime, args.positional()[0]);
-  Signature signature = ReadSignature(args, runtime, graph);
-  for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
-  const tw::Session session = OpenSession(args, graph);
-  Callable callable(session, signature);
+// Runs the steps, then prints and writes what is fetched.
+void RunAndShow(const Args& args, const tw::Runtime& runtime, const Step& step, Signature* signature) {
+  std::vector<OutFile> files = OutFiles(args);
+  files.resize(signature->fetches.size());
   Recorder recorder(args);
   try {
-    RunSteps(args, &callable, &signature, &recorder);
+    RunSteps(args, step, signature, &recorder);
   } catch (...) {  // the statistics of the steps before the failure are still useful
     recorder.Write();
     throw;
@@ -173,15 +172,41 @@ int Run(const Args& args) {
 
   std::vector<std::pair<OutFile, tw::Tensor>> written;
   for (size_t i = 0; i < files.size(); ++i) {
-    const Value& fetch = signature.fetches[i];
+    const Value& fetch = signature->fetches[i];
     if (!files[i].path.empty())
       written.emplace_back(files[i], fetch.tensor);
     else if (!args.has("--json") && !args.has("--draw"))
       std::printf("%s = %s\n", OneLine(fetch.name).c_str(), OneLine(fetch.tensor.text(1000)).c_str());
   }
   WriteTensors(written);
-  if (args.has("--json")) PrintJson(signature);
-  for (const std::string& name : args.all("--draw")) DrawFeed(runtime, signature, name);
+  if (args.has("--json")) PrintJson(*signature);
+  for (const std::string& name : args.all("--draw")) DrawFeed(runtime, *signature, name);
+}
+
+int Run(const Args& args) {
+  OutFiles(args);  // a mistake there is found before anything is loaded
+  const std::string path = args.positional()[0];
+  const tw::Runtime runtime = MakeRuntime(args);
+  const Warnings warnings(runtime);
+  if (const auto model = OpenModelFile(args, runtime, path)) {
+    for (const char* option : {"--checkpoint", "--init", "--target"}) {
+      if (args.has(option)) throw UsageError{std::string(option) + " is for graph files; a model has signatures"};
+    }
+    Signature signature = ReadModelSignature(args, runtime, *model);
+    for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
+    RunAndShow(
+        args, runtime, [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return RunModel(args, *model, s, timeout, stats); },
+        &signature);
+    return kGood;
+  }
+  const tw::Graph graph = LoadGraph(runtime, path);
+  Signature signature = ReadSignature(args, runtime, graph);
+  for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
+  const tw::Session session = OpenSession(args, graph);
+  Callable callable(session, signature);
+  RunAndShow(
+      args, runtime, [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return callable.Run(s, timeout, stats); },
+      &signature);
   return kGood;
 }
 
@@ -197,9 +222,14 @@ std::vector<Option> Options() {
            {"--trace-limit", "N", "records of nodes, and of waits, that are kept of a step; 262144 unless it is said"},
            {"--timeout", "SECONDS", "give up when a step takes longer"},
            {"--draw", "NAME", "draw the pictures of a feed, [n, h, w] or [n, k * k], with what is fed and fetched beside each"},
+           {"--signature", "NAME", "of a model: run this signature instead of its default one"},
+           {"--random-inputs", nullptr, "give random values to the inputs of a model that --feed does not give; unknown sizes are 1"},
+           {"--feed-shape", "NAME=SIZES", "the shape of a random input, such as image=1,3,224,224; may be repeated"},
+           {"--seed", "N", "of the random inputs; 1"},
            kJsonOption}) {
     options.push_back(o);
   }
+  for (const Option& o : ModelFileOptions()) options.push_back(o);
   for (const Option& o : ModelOptions()) options.push_back(o);
   return options;
 }
@@ -209,9 +239,10 @@ std::vector<Option> Options() {
 const Command& RunCommand() {
   static const Command command = {
       "run",
-      "GRAPH",
-      "Runs a graph file (GraphDef) and prints what is fetched.",
+      "FILE",
+      "Runs a model of any known format, or a graph file (GraphDef), and prints what is fetched.",
       "Examples:\n"
+      "  thalweg run model.onnx --random-inputs --feed-shape image=1,3,224,224\n"
       "  thalweg run graph.pb --checkpoint model --feed 'image=digits.csv[0:5,0:64]' --fetch prediction --draw image\n"
       "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --fetch logits=out.npz --target train --repeat 100\n"
       "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --repeat 5 --trace steps.json && thalweg trace top steps.json\n",
