@@ -58,6 +58,10 @@ struct Inputs {
 
 using Result = std::optional<Folded>;
 
+bool OneEach(std::initializer_list<const std::optional<std::vector<int64_t>>*> all) {
+  return std::all_of(all.begin(), all.end(), [](const auto* v) { return *v && (*v)->size() == 1; });
+}
+
 bool Broadcast(const Dims& a, const Dims& b, Dims* out) {
   out->assign(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < out->size(); ++i) {
@@ -155,7 +159,7 @@ Result Binary(std::string_view op, const Inputs& in) {
 
 Result Unary(std::string_view op, const Inputs& in) {
   Result x = in.known(0);
-  if (!x) return std::nullopt;
+  if (!x || (!Real(x->dtype) && (op == "Floor" || op == "Ceil" || op == "Sqrt"))) return std::nullopt;
   for (Element& e : x->elements) {
     if (!e.known) continue;
     if (op == "LogicalNot")
@@ -332,7 +336,7 @@ Result Reshape(const Inputs& in) {
 Result StridedSlice(const Inputs& in, const Attrs& attrs) {
   const Result x = in.known(0);
   const auto begin = in.ints(1), end = in.ints(2), strides = in.ints(3);
-  if (!x || x->dims.size() != 1 || !begin || begin->size() != 1 || !end || !strides || (*strides)[0] == 0) return std::nullopt;
+  if (!x || x->dims.size() != 1 || !OneEach({&begin, &end, &strides}) || (*strides)[0] == 0) return std::nullopt;
   if (Get<int64_t>(attrs, "ellipsis_mask", 0) || Get<int64_t>(attrs, "new_axis_mask", 0)) return std::nullopt;
   const int64_t n = x->dims[0], step = (*strides)[0];
   const bool shrink = Get<int64_t>(attrs, "shrink_axis_mask", 0) & 1;
@@ -356,7 +360,7 @@ Result StridedSlice(const Inputs& in, const Attrs& attrs) {
 Result Slice(const Inputs& in) {
   const Result x = in.known(0);
   const auto begin = in.ints(1), size = in.ints(2);
-  if (!x || x->dims.size() != 1 || !begin || begin->size() != 1 || !size) return std::nullopt;
+  if (!x || x->dims.size() != 1 || !OneEach({&begin, &size})) return std::nullopt;
   const int64_t from = (*begin)[0], n = (*size)[0] < 0 ? x->dims[0] - from : (*size)[0];
   if (from < 0 || n < 0 || from + n > x->dims[0]) return std::nullopt;
   return Folded{x->dtype, {n}, {x->elements.begin() + from, x->elements.begin() + from + n}};
@@ -364,7 +368,7 @@ Result Slice(const Inputs& in) {
 
 Result Range(const Inputs& in) {
   const auto first = in.ints(0), limit = in.ints(1), delta = in.ints(2);
-  if (!first || !limit || !delta || (*delta)[0] == 0) return std::nullopt;
+  if (!OneEach({&first, &limit, &delta}) || (*delta)[0] == 0) return std::nullopt;
   Folded out{in.in[0].dtype(), {0}, {}};
   for (int64_t i = (*first)[0]; (*delta)[0] > 0 ? i < (*limit)[0] : i > (*limit)[0]; i += (*delta)[0]) {
     out.elements.push_back(Int(out.dtype, i));

@@ -124,7 +124,7 @@ TEST(OnnxImport, SurvivesChangedBytes) {
   std::mt19937 random(28);
   for (int i = 0; i < 2000; ++i) {
     std::string changed = bytes;
-    for (uint32_t n = 1 + random() % 3; n > 0; --n) changed[random() % changed.size()] = static_cast<char>(random());
+    for (auto n = 1 + random() % 3; n > 0; --n) changed[random() % changed.size()] = static_cast<char>(random());
     Loaded l;
     GraphSink sink(l.graph);
     try {
