@@ -323,7 +323,10 @@ Result Reshape(const Inputs& in) {
   const auto to = in.ints(1);
   if (!x || !to) return std::nullopt;
   int64_t known = 1, free = 0;
-  for (const int64_t d : *to) d < 0 ? ++free : known *= d;
+  for (const int64_t d : *to) {
+    free += d < 0;
+    if (d >= 0 && __builtin_mul_overflow(known, d, &known)) return std::nullopt;
+  }
   const auto count = static_cast<int64_t>(x->elements.size());
   if (free > 1 || (free && (known == 0 || count % known)) || (!free && known != count)) return std::nullopt;
   x->dims = *to;
@@ -352,7 +355,10 @@ Result StridedSlice(const Inputs& in, const Attrs& attrs) {
   const int64_t from = Get<int64_t>(attrs, "begin_mask", 0) & 1 ? (step > 0 ? 0 : n - 1) : clamp((*begin)[0]);
   const int64_t to = Get<int64_t>(attrs, "end_mask", 0) & 1 ? (step > 0 ? n : -1) : clamp((*end)[0]);
   Folded out{x->dtype, {0}, {}};
-  for (int64_t i = from; step > 0 ? i < to : i > to; i += step) out.elements.push_back(x->elements[static_cast<size_t>(i)]);
+  for (int64_t i = from; step > 0 ? i < to : i > to;) {
+    out.elements.push_back(x->elements[static_cast<size_t>(i)]);
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
   out.dims[0] = static_cast<int64_t>(out.elements.size());
   return out;
 }
@@ -362,7 +368,7 @@ Result Slice(const Inputs& in) {
   const auto begin = in.ints(1), size = in.ints(2);
   if (!x || x->dims.size() != 1 || !OneEach({&begin, &size})) return std::nullopt;
   const int64_t from = (*begin)[0], n = (*size)[0] < 0 ? x->dims[0] - from : (*size)[0];
-  if (from < 0 || n < 0 || from + n > x->dims[0]) return std::nullopt;
+  if (from < 0 || n < 0 || n > x->dims[0] - from) return std::nullopt;
   return Folded{x->dtype, {n}, {x->elements.begin() + from, x->elements.begin() + from + n}};
 }
 
@@ -370,9 +376,9 @@ Result Range(const Inputs& in) {
   const auto first = in.ints(0), limit = in.ints(1), delta = in.ints(2);
   if (!OneEach({&first, &limit, &delta}) || (*delta)[0] == 0) return std::nullopt;
   Folded out{in.in[0].dtype(), {0}, {}};
-  for (int64_t i = (*first)[0]; (*delta)[0] > 0 ? i < (*limit)[0] : i > (*limit)[0]; i += (*delta)[0]) {
+  for (int64_t i = (*first)[0]; (*delta)[0] > 0 ? i < (*limit)[0] : i > (*limit)[0];) {
     out.elements.push_back(Int(out.dtype, i));
-    if (out.elements.size() > kMostFolded) return std::nullopt;
+    if (out.elements.size() > kMostFolded || __builtin_add_overflow(i, (*delta)[0], &i)) return std::nullopt;
   }
   out.dims[0] = static_cast<int64_t>(out.elements.size());
   return out;
@@ -447,6 +453,9 @@ Tensor Folded::tensor() const {
 
 std::optional<Folded> KnownOf(const Value& v) {
   if (!v || v.kind() != Value::Kind::kTensor || !v.known() || !v.static_shape() || !Computed(v.dtype())) return std::nullopt;
+  for (const int64_t d : v.dims()) {
+    if (d > kMostFolded) return std::nullopt;  // beside an axis of size 0
+  }
   return Folded{v.dtype(), v.dims(), *v.known()};
 }
 
