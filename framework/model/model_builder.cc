@@ -438,9 +438,8 @@ Status ModelBuilder::AddSignature(const tw_import_signature* s) {
   made.doc = Text(given.doc, given.doc_len);
   const std::string what = StrCat("signature '", Shown(made.name), "'");
   if (made.name.empty()) return InvalidArgument("a signature has no name");
-  for (const ModelSignature& other : model_.signatures) {
-    if (other.name == made.name) return AlreadyExists("the model has a ", what, " already");
-  }
+  if (std::find(known_.begin(), known_.end(), made.name) != known_.end()) return AlreadyExists("the model has a ", what, " already");
+  known_.push_back(made.name);
   if (!Wants(made.name)) return Status();
   if ((given.n_inputs > 0 && !given.inputs) || (given.n_outputs > 0 && !given.outputs)) return InvalidArgument(what, ": a list is NULL");
   for (uint32_t i = 0; i < given.n_inputs; ++i) {
@@ -523,7 +522,12 @@ StatusOr<LoadedModel> ModelBuilder::Finish(Status loaded) {
   RETURN_IF_ERROR(AllProblems());
   for (const auto& g : graphs_) RETURN_IF_ERROR(g->status);
   RETURN_IF_ERROR(loaded);
-  for (const std::string& name : options_->signatures) RETURN_IF_ERROR(FindSignature(model_, name).status());
+  for (const std::string& name : options_->signatures) {
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    std::string all;
+    for (const std::string& known : known_) all += StrCat(all.empty() ? "'" : ", '", Shown(known), "'");
+    return NotFound("the model has no signature '", Shown(name), "'; it has ", all.empty() ? "none" : all);
+  }
   if (model_.signatures.empty()) return InvalidArgument("it has no signature");
   return std::move(model_);
 }

@@ -90,6 +90,7 @@ class ModelBuilder {
   std::vector<std::unique_ptr<ModelGraph>> graphs_;  // the main graph, then bodies
   std::set<const ModelGraph*> ended_;                // bodies that are functions now
   std::vector<std::unique_ptr<std::string>> names_;  // of functions
+  std::vector<std::string> known_;                   // names of all signatures, wanted or not
   std::vector<std::string> problems_;
   std::set<std::string, std::less<>> problem_texts_;
   uint64_t more_problems_ = 0;

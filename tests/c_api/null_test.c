@@ -142,6 +142,15 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_checkpoint_latest_in(NULL, "x", NULL, NULL));
   REFUSED(tw_checkpoint_open_in(NULL, NULL, NULL));
   REFUSED(tw_checkpoint_open_in(NULL, "x", NULL));
+  REFUSED(tw_model_load(NULL, NULL, NULL, NULL));
+  REFUSED(tw_model_load(NULL, "x", NULL, NULL));
+  REFUSED(tw_model_recognise(NULL, NULL, NULL));
+  REFUSED(tw_model_recognise(NULL, "x", NULL));
+  REFUSED(tw_model_importers(NULL, NULL));
+  REFUSED(tw_model_property(NULL, 0, NULL, NULL));
+  REFUSED(tw_model_find(NULL, NULL, NULL));
+  REFUSED(tw_model_callable(NULL, NULL, NULL));
+  REFUSED(tw_model_run(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_checkpointer_create(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_checkpointer_step(NULL, 0, NULL, NULL));
   REFUSED(tw_checkpointer_save(NULL, 0, NULL));
@@ -229,6 +238,9 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_step_stats_wait_count(NULL) && !tw_step_stats_wait(NULL, 0));
   tw_step_stats_set_limit(NULL, 1);
   CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL));
+  tw_model_destroy(NULL);
+  CHECK(!tw_model_importer(NULL) && !tw_model_property_count(NULL) && !tw_model_signature_count(NULL));
+  CHECK(!tw_model_signature_at(NULL, 0) && !tw_model_graph(NULL) && !tw_model_session(NULL));
   CHECK(!tw_variables_count(NULL) && !tw_variables_handle(NULL, 0) && !tw_variables_name(NULL, 0));
 }
 

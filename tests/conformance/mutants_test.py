@@ -10,6 +10,7 @@ from kit import BINARY_DIR, KIT, run
 
 # Cases with the results of the op of toy.h, as its author would supply them.
 HALF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants", "half.cases.json")
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants", "sample.toy")
 
 # Rules that a mutant may break too, depending on the timing of threads.
 PERHAPS = {"blocks_overlap": [107]}
@@ -150,6 +151,10 @@ MUTANTS = {
     "tells_all": (5, [563]),
     "leaves_keys": (5, [564]),
     "keys_of_nothing": (5, [564, 565]),
+    "healthy_importer": (5, [], "--at", SAMPLE),
+    "guesses_anew": (5, [581, 582], "--at", SAMPLE),
+    "loads_anything": (5, [582], "--at", SAMPLE),
+    "counts_loads": (5, [583], "--at", SAMPLE),
 }
 
 

@@ -25,6 +25,10 @@ SKIPS = {
 # Cases and sample graphs for facts that a schema cannot express.
 CASES = {"libonednn.so": os.path.join(os.path.dirname(os.path.abspath(__file__)), "onednn.cases.json")}
 
+# Models that an importer can load.
+SAMPLES = {name: os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", sample)
+           for name, sample in {"libsavedmodel.so": "frozen.pb", "liblinear_importer.so": "model.linear"}.items()}
+
 # file, level, settings; files that this build does not make are skipped
 PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
@@ -34,6 +38,7 @@ PLUGINS = [
     ("lib/thalweg/plugins/libgrpc.so", 5, "shared_memory=0"),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
+    ("lib/thalweg/plugins/libsavedmodel.so", 5),
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU only its description is checked
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing
@@ -90,8 +95,8 @@ def main():
     chosen = [(path, level, settings) for path, level, *settings in plugins() if not wanted or any(w in path for w in wanted)]
     with tempfile.TemporaryDirectory() as place, etcd(place) as store, ThreadPoolExecutor(2) as pool:
 
-        def at(path):  # for membership services
-            where = store if path.endswith("libetcd.so") else place
+        def at(path):  # for membership services and importers
+            where = SAMPLES.get(os.path.basename(path), store if path.endswith("libetcd.so") else place)
             return ["--at", where] if where else []
 
         # The first rule that calls all kernels of an OpenCL device pays for the compilation of their programs.

@@ -49,6 +49,27 @@ def test_run_prints_what_it_computes(folder):
     assert got["same"] == {"dtype": "string", "shape": [], "value": "hi"}, got
 
 
+def test_models_run_by_signature(folder):
+    graph = pathlib.Path(folder) / "frozen"
+    graph.write_bytes(node("x", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) + node("y", "Neg", "x", T=FLOAT) + node("z", "Neg", "y", T=FLOAT))
+    out = run("run", graph, "--random-inputs", "--feed-shape", "x=3,2", "--model-option", "outputs=y,z", "--json")
+    got = json.loads(out)
+    assert list(got) == ["y", "z"] and got["y"]["shape"] == [3, 2] and got["y"]["value"][0][0] == -got["z"]["value"][0][0] != 0, got
+    assert run("run", graph, "--random-inputs", "--feed", "x=[[1, 2]]", "--fetch", "z") == "z = [[1, 2]]\n"
+    assert run("run", graph, "--signature", "serving_default", "--feed", "x=[[1, 2]]") == "z = [[1, 2]]\n"
+    assert "has no input 'w'" in run("run", graph, "--random-inputs", "--feed", "w=1", status=2)
+    assert "has no output 'w'" in run("run", graph, "--random-inputs", "--fetch", "w", status=2)
+    assert "missing: 'x'" in run("run", graph, "--signature", "serving_default", status=1)
+    (pathlib.Path(folder) / "text").write_text("hello")
+    for command in ("run", "inspect"):
+        error = run(command, pathlib.Path(folder) / "text", status=1)
+        assert "no importer recognises what the file holds" in error and "savedmodel" in error, error
+    shown = run("inspect", graph, "--importer", "savedmodel")
+    assert "in   x  float [?, 2]" in shown and "out  z  float [?, 2]" in shown and "format: GraphDef" in shown, shown
+    got = json.loads(run("inspect", graph, "--importer", "savedmodel", "--json"))
+    assert got["signatures"][0]["inputs"] == [{"name": "x", "dtype": "float", "shape": [-1, 2]}], got
+
+
 def test_run_reads_and_writes_files(folder):
     graph, folder = files(folder), pathlib.Path(folder)
     (folder / "numbers.csv").write_text("1,2,3\n4,5,6\n7,8,9\n10,11,12\n")

@@ -24,10 +24,12 @@ constexpr const char* kHelp = R"(usage: thalweg-conformance FILE.so [--level N] 
 Says whether a plugin keeps the rules of the ABI, by loading it into processes of its own and playing hosts of all kinds to it.
 
   --level N         up to this level: 0 loads and describes, 1 memory and copies, 2 kernels, 3 asynchrony and failures, 4 graph
-                    compilers, 5 transports, file systems, collectives, membership (default 5)
+                    compilers, 5 transports, file systems, collectives, membership,
+                    importers (default 5)
   --rule N          this rule alone; may be given several times
   --full            more cases, larger sizes, more cycles
-  --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried
+  --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried, or a model
+                    that an importer can load
   --setting K=V     a setting of the plugin, as the runtime option plugin.ID.K=V; may be given several times
   --cases FILE      cases and sample graphs of the author's, for what schemas cannot say; where this is not said, the file beside
                     the plugin whose name ends in .cases.json in place of .so. README.md of the kit has the form of it
@@ -180,6 +182,7 @@ void CheckUnder(Run& run, const Play& play) {
   CheckTransports(run, **world);
   CheckCollectives(run, **world);
   CheckMemberships(run, **world);
+  CheckImporters(run, **world);
 }
 
 class Printer {

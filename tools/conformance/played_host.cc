@@ -343,7 +343,8 @@ tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
                Pass<&tw_registrar::file_system, tw_file_system_def>,
                Pass<&tw_registrar::transport, tw_transport_def>,
                Pass<&tw_registrar::collective, tw_collective_def>,
-               Pass<&tw_registrar::membership, tw_membership_def>};
+               Pass<&tw_registrar::membership, tw_membership_def>,
+               Pass<&tw_registrar::importer, tw_importer_def>};
   tw_status* s = subject.plugin->init(h, &played->c, out_instance);
   if (getpid() != subject.process) _exit(0);  // init forked this process; it must not continue as the parent
   if (!s) TheLedger().inits.fetch_add(1);

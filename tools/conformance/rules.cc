@@ -112,6 +112,10 @@ constexpr Rule kRules[] = {
     {563, "a watch tells what there is, then every change in order, until unwatch", "membership.h"},
     {564, "keys put with `mine` go with their member", "membership.h"},
     {565, "a key that is not there is NOT_FOUND", "membership.h"},
+
+    {581, "recognise gives the same answer for the same contents, at most 100", "importer.h"},
+    {582, "load fails for contents that recognise does not know, and ends for damaged ones", "importer.h"},
+    {583, "two loads of one file make equal models", "importer.h"},
 };
 
 }  // namespace

@@ -14,22 +14,17 @@
 namespace thalweg::cli {
 namespace {
 
-bool IsGraphDef(const tw::Runtime& runtime, const std::string& path) {
+// A graph file is one that can be imported; one that begins as such, too, so that the import's error
+// names the place of the damage. No importer is asked, so no plugin is loaded for it.
+bool IsGraphFile(const tw::Runtime& runtime, const std::string& path) {
+  if (std::filesystem::is_directory(path)) return false;
   const std::string bytes = ReadFile(path);
+  if (!bytes.empty() && bytes[0] == '\n') return true;
   tw::Graph scratch(runtime);
   tw_status* status = tw_graph_import(scratch.c(), bytes.data(), bytes.size(), nullptr);
   const bool good = !status;
   tw_status_release(status);
   return good;
-}
-
-bool IsModelFile(const tw::Runtime& runtime, const std::string& path) {
-  tw_buffer* importer = nullptr;
-  tw_status* status = tw_model_recognise(runtime.c(), path.c_str(), &importer);
-  const bool known = !status;
-  tw_status_release(status);
-  tw_buffer_release(importer);
-  return known && (std::filesystem::is_directory(path) || !IsGraphDef(runtime, path));
 }
 
 // Formats "float [batch, 3]".
@@ -100,7 +95,7 @@ class Sizes {
 
 std::optional<tw::Model> OpenModelFile(const Args& args, const tw::Runtime& runtime, const std::string& path) {
   const bool asked = args.has("--signature") || args.has("--random-inputs") || args.has("--importer");
-  if (!asked && !IsModelFile(runtime, path)) return std::nullopt;
+  if (!asked && IsGraphFile(runtime, path)) return std::nullopt;
   tw::ModelOptions options;
   if (args.has("--importer")) options.importer = args.get("--importer");
   options.options = args.all("--model-option");

@@ -8,8 +8,8 @@
 
 namespace thalweg::cli {
 
-// Loads the file as a model if the arguments ask for that (--signature, --random-inputs), or if an
-// importer recognises it and it is no plain graph file (GraphDef).
+// Loads the file as a model if the arguments ask for that (--signature, --random-inputs,
+// --importer), or if it is no plain graph file (GraphDef).
 std::optional<tw::Model> OpenModelFile(const Args& args, const tw::Runtime& runtime, const std::string& path);
 
 // Prints signatures and what the file says of itself, as a table or, with --json, as JSON.
