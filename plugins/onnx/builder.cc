@@ -12,6 +12,8 @@ namespace {
 constexpr int kMostNested = 64;     // bodies and function calls
 constexpr size_t kMostErrors = 20;  // that are listed
 
+constexpr int64_t kMostNodes = 1 << 18;
+
 // Counts the bodies and function calls around a node.
 struct Deeper {
   explicit Deeper(Model& m) : model(m) {
@@ -291,6 +293,11 @@ void Builder::Translate(const proto::GraphProto& graph) {
 }
 
 void Builder::TranslateNode(const proto::NodeProto& node) {
+  // A few functions that call each other twice could stand for any number of nodes.
+  if (++model_.nodes > kMostNodes) {
+    throw Error{TW_RESOURCE_EXHAUSTED,
+                "the model has more than " + std::to_string(kMostNodes) + " nodes, counted once for each call of a function"};
+  }
   const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   const auto imported = opsets_.find(domain);
   const int64_t opset = imported == opsets_.end() ? 1 : imported->second;

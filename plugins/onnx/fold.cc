@@ -58,6 +58,10 @@ struct Inputs {
 
 using Result = std::optional<Folded>;
 
+bool OneEach(std::initializer_list<const std::optional<std::vector<int64_t>>*> all) {
+  return std::all_of(all.begin(), all.end(), [](const auto* v) { return *v && (*v)->size() == 1; });
+}
+
 bool Broadcast(const Dims& a, const Dims& b, Dims* out) {
   out->assign(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < out->size(); ++i) {
@@ -155,7 +159,7 @@ Result Binary(std::string_view op, const Inputs& in) {
 
 Result Unary(std::string_view op, const Inputs& in) {
   Result x = in.known(0);
-  if (!x) return std::nullopt;
+  if (!x || (!Real(x->dtype) && (op == "Floor" || op == "Ceil" || op == "Sqrt"))) return std::nullopt;
   for (Element& e : x->elements) {
     if (!e.known) continue;
     if (op == "LogicalNot")
@@ -319,7 +323,10 @@ Result Reshape(const Inputs& in) {
   const auto to = in.ints(1);
   if (!x || !to) return std::nullopt;
   int64_t known = 1, free = 0;
-  for (const int64_t d : *to) d < 0 ? ++free : known *= d;
+  for (const int64_t d : *to) {
+    free += d < 0;
+    if (d >= 0 && __builtin_mul_overflow(known, d, &known)) return std::nullopt;
+  }
   const auto count = static_cast<int64_t>(x->elements.size());
   if (free > 1 || (free && (known == 0 || count % known)) || (!free && known != count)) return std::nullopt;
   x->dims = *to;
@@ -332,7 +339,7 @@ Result Reshape(const Inputs& in) {
 Result StridedSlice(const Inputs& in, const Attrs& attrs) {
   const Result x = in.known(0);
   const auto begin = in.ints(1), end = in.ints(2), strides = in.ints(3);
-  if (!x || x->dims.size() != 1 || !begin || begin->size() != 1 || !end || !strides || (*strides)[0] == 0) return std::nullopt;
+  if (!x || x->dims.size() != 1 || !OneEach({&begin, &end, &strides}) || (*strides)[0] == 0) return std::nullopt;
   if (Get<int64_t>(attrs, "ellipsis_mask", 0) || Get<int64_t>(attrs, "new_axis_mask", 0)) return std::nullopt;
   const int64_t n = x->dims[0], step = (*strides)[0];
   const bool shrink = Get<int64_t>(attrs, "shrink_axis_mask", 0) & 1;
@@ -348,7 +355,10 @@ Result StridedSlice(const Inputs& in, const Attrs& attrs) {
   const int64_t from = Get<int64_t>(attrs, "begin_mask", 0) & 1 ? (step > 0 ? 0 : n - 1) : clamp((*begin)[0]);
   const int64_t to = Get<int64_t>(attrs, "end_mask", 0) & 1 ? (step > 0 ? n : -1) : clamp((*end)[0]);
   Folded out{x->dtype, {0}, {}};
-  for (int64_t i = from; step > 0 ? i < to : i > to; i += step) out.elements.push_back(x->elements[static_cast<size_t>(i)]);
+  for (int64_t i = from; step > 0 ? i < to : i > to;) {
+    out.elements.push_back(x->elements[static_cast<size_t>(i)]);
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
   out.dims[0] = static_cast<int64_t>(out.elements.size());
   return out;
 }
@@ -356,19 +366,19 @@ Result StridedSlice(const Inputs& in, const Attrs& attrs) {
 Result Slice(const Inputs& in) {
   const Result x = in.known(0);
   const auto begin = in.ints(1), size = in.ints(2);
-  if (!x || x->dims.size() != 1 || !begin || begin->size() != 1 || !size) return std::nullopt;
+  if (!x || x->dims.size() != 1 || !OneEach({&begin, &size})) return std::nullopt;
   const int64_t from = (*begin)[0], n = (*size)[0] < 0 ? x->dims[0] - from : (*size)[0];
-  if (from < 0 || n < 0 || from + n > x->dims[0]) return std::nullopt;
+  if (from < 0 || n < 0 || n > x->dims[0] - from) return std::nullopt;
   return Folded{x->dtype, {n}, {x->elements.begin() + from, x->elements.begin() + from + n}};
 }
 
 Result Range(const Inputs& in) {
   const auto first = in.ints(0), limit = in.ints(1), delta = in.ints(2);
-  if (!first || !limit || !delta || (*delta)[0] == 0) return std::nullopt;
+  if (!OneEach({&first, &limit, &delta}) || (*delta)[0] == 0) return std::nullopt;
   Folded out{in.in[0].dtype(), {0}, {}};
-  for (int64_t i = (*first)[0]; (*delta)[0] > 0 ? i < (*limit)[0] : i > (*limit)[0]; i += (*delta)[0]) {
+  for (int64_t i = (*first)[0]; (*delta)[0] > 0 ? i < (*limit)[0] : i > (*limit)[0];) {
     out.elements.push_back(Int(out.dtype, i));
-    if (out.elements.size() > kMostFolded) return std::nullopt;
+    if (out.elements.size() > kMostFolded || __builtin_add_overflow(i, (*delta)[0], &i)) return std::nullopt;
   }
   out.dims[0] = static_cast<int64_t>(out.elements.size());
   return out;
@@ -443,6 +453,9 @@ Tensor Folded::tensor() const {
 
 std::optional<Folded> KnownOf(const Value& v) {
   if (!v || v.kind() != Value::Kind::kTensor || !v.known() || !v.static_shape() || !Computed(v.dtype())) return std::nullopt;
+  for (const int64_t d : v.dims()) {
+    if (d > kMostFolded) return std::nullopt;  // beside an axis of size 0
+  }
   return Folded{v.dtype(), v.dims(), *v.known()};
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kNewestOpset = 28;   // of the standard domain
 constexpr int64_t kNewestMlOpset = 5;  // of ai.onnx.ml
+constexpr int kMostNested = 64;        // function calls
 constexpr int kMostBodies = 100;       // nested messages; as Protocol Buffers limits them
 
 std::string Joined(const std::vector<std::string>& parts, const char* between) {
@@ -30,11 +31,14 @@ class UnknownOps {
  public:
   explicit UnknownOps(const Model& model) : model_(model) {}
 
-  void Scan(const google::protobuf::RepeatedPtrField<proto::NodeProto>& nodes, const std::map<std::string, int64_t>& opsets) {
+  // depth: of function calls; deeper ones are refused when they are translated.
+  void Scan(const google::protobuf::RepeatedPtrField<proto::NodeProto>& nodes, const std::map<std::string, int64_t>& opsets,
+            int depth = 0) {
+    if (depth > kMostNested) return;
     for (const proto::NodeProto& node : nodes) {
       for (const proto::AttributeProto& a : node.attribute()) {
-        if (a.has_g()) Scan(a.g().node(), opsets);
-        for (const proto::GraphProto& g : a.graphs()) Scan(g.node(), opsets);
+        if (a.has_g()) Scan(a.g().node(), opsets, depth);
+        for (const proto::GraphProto& g : a.graphs()) Scan(g.node(), opsets, depth);
       }
       const std::string domain = Domain(node.domain());
       const auto function = model_.functions.find({node.domain(), node.op_type()});
@@ -42,7 +46,7 @@ class UnknownOps {
         if (!scanned_.insert(function->second).second) continue;
         std::map<std::string, int64_t> own = opsets;
         for (const proto::OperatorSetIdProto& o : function->second->opset_import()) own[Domain(o.domain())] = o.version();
-        Scan(function->second->node(), own);
+        Scan(function->second->node(), own, depth + 1);
         continue;
       }
       const auto opset = opsets.find(domain);

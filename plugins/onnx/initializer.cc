@@ -1,4 +1,5 @@
 // From TensorProto to constants. Sizes are compared with the bytes that are there before memory is taken.
+#include <algorithm>
 #include <cstring>
 
 #include "model.h"
@@ -7,6 +8,8 @@ namespace thalweg::onnx {
 namespace {
 
 using proto::TensorProto;
+
+constexpr int64_t kMostSparse = 64 << 20;  // bytes of a sparse tensor as a dense one
 
 [[noreturn]] void Fail(const TensorProto& t, const std::string& text, uint32_t code = TW_INVALID_ARGUMENT) {
   throw Error{code, "tensor '" + t.name() + "': " + text};
@@ -205,7 +208,9 @@ Tensor TensorOf(const proto::SparseTensorProto& t, const std::shared_ptr<const v
   const Dims dims(t.dims().begin(), t.dims().end());
   const int64_t count = CountOf(dims);
   // A sparse tensor is small in its file, whatever its dims say.
-  if (count > (int64_t{1} << 28)) Fail(t.values(), "a sparse tensor of shape " + Text(dims) + " is too large", TW_RESOURCE_EXHAUSTED);
+  if (count * static_cast<int64_t>(std::max(1u, ElementBytes(values.dtype()))) > kMostSparse) {
+    Fail(t.values(), "a sparse tensor of shape " + Text(dims) + " is too large", TW_RESOURCE_EXHAUSTED);
+  }
   if (values.dtype() == TW_STRING || indices.dtype() != TW_INT64 || values.rank() != 1 || indices.rank() < 1 || indices.rank() > 2 ||
       indices.dims()[0] != values.count() || (indices.rank() == 2 && indices.dims()[1] != t.dims_size())) {
     Fail(t.values(), "a sparse tensor needs numbers [n] and int64 indices [n] or [n, " + std::to_string(t.dims_size()) + "]");

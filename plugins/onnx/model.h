@@ -31,6 +31,7 @@ struct Model {
   std::vector<std::string> errors;  // of nodes; the import goes on to find more of them
   uint32_t code = 0;                // of the first error
   int depth = 0;                    // of bodies and function calls around the current node
+  int64_t nodes = 0;                // that were translated, each time that a function is called or a body tried
 };
 
 // An input or output of the main graph.

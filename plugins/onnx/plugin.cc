@@ -12,8 +12,6 @@ namespace {
 using thalweg::onnx::Bytes;
 using thalweg::onnx::Error;
 
-tw_status* Fail(const tw_host* h, const Error& e) { return tw_fail(h, e.code, e.text.data(), e.text.size()); }
-
 // Opens a file of the model; its memory lives as long as a tensor needs it.
 Bytes Open(const tw_host* h, const tw_model_source* source, const std::string& name) {
   tw_model_bytes* bytes = nullptr;

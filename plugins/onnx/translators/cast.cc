@@ -4,8 +4,8 @@
 #include <array>
 #include <iterator>
 
-#include "common.h"
 #include "../model.h"
+#include "common.h"
 
 namespace thalweg::onnx {
 
@@ -53,8 +53,9 @@ namespace {
 
 // Before opset 6, the type was named.
 uint32_t NamedType(const Node& n, const std::string& name) {
-  static constexpr std::array<const char*, 17> kNames = {"UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING",
-                                                         "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+  static constexpr std::array<const char*, 17> kNames = {"UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
+                                                         "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE",
+                                                         "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
   for (size_t i = 1; i < kNames.size(); ++i) {
     if (name == kNames[i]) return DtypeOf(static_cast<int32_t>(i));
   }
@@ -70,7 +71,9 @@ void CastLike(Builder& b, Node& n) { n.out(Converted(b, n.in(0), n.in(1).dtype()
 void BitCast(Builder& b, Node& n) { n.out(b.op("Bitcast", {n.in(0)}, {{"type", Type{DtypeOf(static_cast<int32_t>(n.i("to")))}}})); }
 
 constexpr Entry kEntries[] = {
-    {"BitCast", 26, kLatest, &BitCast}, {"Cast", 1, kLatest, &Cast}, {"CastLike", 15, kLatest, &CastLike},
+    {"BitCast", 26, kLatest, &BitCast},
+    {"Cast", 1, kLatest, &Cast},
+    {"CastLike", 15, kLatest, &CastLike},
 };
 
 }  // namespace

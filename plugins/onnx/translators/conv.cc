@@ -26,6 +26,9 @@ std::vector<int64_t> KernelOf(Node& n, const Value& w) {
       if (size >= 0) kernel[i] = size;
     }
   }
+  for (int i = 0; i < w.rank(); ++i) {
+    if (w.dim(i) > (int64_t{1} << 40)) n.fail("the weights have shape " + Text(w.dims()));
+  }
   for (const int64_t k : kernel) {
     if (k < 0) n.unsupported("the size of the kernel is unknown");
   }
@@ -206,6 +209,7 @@ void ConvTranspose(Builder& b, Node& n) {
     int64_t total = window.reach(i) + added[i] - window.strides[i];
     if (!sizes.empty()) {
       if (size < 0) n.unsupported("'output_shape' needs a known size of axis " + std::to_string(i + 2));
+      if (size > (int64_t{1} << 40)) n.fail("the input has shape " + Text(x.dims()));
       total = window.strides[i] * (size - 1) + added[i] + window.reach(i) - sizes[i];
     }
     const int64_t cut = std::max<int64_t>(total, 0), less = cut / 2;

@@ -16,10 +16,10 @@ Value Minus(Builder& b, const Value& x, const Value& y) { return b.op("Sub", {x,
 
 // The samples of all regions along one axis: `bins` of the output, each with `samples` points. All are [regions, bins * samples].
 struct Samples {
-  Value low, high;                 // indices of the pixels on both sides
-  Value low_weight, high_weight;   // 0 for points outside of the image
-  Value counts;                    // [regions, bins * samples]: 1, or 0 for points beyond the region's own number of samples
-  Value number;                    // [regions]: the region's own number of samples per bin
+  Value low, high;                // indices of the pixels on both sides
+  Value low_weight, high_weight;  // 0 for points outside of the image
+  Value counts;                   // [regions, bins * samples]: 1, or 0 for points beyond the region's own number of samples
+  Value number;                   // [regions]: the region's own number of samples per bin
 };
 
 // begin, length: of each region [regions]. ratio: points per bin, 0: as many as pixels.
@@ -29,7 +29,8 @@ Samples SamplesOf(Builder& b, const Value& begin, const Value& length, const Val
   const Value bin = b.op("RealDiv", {length, like(static_cast<double>(bins))});
   Samples s;
   s.number = ratio > 0 ? b.broadcast(like(static_cast<double>(ratio)), b.shape(bin)) : b.op("Maximum", {b.op("Ceil", {bin}), like(1)});
-  *most = ratio > 0 ? Known(b, ratio) : b.cast(b.op("Max", {b.concat({s.number, b.reshape(like(1), Dims{1})}, 0), b.scalar(TW_INT32, 0)}), TW_INT64);
+  *most = ratio > 0 ? Known(b, ratio)
+                    : b.cast(b.op("Max", {b.concat({s.number, b.reshape(like(1), Dims{1})}, 0), b.scalar(TW_INT32, 0)}), TW_INT64);
   const Value which = b.unsqueeze(b.cast(Count(b, Known(b, bins)), begin.dtype()), {1});
   const Value point = b.cast(Count(b, *most), begin.dtype());
   const Value within = b.op("RealDiv", {Plus(b, point, like(0.5)), column(s.number)});
@@ -49,10 +50,12 @@ Samples SamplesOf(Builder& b, const Value& begin, const Value& length, const Val
 }
 
 // One of the four pixels around each point, times its weight: [regions, rows, columns, channels].
-Value Corner(Builder& b, const Value& image, const Value& batch, const Value& row, const Value& row_weight, const Value& column, const Value& column_weight) {
+Value Corner(Builder& b, const Value& image, const Value& batch, const Value& row, const Value& row_weight, const Value& column,
+             const Value& column_weight) {
   const Value y = b.unsqueeze(row, {2}), x = b.unsqueeze(column, {1});
   const Value shape = b.op("BroadcastArgs", {b.shape(y), b.shape(x)});
-  const Value places = b.op("Pack", {b.broadcast(b.unsqueeze(batch, {1, 2}), shape), b.broadcast(y, shape), b.broadcast(x, shape)}, {{"axis", 3}});
+  const Value places =
+      b.op("Pack", {b.broadcast(b.unsqueeze(batch, {1, 2}), shape), b.broadcast(y, shape), b.broadcast(x, shape)}, {{"axis", 3}});
   const Value weight = Mul(b, b.unsqueeze(row_weight, {2}), b.unsqueeze(column_weight, {1}));
   return Mul(b, b.op("GatherNd", {image, places}), b.cast(b.unsqueeze(weight, {3}), image.dtype()));
 }
@@ -60,7 +63,8 @@ Value Corner(Builder& b, const Value& image, const Value& batch, const Value& ro
 void RoiAlign(Builder& b, Node& n) {
   const Value &x = n.in(0), &rois = n.in(1), batch = b.cast(n.in(2), TW_INT64);
   const int64_t height = n.i("output_height", 1), width = n.i("output_width", 1), ratio = n.i("sampling_ratio", 0);
-  const std::string mode = n.s("mode", "avg"), where = n.s("coordinate_transformation_mode", n.opset < 16 ? "output_half_pixel" : "half_pixel");
+  const std::string mode = n.s("mode", "avg"),
+                    where = n.s("coordinate_transformation_mode", n.opset < 16 ? "output_half_pixel" : "half_pixel");
   if (mode != "avg" && mode != "max") n.fail("'mode' is '" + mode + "'; it must be avg or max");
   const bool half = where == "half_pixel";
   if (RankOf(n, x, "X") != 4) n.fail("'X' must have rank 4 but has rank " + std::to_string(x.rank()));
@@ -83,7 +87,8 @@ void RoiAlign(Builder& b, Node& n) {
                   low_column ? h.low_weight : h.high_weight);
   };
   const char* join = mode == "avg" ? "AddV2" : "Maximum";
-  Value points = b.op(join, {b.op(join, {corner(true, true), corner(true, false)}), b.op(join, {corner(false, true), corner(false, false)})});
+  Value points =
+      b.op(join, {b.op(join, {corner(true, true), corner(true, false)}), b.op(join, {corner(false, true), corner(false, false)})});
   const Value split = Join(b, {Known(b, -1), Known(b, height), rows, Known(b, width), columns, b.size(x, 1)});
   if (mode == "avg") {
     const Value sum = b.op("Sum", {b.reshape(points, split), b.ints({2, 4}, TW_INT32)});
@@ -113,16 +118,17 @@ void NonMaxSuppression(Builder& b, Node& n) {
   const Value least = n.has(4) ? ScalarOf(b, n.in(4)) : b.scalar(TW_FLOAT, -std::numeric_limits<double>::infinity());
   const Value classes = b.size(scores, 1), all = Mul(b, b.size(scores, 0), classes);
   const Value none = b.op("Fill", {b.ints({0, 3}), Known(b, 0)});
-  const std::vector<Value> found = Repeat(b, Known(b, 0), all, {none}, [&](Builder& body, const Value& number, const std::vector<Value>& states) {
-    const Value i = body.cast(number, TW_INT64), start = body.scalar(TW_INT32, 0);
-    const Value batch = body.op("FloorDiv", {i, classes}), kind = body.op("FloorMod", {i, classes});
-    const Value own_boxes = body.op("GatherV2", {boxes, batch, start});
-    const Value own_scores = body.op("GatherV2", {body.op("GatherV2", {scores, batch, start}), kind, start});
-    const Value chosen = body.cast(body.op("NonMaxSuppressionV3", {own_boxes, own_scores, most, overlap, least}), TW_INT64);
-    const Value ones = body.op("OnesLike", {chosen});
-    const Value rows = body.op("Pack", {Mul(body, ones, batch), Mul(body, ones, kind), chosen}, {{"axis", 1}});
-    return std::vector<Value>{body.concat({states[0], rows}, 0)};
-  });
+  const std::vector<Value> found =
+      Repeat(b, Known(b, 0), all, {none}, [&](Builder& body, const Value& number, const std::vector<Value>& states) {
+        const Value i = body.cast(number, TW_INT64), start = body.scalar(TW_INT32, 0);
+        const Value batch = body.op("FloorDiv", {i, classes}), kind = body.op("FloorMod", {i, classes});
+        const Value own_boxes = body.op("GatherV2", {boxes, batch, start});
+        const Value own_scores = body.op("GatherV2", {body.op("GatherV2", {scores, batch, start}), kind, start});
+        const Value chosen = body.cast(body.op("NonMaxSuppressionV3", {own_boxes, own_scores, most, overlap, least}), TW_INT64);
+        const Value ones = body.op("OnesLike", {chosen});
+        const Value rows = body.op("Pack", {Mul(body, ones, batch), Mul(body, ones, kind), chosen}, {{"axis", 1}});
+        return std::vector<Value>{body.concat({states[0], rows}, 0)};
+      });
   n.out(found[0]);
 }
 

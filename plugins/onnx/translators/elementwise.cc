@@ -1,9 +1,10 @@
 // Arithmetic, element by element. Before opset 7, the second input was aligned at `axis` if the attribute `broadcast` was set.
-#include "common.h"
 #include "elementwise.h"
 
 #include <iterator>
 #include <string>
+
+#include "common.h"
 
 namespace thalweg::onnx {
 
@@ -34,9 +35,7 @@ constexpr const char* kSub = "Sub";
 constexpr const char* kMul = "Mul";
 
 // Whole numbers are divided towards zero.
-void Div(Builder& b, Node& n) {
-  n.out(b.op(IsInteger(n.in(0).dtype()) ? "TruncateDiv" : "RealDiv", {n.in(0), AlignedOperand(b, n)}));
-}
+void Div(Builder& b, Node& n) { n.out(b.op(IsInteger(n.in(0).dtype()) ? "TruncateDiv" : "RealDiv", {n.in(0), AlignedOperand(b, n)})); }
 
 // The result has the type of the base. A real power of a whole number is computed in double and loses its fraction.
 void Pow(Builder& b, Node& n) {

@@ -80,7 +80,8 @@ void DepthToSpace(Builder& b, Node& n) {
   const std::vector<Value> s = SizesOf(b, x, 0, 4);
   const Value side = Known(b, block), channels = By(b, s[1], area);
   const bool first = mode == "DCR";
-  const Value parts = first ? ReshapeTo(b, x, {s[0], side, side, channels, s[2], s[3]}) : ReshapeTo(b, x, {s[0], channels, side, side, s[2], s[3]});
+  const Value parts =
+      first ? ReshapeTo(b, x, {s[0], side, side, channels, s[2], s[3]}) : ReshapeTo(b, x, {s[0], channels, side, side, s[2], s[3]});
   const Value moved = b.transpose(parts, first ? std::vector<int64_t>{0, 3, 4, 1, 5, 2} : std::vector<int64_t>{0, 1, 4, 2, 5, 3});
   n.out(ReshapeTo(b, moved, {s[0], channels, Times(b, s[2], block), Times(b, s[3], block)}));
 }

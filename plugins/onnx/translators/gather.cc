@@ -55,8 +55,8 @@ Value Places(Builder& b, const Value& indices, int rank, int axis) {
 Value Flat(Builder& b, const Value& places, const std::vector<Value>& sizes) {
   Value flat;
   const auto depth = static_cast<int64_t>(sizes.size());
-  const std::vector<Value> parts = depth == 1 ? std::vector<Value>{b.squeeze(places, {-1})}
-                                              : b.ops("Unpack", {places}, {{"axis", -1}, {"num", depth}}, sizes.size());
+  const std::vector<Value> parts =
+      depth == 1 ? std::vector<Value>{b.squeeze(places, {-1})} : b.ops("Unpack", {places}, {{"axis", -1}, {"num", depth}}, sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) flat = i == 0 ? parts[0] : b.op("AddV2", {b.op("Mul", {flat, sizes[i]}), parts[i]});
   return flat;
 }
@@ -102,7 +102,9 @@ void ScatterND(Builder& b, Node& n) {
 Value BatchGather(Builder& b, Node& n, const Value& x, const Value& places, int batch, int depth) {
   const int rank = RankOf(n, x, "data"), outer = places.rank();
   const Value shape = b.shape(x), own = b.shape(places);
-  const auto merged = [&](const Value& v, const Value& sizes, int end) { return b.reshape(v, b.concat({b.ints({-1}), b.slice0(sizes, batch, end)}, 0)); };
+  const auto merged = [&](const Value& v, const Value& sizes, int end) {
+    return b.reshape(v, b.concat({b.ints({-1}), b.slice0(sizes, batch, end)}, 0));
+  };
   const Value data = merged(x, shape, rank), at = merged(places, own, outer);
   Dims column(static_cast<size_t>(outer - batch + 1), 1);
   column[0] = -1;
@@ -133,9 +135,14 @@ void Compress(Builder& b, Node& n) {
 void NonZero(Builder& b, Node& n) { n.out(b.op("Transpose", {b.op("Where", {n.in(0)}), b.ints({1, 0}, TW_INT32)})); }
 
 constexpr Entry kEntries[] = {
-    {"Compress", 9, kLatest, &Compress},          {"Gather", 1, kLatest, &Gather},       {"GatherElements", 11, kLatest, &GatherElements},
-    {"GatherND", 11, kLatest, &GatherND},         {"NonZero", 9, kLatest, &NonZero},     {"Scatter", 9, 10, &ScatterElements},
-    {"ScatterElements", 11, kLatest, &ScatterElements}, {"ScatterND", 11, kLatest, &ScatterND},
+    {"Compress", 9, kLatest, &Compress},
+    {"Gather", 1, kLatest, &Gather},
+    {"GatherElements", 11, kLatest, &GatherElements},
+    {"GatherND", 11, kLatest, &GatherND},
+    {"NonZero", 9, kLatest, &NonZero},
+    {"Scatter", 9, 10, &ScatterElements},
+    {"ScatterElements", 11, kLatest, &ScatterElements},
+    {"ScatterND", 11, kLatest, &ScatterND},
 };
 
 }  // namespace

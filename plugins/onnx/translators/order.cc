@@ -51,7 +51,8 @@ void Unique(Builder& b, Node& n) {
   Value first = b.op("UnsortedSegmentMin", {Count(b, b.size(x, axis)), inverse, count});
   Value times = b.op("UnsortedSegmentSum", {b.op("OnesLike", {inverse}), inverse, count});
   if (n.i("sorted", 1)) {
-    if (x.dtype() == TW_STRING || x.dtype() == TW_BOOL) n.unsupported(std::string("sorting of ") + DtypeName(x.dtype()) + "; set 'sorted' to 0");
+    if (x.dtype() == TW_STRING || x.dtype() == TW_BOOL)
+      n.unsupported(std::string("sorting of ") + DtypeName(x.dtype()) + "; set 'sorted' to 0");
     const Value order = whole ? NumberOrder(b, items, count) : RowOrder(b, MoveAxis(b, items, x.rank(), axis, 0), count);
     const Value sorted = b.op("InvertPermutation", {order}), start = b.scalar(TW_INT32, 0);
     items = b.op("GatherV2", {items, sorted, b.scalar(TW_INT32, axis)});

@@ -91,7 +91,8 @@ void Split(Builder& b, Node& n) {
     const Value sizes = n.opset == 1 && n.has(1) ? b.cast(n.in(1), TW_INT64) : IntsValue(b, n, "split", 13, 1);
     out = b.ops("SplitV", {x, sizes, place}, {{"num_split", parts}}, n.outputs());
   } else if (n.has_attr("num_outputs")) {
-    if (n.i("num_outputs") != parts) n.fail("'num_outputs' is " + std::to_string(n.i("num_outputs")) + ", but there are " + std::to_string(parts) + " outputs");
+    if (n.i("num_outputs") != parts)
+      n.fail("'num_outputs' is " + std::to_string(n.i("num_outputs")) + ", but there are " + std::to_string(parts) + " outputs");
     out = b.ops("SplitV", {x, EvenSizes(b, b.size(x, static_cast<int>(axis)), parts), place}, {{"num_split", parts}}, n.outputs());
   } else {
     out = b.ops("Split", {place, x}, {{"num_split", parts}}, n.outputs());
@@ -184,7 +185,7 @@ void Trilu(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"Concat", 1, kLatest, &Concat}, {"Pad", 1, kLatest, &Pad},       {"Slice", 1, kLatest, &Slice},
+    {"Concat", 1, kLatest, &Concat}, {"Pad", 1, kLatest, &Pad},      {"Slice", 1, kLatest, &Slice},
     {"Split", 1, kLatest, &Split},   {"Trilu", 14, kLatest, &Trilu},
 };
 

@@ -102,7 +102,7 @@ Value Combine(Builder& b, Node& n, Value x, const Window& w, const char* op) {
 Value Positions(Builder& b, Node& n, const Value& x, bool column_major) {
   Dims dims(x.dims().begin() + 2, x.dims().end());
   const int64_t count = CountOf(dims);
-  if (count > (int64_t{1} << 26)) n.unsupported("indices of images of " + Text(dims));
+  if (count > (1 << 22) || x.dim(0) > (1 << 20) / std::max<int64_t>(x.dim(1), 1)) n.unsupported("indices of images of " + Text(dims));
   Tensor t(TW_INT64, Full(dims, 1));
   auto* to = static_cast<int64_t*>(t.mutable_data());
   for (int64_t i = 0; i < count; ++i) {

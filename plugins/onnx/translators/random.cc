@@ -16,9 +16,7 @@ Attrs Seeds(const Node& n, Attrs more = {}) {
   return more;
 }
 
-uint32_t TypeOf(const Node& n, uint32_t otherwise) {
-  return n.has_attr("dtype") ? DtypeOf(static_cast<int32_t>(n.i("dtype"))) : otherwise;
-}
+uint32_t TypeOf(const Node& n, uint32_t otherwise) { return n.has_attr("dtype") ? DtypeOf(static_cast<int32_t>(n.i("dtype"))) : otherwise; }
 
 Value Normal(Builder& b, const Node& n, const Value& shape, uint32_t type) {
   const Value drawn = b.op("RandomStandardNormal", {shape}, Seeds(n, {{"dtype", Type{type}}}));
@@ -38,7 +36,8 @@ void RandomUniformLike(Builder& b, Node& n) { n.out(Uniform(b, n, b.shape(n.in(0
 
 void Multinomial(Builder& b, Node& n) {
   const uint32_t type = TypeOf(n, TW_INT32);
-  n.out(b.op("Multinomial", {n.in(0), b.scalar(TW_INT32, static_cast<double>(n.i("sample_size", 1)))}, Seeds(n, {{"output_dtype", Type{type}}})));
+  n.out(b.op("Multinomial", {n.in(0), b.scalar(TW_INT32, static_cast<double>(n.i("sample_size", 1)))},
+             Seeds(n, {{"output_dtype", Type{type}}})));
 }
 
 // Each element is 1 with the chance that the input gives, else 0.

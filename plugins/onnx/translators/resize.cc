@@ -53,6 +53,8 @@ struct Axis {
   double scale = 1, exact = 0, start = 0, end = 1;
 };
 
+constexpr double kLongest = 1 << 16;  // places of an axis whose indices are constants
+
 // What takes part in one place of the result.
 struct Taps {
   std::vector<int64_t> at;
@@ -96,6 +98,8 @@ double Cubic(double d, double a) {
 
 Taps TapsOf(Node& n, const Mode& m, const Axis& a, int64_t o) {
   const double x = Coordinate(n, m, a, o);
+  if (!(std::fabs(x) < 1e9))
+    n.fail("place " + std::to_string(o) + " of axis " + std::to_string(a.axis) + " would come from place " + std::to_string(x));
   Taps taps;
   if (m.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) taps.outside = true;
   if (m.kind == "nearest") {
@@ -126,7 +130,6 @@ Taps TapsOf(Node& n, const Mode& m, const Axis& a, int64_t o) {
 
 // Resizes one axis by gathers, in the type of x.
 Value ResizeAxis(Builder& b, Node& n, const Value& x, const Mode& m, const Axis& a, std::vector<bool>* outside) {
-  if (a.out > (1 << 24)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.out) + " long");
   std::vector<Taps> all;
   size_t most = 0;
   bool same = a.in == a.out;
@@ -169,6 +172,13 @@ void ResizeTo(Builder& b, Node& n, const Value& x, const Mode& m, const Wanted& 
     for (size_t i = 0; i < w.axes.size() && others; ++i) others &= x.dim(w.axes[i]) >= 0 || w.scales[i] == 1;
     if (!others) return ResizeDynamic(b, n, x, m, w);
   }
+  // Long axes get their indices from the step, not from constants.
+  for (size_t i = 0; i < w.axes.size(); ++i) {
+    if (x.dim(w.axes[i]) < 0) continue;
+    const double out = w.sizes ? static_cast<double>((*w.sizes)[i]) : w.scales[i] * static_cast<double>(x.dim(w.axes[i]));
+    if (!(out >= 0 && out <= 1e9)) n.fail("axis " + std::to_string(w.axes[i]) + " would become " + std::to_string(out) + " long");
+    if (out > kLongest) return ResizeDynamic(b, n, x, m, w);
+  }
   std::vector<Axis> axes;
   bool ratio = true, whole = true, batch = false;
   for (size_t i = 0; i < w.axes.size(); ++i) {
@@ -185,7 +195,6 @@ void ResizeTo(Builder& b, Node& n, const Value& x, const Mode& m, const Wanted& 
       a.scale = w.scales[i];
       // float rounding of a scale such as 0.6 must not lose a place that is exact on paper
       a.exact = static_cast<double>(a.in) * a.scale;
-      if (a.exact > (1 << 24)) n.fail("axis " + std::to_string(a.axis) + " would become " + std::to_string(a.exact) + " long");
       a.out = static_cast<int64_t>(std::floor(a.exact + 1e-6 * std::max(1.0, a.scale)));
       if (std::fabs(a.exact - static_cast<double>(a.out)) < 1e-5) a.exact = static_cast<double>(a.out);
     }

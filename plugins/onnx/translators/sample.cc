@@ -147,7 +147,8 @@ void GridSample(Builder& b, Node& n) {
     const Value given = b.squeeze(b.op("Slice", {points, b.ints({0, 0, place}), b.ints({-1, -1, 1})}), {2});
     const Value size = b.cast(sizes[static_cast<size_t>(i)], grid.dtype());
     const Value shifted = Plus(b, given, b.like(given, 1));
-    const Value coordinate = align ? Mul(b, Half(b, shifted), Minus(b, size, b.like(given, 1))) : Half(b, Minus(b, Mul(b, shifted, size), b.like(given, 1)));
+    const Value coordinate =
+        align ? Mul(b, Half(b, shifted), Minus(b, size, b.like(given, 1))) : Half(b, Minus(b, Mul(b, shifted, size), b.like(given, 1)));
     taps.push_back(Taps(b, {coordinate, size, align}, between, outside));
   }
   const Value sum = b.transpose(Sum(b, pixels, taps, sizes).Run(), {0, 2, 1});

@@ -15,7 +15,9 @@ constexpr int64_t kMostItems = 64;  // of a sequence whose items are known one b
 
 bool IsFixed(const Value& v) { return v.kind() == Value::Kind::kSequence; }
 
-uint32_t ItemType(const Node& n) { return n.has_attr("dtype") ? DtypeOf(static_cast<int32_t>(n.i("dtype"))) : static_cast<uint32_t>(TW_FLOAT); }
+uint32_t ItemType(const Node& n) {
+  return n.has_attr("dtype") ? DtypeOf(static_cast<int32_t>(n.i("dtype"))) : static_cast<uint32_t>(TW_FLOAT);
+}
 
 void SequenceEmpty(Builder& b, Node& n) { n.out(b.sequence({}, ItemType(n))); }
 
@@ -111,9 +113,10 @@ void ConcatFromSequence(Builder& b, Node& n) {
     return stack ? body.op("ExpandDims", {found, body.scalar(TW_INT32, static_cast<double>(axis))}) : found;
   };
   const Value first = item(b, b.scalar(TW_INT32, 0));
-  n.out(Repeat(b, b.scalar(TW_INT32, 1), ListLength(b, list), {first}, [&](Builder& body, const Value& number, const std::vector<Value>& states) {
-    return std::vector<Value>{body.concat({states[0], item(body, number)}, axis)};
-  })[0]);
+  n.out(Repeat(b, b.scalar(TW_INT32, 1), ListLength(b, list), {first},
+               [&](Builder& body, const Value& number, const std::vector<Value>& states) {
+                 return std::vector<Value>{body.concat({states[0], item(body, number)}, axis)};
+               })[0]);
 }
 
 // The sizes of parts of `each` elements, the last one perhaps smaller.
@@ -158,7 +161,8 @@ void SplitToSequence(Builder& b, Node& n) {
     if (split && split.rank() == 1) n.unsupported("'split' must have a known number of elements, from 1 to " + std::to_string(kMostItems));
     return n.out(ListOfParts(b, x, axis, split ? ScalarOf(b, split, TW_INT64) : Known(b, 1), keep));
   }
-  std::vector<Value> items = b.ops("SplitV", {x, b.cast(sizes, TW_INT64), b.scalar(TW_INT32, axis)}, {{"num_split", parts}}, static_cast<size_t>(parts));
+  std::vector<Value> items =
+      b.ops("SplitV", {x, b.cast(sizes, TW_INT64), b.scalar(TW_INT32, axis)}, {{"num_split", parts}}, static_cast<size_t>(parts));
   if (!keep) {
     for (Value& item : items) item = b.squeeze(item, {axis});
   }
@@ -176,7 +180,9 @@ std::vector<Value> MapBody(Builder& b, const proto::GraphProto& body, const std:
   return results;
 }
 
-uint32_t ResultType(const proto::GraphProto& body, size_t i) { return DtypeOf(body.output(static_cast<int>(i)).type().tensor_type().elem_type()); }
+uint32_t ResultType(const proto::GraphProto& body, size_t i) {
+  return DtypeOf(body.output(static_cast<int>(i)).type().tensor_type().elem_type());
+}
 
 // Runs the body for each position of the sequences; inputs that are tensors are the same in each round.
 void SequenceMap(Builder& b, Node& n) {
@@ -205,14 +211,14 @@ void SequenceMap(Builder& b, Node& n) {
   std::vector<Value> states;
   for (size_t i = 0; i < outputs; ++i) states.push_back(EmptyList(b, {false, ResultType(body, i), nullptr}));
   const Value rounds = ListLength(b, given[0]);
-  const std::vector<Value> lists = Repeat(b, b.scalar(TW_INT32, 0), rounds, states,
-                                          [&](Builder& inside, const Value& number, const std::vector<Value>& before) {
-    std::vector<Value> items;
-    for (const Value& v : given) items.push_back(v.listed() ? ListItem(inside, v, number) : v);
-    std::vector<Value> after = MapBody(inside, body, items);
-    for (size_t i = 0; i < after.size(); ++i) after[i] = Pushed(inside, before[i], after[i]);
-    return after;
-  });
+  const std::vector<Value> lists =
+      Repeat(b, b.scalar(TW_INT32, 0), rounds, states, [&](Builder& inside, const Value& number, const std::vector<Value>& before) {
+        std::vector<Value> items;
+        for (const Value& v : given) items.push_back(v.listed() ? ListItem(inside, v, number) : v);
+        std::vector<Value> after = MapBody(inside, body, items);
+        for (size_t i = 0; i < after.size(); ++i) after[i] = Pushed(inside, before[i], after[i]);
+        return after;
+      });
   for (size_t i = 0; i < outputs; ++i) n.out(i, lists[i]);
 }
 
@@ -245,12 +251,18 @@ void OptionalGetElement(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"ConcatFromSequence", 11, kLatest, &ConcatFromSequence}, {"Optional", 15, kLatest, &Optional},
-    {"OptionalGetElement", 15, kLatest, &OptionalGetElement}, {"OptionalHasElement", 15, kLatest, &OptionalHasElement},
-    {"SequenceAt", 11, kLatest, &SequenceAt},                 {"SequenceConstruct", 11, kLatest, &SequenceConstruct},
-    {"SequenceEmpty", 11, kLatest, &SequenceEmpty},           {"SequenceErase", 11, kLatest, &SequenceErase},
-    {"SequenceInsert", 11, kLatest, &SequenceInsert},         {"SequenceLength", 11, kLatest, &SequenceLength},
-    {"SequenceMap", 17, kLatest, &SequenceMap},               {"SplitToSequence", 11, kLatest, &SplitToSequence},
+    {"ConcatFromSequence", 11, kLatest, &ConcatFromSequence},
+    {"Optional", 15, kLatest, &Optional},
+    {"OptionalGetElement", 15, kLatest, &OptionalGetElement},
+    {"OptionalHasElement", 15, kLatest, &OptionalHasElement},
+    {"SequenceAt", 11, kLatest, &SequenceAt},
+    {"SequenceConstruct", 11, kLatest, &SequenceConstruct},
+    {"SequenceEmpty", 11, kLatest, &SequenceEmpty},
+    {"SequenceErase", 11, kLatest, &SequenceErase},
+    {"SequenceInsert", 11, kLatest, &SequenceInsert},
+    {"SequenceLength", 11, kLatest, &SequenceLength},
+    {"SequenceMap", 17, kLatest, &SequenceMap},
+    {"SplitToSequence", 11, kLatest, &SplitToSequence},
 };
 
 }  // namespace

@@ -156,10 +156,9 @@ void Tile(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"Expand", 8, kLatest, &Expand},       {"Flatten", 1, kLatest, &Flatten}, {"Reshape", 1, kLatest, &Reshape},
-    {"Shape", 1, kLatest, &Shape},         {"Size", 1, kLatest, &Size},       {"Squeeze", 1, kLatest, &Squeeze},
-    {"Tile", 1, kLatest, &Tile},           {"Transpose", 1, kLatest, &Transpose},
-    {"Unsqueeze", 1, kLatest, &Unsqueeze},
+    {"Expand", 8, kLatest, &Expand}, {"Flatten", 1, kLatest, &Flatten},     {"Reshape", 1, kLatest, &Reshape},
+    {"Shape", 1, kLatest, &Shape},   {"Size", 1, kLatest, &Size},           {"Squeeze", 1, kLatest, &Squeeze},
+    {"Tile", 1, kLatest, &Tile},     {"Transpose", 1, kLatest, &Transpose}, {"Unsqueeze", 1, kLatest, &Unsqueeze},
 };
 
 }  // namespace

@@ -146,7 +146,8 @@ void MelWeightMatrix(Builder& b, Node& n) {
   const Value from = edge(0), top = edge(1), to = edge(2);
   const Value at = b.unsqueeze(b.cast(Count(b, HalfBins(b, length)), TW_DOUBLE), {1});
   const auto both = [&](const Value& p, const Value& q) { return b.op("LogicalAnd", {p, q}); };
-  const Value rise = b.op("RealDiv", {Minus(b, at, from), Minus(b, top, from)}), fall = b.op("RealDiv", {Minus(b, to, at), Minus(b, to, top)});
+  const Value rise = b.op("RealDiv", {Minus(b, at, from), Minus(b, top, from)}),
+              fall = b.op("RealDiv", {Minus(b, to, at), Minus(b, to, top)});
   const Value rises = both(b.op("GreaterEqual", {at, from}), b.op("Less", {at, top}));
   const Value falls = both(b.op("Greater", {at, top}), b.op("Less", {at, to}));
   const Value sides = b.op("SelectV2", {rises, rise, b.op("SelectV2", {falls, fall, number(0)})});
@@ -154,8 +155,8 @@ void MelWeightMatrix(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"BlackmanWindow", 17, kLatest, &BlackmanWindow}, {"DFT", 17, kLatest, &DFT},
-    {"HammingWindow", 17, kLatest, &HammingWindow},   {"HannWindow", 17, kLatest, &HannWindow},
+    {"BlackmanWindow", 17, kLatest, &BlackmanWindow},   {"DFT", 17, kLatest, &DFT},
+    {"HammingWindow", 17, kLatest, &HammingWindow},     {"HannWindow", 17, kLatest, &HannWindow},
     {"MelWeightMatrix", 17, kLatest, &MelWeightMatrix}, {"STFT", 17, kLatest, &STFT},
 };
 

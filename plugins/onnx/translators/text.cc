@@ -59,16 +59,22 @@ std::vector<Grams> Pool(Builder& b, const Node& n) {
   for (size_t i = 0; i < starts.size(); ++i) {
     const auto begin = static_cast<size_t>(starts[i]), end = i + 1 < starts.size() ? static_cast<size_t>(starts[i + 1]) : total;
     const size_t length = i + 1;
-    if (starts[i] < 0 || begin > end || end > total || (end - begin) % length) n.fail("'ngram_counts' does not fit the pool of " + std::to_string(total) + " items");
+    if (starts[i] < 0 || begin > end || end > total || (end - begin) % length)
+      n.fail("'ngram_counts' does not fit the pool of " + std::to_string(total) + " items");
     const size_t count = (end - begin) / length;
-    if (column + count > columns.size()) n.fail("'ngram_indexes' has " + std::to_string(columns.size()) + " elements, fewer than the pool has n-grams");
+    if (column + count > columns.size())
+      n.fail("'ngram_indexes' has " + std::to_string(columns.size()) + " elements, fewer than the pool has n-grams");
     if (count == 0) continue;
     const Dims dims{static_cast<int64_t>(count), static_cast<int64_t>(length)};
-    Grams g{static_cast<int64_t>(length), Value(), {columns.begin() + static_cast<std::ptrdiff_t>(column), columns.begin() + static_cast<std::ptrdiff_t>(column + count)}};
+    Grams g{static_cast<int64_t>(length),
+            Value(),
+            {columns.begin() + static_cast<std::ptrdiff_t>(column), columns.begin() + static_cast<std::ptrdiff_t>(column + count)}};
     if (texts.empty()) {
-      g.pool = b.reshape(b.ints({numbers.begin() + static_cast<std::ptrdiff_t>(begin), numbers.begin() + static_cast<std::ptrdiff_t>(end)}), dims);
+      g.pool = b.reshape(b.ints({numbers.begin() + static_cast<std::ptrdiff_t>(begin), numbers.begin() + static_cast<std::ptrdiff_t>(end)}),
+                         dims);
     } else {
-      g.pool = b.constant(Tensor::String(dims, {texts.begin() + static_cast<std::ptrdiff_t>(begin), texts.begin() + static_cast<std::ptrdiff_t>(end)}));
+      g.pool = b.constant(
+          Tensor::String(dims, {texts.begin() + static_cast<std::ptrdiff_t>(begin), texts.begin() + static_cast<std::ptrdiff_t>(end)}));
     }
     all.push_back(std::move(g));
     column += count;
@@ -104,7 +110,8 @@ void TfIdfVectorizer(Builder& b, Node& n) {
   for (const Grams& g : Pool(b, n)) {
     if (g.length < n.i("min_gram_length") || g.length > n.i("max_gram_length")) continue;
     Value found = Occurrences(b, x, g, 0);
-    for (int64_t skip = 1; g.length > 1 && skip <= n.i("max_skip_count"); ++skip) found = b.op("AddV2", {found, Occurrences(b, x, g, skip)});
+    for (int64_t skip = 1; g.length > 1 && skip <= n.i("max_skip_count"); ++skip)
+      found = b.op("AddV2", {found, Occurrences(b, x, g, skip)});
     counts.push_back(b.transpose(found, {1, 0}));
     columns.insert(columns.end(), g.columns.begin(), g.columns.end());
   }
@@ -114,15 +121,18 @@ void TfIdfVectorizer(Builder& b, Node& n) {
   Value y = b.transpose(b.op("UnsortedSegmentSum", {b.concat(counts, 0), b.ints(columns), Known(b, width)}), {1, 0});
   if (mode == "IDF") y = b.cast(b.op("Greater", {y, b.like(y, 0)}), TW_FLOAT);
   if (const std::vector<double> weights = n.floats("weights"); mode != "TF" && !weights.empty()) {
-    if (static_cast<int64_t>(weights.size()) != width) n.fail("'weights' has " + std::to_string(weights.size()) + " elements; the output has " + std::to_string(width) + " columns");
+    if (static_cast<int64_t>(weights.size()) != width)
+      n.fail("'weights' has " + std::to_string(weights.size()) + " elements; the output has " + std::to_string(width) + " columns");
     y = b.op("Mul", {y, b.constant(Tensor::Vector(TW_FLOAT, weights))});
   }
   n.out(rank == 1 ? b.squeeze(y, {0}) : y);
 }
 
 constexpr Entry kEntries[] = {
-    {"RegexFullMatch", 20, kLatest, &RegexFullMatch}, {"StringConcat", 20, kLatest, &StringConcat},
-    {"StringNormalizer", 10, kLatest, &StringNormalizer}, {"TfIdfVectorizer", 9, kLatest, &TfIdfVectorizer},
+    {"RegexFullMatch", 20, kLatest, &RegexFullMatch},
+    {"StringConcat", 20, kLatest, &StringConcat},
+    {"StringNormalizer", 10, kLatest, &StringNormalizer},
+    {"TfIdfVectorizer", 9, kLatest, &TfIdfVectorizer},
 };
 
 }  // namespace

@@ -30,10 +30,10 @@ GraphSink::~GraphSink() {
   if (owned_) tw_graph_destroy(graph_);
 }
 
-std::string GraphSink::Free(const std::string& name) const {
+std::string GraphSink::Free(const std::string& name) {
   if (!tw_graph_has(graph_, name.c_str())) return name;
-  for (int i = 1;; ++i) {
-    const std::string next = name + "_" + std::to_string(i);
+  for (int& i = used_[name];;) {
+    const std::string next = name + "_" + std::to_string(++i);
     if (!tw_graph_has(graph_, next.c_str())) return next;
   }
 }

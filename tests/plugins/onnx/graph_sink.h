@@ -1,5 +1,6 @@
 // Fills a graph of the C API, so that tests can import without loading a plugin.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,9 +23,10 @@ class GraphSink final : public Sink {
   std::string Define(const std::string& name, Sink& body, const std::vector<Edge>& args, const std::vector<Edge>& results) override;
 
  private:
-  std::string Free(const std::string& name) const;
+  std::string Free(const std::string& name);
   tw_graph* graph_;
   bool owned_ = false;
+  std::map<std::string, int> used_;  // names, with the last number behind them
 };
 
 // A tensor of the C API that shares the constant's memory. Throws Error.

@@ -1,4 +1,6 @@
 // The importer of ONNX files without a plugin: damaged and hostile files, the errors that list everything, folding, dynamic batches.
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "graph_sink.h"
@@ -94,6 +96,43 @@ TEST(OnnxImport, RefusesEveryTruncation) {
   }
   // The opset behind the graph may be cut off: version 1 has another Reshape, which fails, too.
   EXPECT_EQ(refused, static_cast<int>(bytes.size()));
+}
+
+// Changed bytes lead to an import or to an error with a text.
+TEST(OnnxImport, SurvivesChangedBytes) {
+  ModelProto m = Empty();
+  GraphProto* g = m.mutable_graph();
+  AddInput(g, "x", TensorProto::FLOAT, {-1, 3, 4, 4});
+  TensorProto* w = g->add_initializer();
+  w->set_name("w");
+  w->set_data_type(TensorProto::FLOAT);
+  for (const int64_t d : {2, 3, 1, 1}) w->add_dims(d);
+  w->set_raw_data(std::string(24, 'a'));
+  AddInts(g, "axes", {2, 3});
+  AddNode(g, "Conv", {"x", "w"}, {"a"});
+  AddNode(g, "MaxPool", {"a"}, {"b"});
+  AttributeProto* kernel = g->mutable_node(1)->add_attribute();
+  kernel->set_name("kernel_shape");
+  kernel->set_type(AttributeProto::INTS);
+  kernel->add_ints(2);
+  kernel->add_ints(2);
+  AddNode(g, "Squeeze", {"b", "axes"}, {"c"});
+  AddNode(g, "Shape", {"b"}, {"d"});
+  AddNode(g, "Softmax", {"b"}, {"e"});
+  for (const char* out : {"b", "d", "e"}) g->add_output()->set_name(out);
+  const std::string bytes = m.SerializeAsString();
+  std::mt19937 random(28);
+  for (int i = 0; i < 2000; ++i) {
+    std::string changed = bytes;
+    for (auto n = 1 + random() % 3; n > 0; --n) changed[random() % changed.size()] = static_cast<char>(random());
+    Loaded l;
+    GraphSink sink(l.graph);
+    try {
+      l.ports = Import(ParseModel(changed, i % 2 == 0), nullptr, sink);
+    } catch (const Error& e) {
+      EXPECT_FALSE(e.text.empty());
+    }
+  }
 }
 
 TEST(OnnxImport, RefusesACycle) {
@@ -259,6 +298,34 @@ TEST(OnnxImport, BoundsFunctionsThatCallThemselves) {
   AddNode(m.mutable_graph(), "F", {"x"}, {"y"})->set_domain("own");
   m.mutable_graph()->add_output()->set_name("y");
   EXPECT_NE(ErrorOf(m).find("nested more than"), std::string::npos) << ErrorOf(m);
+}
+
+// 60 functions, each of which calls the next one twice, would be 2^60 nodes.
+TEST(OnnxImport, BoundsFunctionsThatMultiply) {
+  ModelProto m = Empty();
+  for (int i = 0; i < 60; ++i) {
+    auto* f = m.add_functions();
+    f->set_name("F" + std::to_string(i));
+    f->set_domain("own");
+    f->add_input("a");
+    f->add_output("c");
+    for (const auto& [in, out] : {std::pair{"a", "b"}, std::pair{"b", "c"}}) {
+      NodeProto* inner = f->add_node();
+      inner->set_op_type(i == 59 ? "Identity" : "F" + std::to_string(i + 1));
+      if (i < 59) inner->set_domain("own");
+      inner->add_input(in);
+      inner->add_output(out);
+    }
+  }
+  m.add_opset_import()->set_domain("own");
+  m.mutable_opset_import(1)->set_version(1);
+  m.mutable_functions(59)->add_opset_import()->set_version(17);
+  AddInput(m.mutable_graph(), "x", TensorProto::FLOAT, {2});
+  AddNode(m.mutable_graph(), "F0", {"x"}, {"y"})->set_domain("own");
+  m.mutable_graph()->add_output()->set_name("y");
+  uint32_t code = 0;
+  EXPECT_NE(ErrorOf(m, &code).find("more than 262144 nodes"), std::string::npos) << ErrorOf(m);
+  EXPECT_EQ(code, static_cast<uint32_t>(TW_RESOURCE_EXHAUSTED));
 }
 
 TEST(OnnxImport, InlinesFunctionsWithAttributes) {
