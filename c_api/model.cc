@@ -27,7 +27,7 @@ using thalweg::Status;
 using thalweg::StatusOr;
 using thalweg::StrCat;
 
-namespace {
+namespace thalweg {
 
 // The C records of one signature, and its prepared run.
 struct SignatureView {
@@ -39,7 +39,9 @@ struct SignatureView {
   tw_callable* callable = nullptr;
 };
 
-}  // namespace
+}  // namespace thalweg
+
+using thalweg::SignatureView;
 
 struct tw_model {
   thalweg::LoadedModel loaded;

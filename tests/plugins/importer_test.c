@@ -47,6 +47,7 @@ static void AModelOfAStrangersFormatRuns(void) {
   CHECK(importer && strcmp(tw_buffer_data(importer), "linear") == 0);
   tw_buffer_release(importer);
   OK(tw_model_load(r, in_folder("model.any"), NULL, &m));
+  if (!m) return;
   CHECK(strcmp(tw_model_importer(m), "linear") == 0);
   CHECK(tw_model_signature_count(m) == 1 && tw_model_signature_at(m, 1) == NULL);
   const tw_model_signature* s = tw_model_signature_at(m, 0);
@@ -151,6 +152,7 @@ static void StepsSetVariablesAndModelsShareNoState(void) {
   write_text("a.steps", "steps");
   OK(tw_model_load(r, in_folder("a.steps"), NULL, &a));
   OK(tw_model_load(r, in_folder("a.steps"), &o, &b));
+  if (!a || !b) return;
   CHECK(run_steps(a, 4, NULL) == 30); /* (4 + 1) * 2 * 3 */
   CHECK(run_steps(a, 4, &two) == 36);
   CHECK(run_steps(b, 4, NULL) == 50);
