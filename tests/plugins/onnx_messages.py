@@ -1,7 +1,7 @@
 """A reader of the messages in ONNX's test data: TensorProto, SequenceProto, OptionalProto, MapProto, and the parts of ModelProto that say
 which values a model takes and returns. It decodes the wire format itself, so it shares no code with the plugin that it helps to test.
 
-Values: arrays; lists for sequences; EMPTY, or the element, for optionals; dictionaries for maps."""
+Values: arrays (8-bit floating-point numbers as float32, shorter integers as int8 and uint8); lists for sequences; EMPTY, or the element, for optionals; dictionaries for maps."""
 import struct
 
 import numpy as np
@@ -9,6 +9,9 @@ import numpy as np
 NUMPY = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
          12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128"}
 STRING, BFLOAT16 = 8, 16
+# 8-bit floating-point types: bits of the mantissa, bias, and whether there are infinities and a negative zero.
+FLOAT8 = {17: (3, 7, False, True), 18: (3, 8, False, False), 19: (2, 15, True, True), 20: (2, 16, False, False)}
+PACKED = {21: (4, False), 22: (4, True), 25: (2, False), 26: (2, True)}  # integers: bits, and whether they are signed
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
@@ -93,12 +96,39 @@ def widened(bits):
     return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
+def float8(codes, element):
+    """Returns the numbers of 8-bit codes as float32."""
+    mantissa, bias, infinite, negative_zero = FLOAT8[element]
+    codes = np.asarray(codes, np.uint8)
+    magnitude = (codes & 0x7f).astype(np.int64)
+    exponent, fraction = magnitude >> mantissa, magnitude & ((1 << mantissa) - 1)
+    x = np.where(exponent == 0, np.ldexp(fraction.astype(float), 1 - bias - mantissa),
+                 np.ldexp(fraction + float(1 << mantissa), exponent - bias - mantissa))
+    if negative_zero:
+        top = 0x7c if infinite else 0x7f
+        x = np.where(magnitude < top, x, np.where((magnitude == top) & infinite, np.inf, np.nan))
+    x = np.where(codes & 0x80, -x, x).astype(np.float32)
+    return x if negative_zero else np.where(codes == 0x80, np.float32(np.nan), x)
+
+
+def unpacked(data, element, count):
+    """Returns `count` integers of 4 or 2 bits, the first of each byte in its low bits."""
+    bits, signed = PACKED[element]
+    data = np.asarray(data, np.uint8)
+    found = np.stack([data >> shift & ((1 << bits) - 1) for shift in range(0, 8, bits)], axis=1).reshape(-1)[:count]
+    return np.where(found >> (bits - 1), found.astype(np.int64) - (1 << bits), found).astype(np.int8) if signed else found
+
+
 def tensor(data):
     """Returns the element type of a TensorProto and its elements as an array; bfloat16 as the bits, in uint16."""
     f = fields(data)
     element, shape = f[2][0], tuple(numbers(f.get(1, [])))
     if element == STRING:
         return element, np.array(f.get(6, []), object).reshape(shape)
+    if element in FLOAT8 or element in PACKED:
+        codes = np.frombuffer(f[9][0], np.uint8) if 9 in f else np.array(numbers(f.get(5, []))).astype(np.uint8)
+        count = int(np.prod(shape, dtype=np.int64))
+        return element, (float8(codes, element) if element in FLOAT8 else unpacked(codes, element, count)).reshape(shape)
     stored = "uint16" if element == BFLOAT16 else NUMPY[element]
     if 9 in f:
         flat = np.frombuffer(f[9][0], np.dtype(stored).newbyteorder("<"))

@@ -1,8 +1,10 @@
 // Cast among floating-point types, complex numbers, integers and bool. To integers: rounds towards
 // zero; a number out of range becomes the nearest integer, and NaN becomes 0 (TensorFlow leaves
 // both undefined). To bool: true if not zero. From complex to real numbers: the real part. Between
-// integers: modulo 2^bits. Half and bfloat16 go through float, which holds them exactly.
+// integers: modulo 2^bits. Half, bfloat16 and the 8-bit floating-point types go through float, which
+// holds them exactly; integers of 4 and 2 bits go through bytes.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -11,6 +13,7 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/elementwise.h"
+#include "kernels/narrow.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
@@ -117,9 +120,38 @@ void CutMantissas(char* values, int bits, int64_t n) {
   }
 }
 
+// Returns the type that elements have between their conversions from and to memory.
+uint32_t StageType(uint32_t dtype) {
+  if (FindFloat8(dtype)) return TW_FLOAT;
+  const NarrowInteger narrow = FindNarrowInteger(dtype);
+  if (narrow.bits > 0) return narrow.is_signed ? TW_INT8 : TW_UINT8;
+  return dtype;
+}
+
+bool IsReal(uint32_t dtype) {
+  return dtype == TW_HALF || dtype == TW_BFLOAT16 || dtype == TW_FLOAT || dtype == TW_DOUBLE || dtype == TW_COMPLEX64 ||
+         dtype == TW_COMPLEX128 || FindFloat8(dtype);
+}
+
+// Numbers on their way to 8 bits, which are rounded once more.
+template <class From>
+void OddLoop(const void* x, void* y, int64_t n) {
+  auto* from = static_cast<const From*>(x);
+  auto* to = static_cast<float*>(y);
+  for (int64_t i = 0; i < n; ++i) to[i] = RoundedToOdd(Convert<From, double>(from[i]));
+}
+
 class Cast {
  public:
-  Cast(const tw::Node& n, const Elementwise& t) : from_(n.type_in(0)), to_(n.type_out(0)), loop_(FindLoop(from_, to_)) {
+  Cast(const tw::Node& n, const Elementwise& t)
+      : from_(n.type_in(0)),
+        to_(n.type_out(0)),
+        loop_(FindLoop(StageType(from_), StageType(to_))),
+        from_float8_(FindFloat8(from_)),
+        to_float8_(FindFloat8(to_)),
+        from_integer_(FindNarrowInteger(from_)),
+        to_integer_(FindNarrowInteger(to_)),
+        saturates_(IsReal(from_)) {
     if (!loop_) {
       throw tw::Error{TW_UNIMPLEMENTED, "no cast from " + TypeText(from_) + " to " + TypeText(to_) +
                                             "; there are casts among real and complex numbers and bool"};
@@ -129,6 +161,10 @@ class Cast {
     if (from_ == TW_BFLOAT16) load_ = t.unary_bfloat16.abs.load;
     if (to_ == TW_HALF) store_ = t.unary_half.abs.store;
     if (to_ == TW_BFLOAT16) store_ = t.unary_bfloat16.abs.store;
+    if (from_float8_) numbers_ = Float8Numbers(*from_float8_);
+    if (to_float8_ && from_ == TW_DOUBLE) loop_ = OddLoop<double>;
+    if (to_float8_ && from_ == TW_COMPLEX128) loop_ = OddLoop<complex128>;
+    staged_ = load_ || store_ || from_float8_ || to_float8_ || from_integer_.bits > 0 || to_integer_.bits > 0;
     if (n.b("Truncate") && (from_ == TW_FLOAT || from_ == TW_DOUBLE) && MantissaBits(to_) > 0)
       cut_ = std::max(0, MantissaBits(from_) - MantissaBits(to_));
   }
@@ -138,7 +174,7 @@ class Cast {
     const char* from = Bytes(x.v);
     char* to = Bytes(y.v());
     ParallelFor(f.f, int64_t(x.size()), 2, [&](int64_t begin, int64_t end) {
-      if (!load_ && !store_ && cut_ == 0) return loop_(from + begin * from_bytes, to + begin * to_bytes, end - begin);
+      if (!staged_ && cut_ == 0) return loop_(from + begin * from_bytes, to + begin * to_bytes, end - begin);
       for (; begin < end; begin += kChunk) RunChunk(from + begin * from_bytes, to + begin * to_bytes, std::min(kChunk, end - begin));
     });
   }
@@ -146,27 +182,55 @@ class Cast {
  private:
   void RunChunk(const char* x, char* y, int64_t n) const {
     alignas(64) char wide[kChunk * 8];
-    alignas(64) float rounded[kChunk];
+    alignas(64) char rounded[kChunk * 4];
+    if (Load(x, wide, n)) x = wide;
+    const bool stores = store_ || to_float8_ || to_integer_.bits > 0;
+    loop_(x, stores ? rounded : y, n);
+    if (stores) Store(rounded, y, n);
+  }
+
+  // Brings elements from memory into the form that the loop reads. Returns false if they have it.
+  bool Load(const char* x, char* wide, int64_t n) const {
     if (load_) {
       load_(reinterpret_cast<const uint16_t*>(x), reinterpret_cast<float*>(wide), n);
-      x = wide;
+    } else if (from_float8_) {
+      for (int64_t i = 0; i < n; ++i) reinterpret_cast<float*>(wide)[i] = numbers_[uint8_t(x[i])];
+    } else if (from_integer_.bits > 0) {
+      for (int64_t i = 0; i < n; ++i) wide[i] = char(LowBits(from_integer_, uint8_t(x[i])));
     } else if (cut_ > 0) {
       std::memcpy(wide, x, size_t(n) * ElementBytes(from_));
       if (from_ == TW_FLOAT)
         CutMantissas<float, uint32_t>(wide, cut_, n);
       else
         CutMantissas<double, uint64_t>(wide, cut_, n);
-      x = wide;
+    } else {
+      return false;
     }
-    loop_(x, store_ ? reinterpret_cast<char*>(rounded) : y, n);
-    if (store_) store_(rounded, reinterpret_cast<uint16_t*>(y), n);
+    return true;
+  }
+
+  void Store(const char* staged, char* y, int64_t n) const {
+    if (store_) {
+      store_(reinterpret_cast<const float*>(staged), reinterpret_cast<uint16_t*>(y), n);
+    } else if (to_float8_) {
+      for (int64_t i = 0; i < n; ++i) y[i] = char(Float8Code(*to_float8_, reinterpret_cast<const float*>(staged)[i]));
+    } else if (saturates_) {
+      for (int64_t i = 0; i < n; ++i) y[i] = char(Nearest(to_integer_, uint8_t(staged[i])));
+    } else {
+      for (int64_t i = 0; i < n; ++i) y[i] = char(LowBits(to_integer_, uint8_t(staged[i])));
+    }
   }
 
   uint32_t from_, to_;
   Loop loop_;
+  const Float8 *from_float8_, *to_float8_;
+  NarrowInteger from_integer_, to_integer_;
+  bool saturates_;  // towards whole numbers
+  bool staged_ = false;
   Load16 load_ = nullptr;
   Store16 store_ = nullptr;
-  int cut_ = 0;  // the low mantissa bits to clear first
+  std::array<float, 256> numbers_{};  // of the codes of an 8-bit type
+  int cut_ = 0;                       // the low mantissa bits to clear first
 };
 
 }  // namespace

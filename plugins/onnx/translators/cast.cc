@@ -30,6 +30,17 @@ Value ToText(Builder& b, const Value& x) {
   return b.op("AsString", {x});
 }
 
+// The largest finite number of an 8-bit floating-point type; 0: another type.
+double LargestFloat8(uint32_t dtype) {
+  switch (dtype) {
+    case TW_FLOAT8_E4M3FN: return 448;
+    case TW_FLOAT8_E4M3FNUZ: return 240;
+    case TW_FLOAT8_E5M2:
+    case TW_FLOAT8_E5M2FNUZ: return 57344;
+    default: return 0;
+  }
+}
+
 Value FromText(Builder& b, const Value& x, uint32_t to) {
   uint32_t read = TW_INT64;
   if (to == TW_DOUBLE || to == TW_UINT64) {
@@ -42,8 +53,16 @@ Value FromText(Builder& b, const Value& x, uint32_t to) {
 
 }  // namespace
 
-Value Converted(Builder& b, const Value& x, uint32_t to) {
+Value Converted(Builder& b, const Value& x, uint32_t to, bool saturate) {
   if (x.dtype() == to) return x;
+  if (const double largest = LargestFloat8(to); saturate && largest > 0 && x.dtype() != TW_STRING) {
+    // Our Cast makes what is too large infinite or NaN.
+    const Value wide = LargestFloat8(x.dtype()) > 0 || !IsFloating(x.dtype()) ? b.cast(x, TW_FLOAT) : x;
+    return b.cast(b.op("Minimum", {b.op("Maximum", {wide, b.like(wide, -largest)}), b.like(wide, largest)}), to);
+  }
+  // ONNX keeps the low bits of what is too large for integers of 4 and 2 bits; our Cast of real numbers takes the nearest integer.
+  const bool narrow = to == TW_INT4 || to == TW_UINT4 || to == TW_INT2 || to == TW_UINT2;
+  if (narrow && x.dtype() != TW_STRING && !IsInteger(x.dtype())) return b.cast(b.cast(x, TW_INT32), to);
   if (to == TW_STRING) return ToText(b, x);
   if (x.dtype() == TW_STRING) return FromText(b, x, to);
   return b.cast(x, to);
@@ -63,10 +82,11 @@ uint32_t NamedType(const Node& n, const std::string& name) {
 }
 
 void Cast(Builder& b, Node& n) {
-  n.out(Converted(b, n.in(0), n.opset < 6 ? NamedType(n, n.s("to")) : DtypeOf(static_cast<int32_t>(n.i("to")))));
+  const uint32_t to = n.opset < 6 ? NamedType(n, n.s("to")) : DtypeOf(static_cast<int32_t>(n.i("to")));
+  n.out(Converted(b, n.in(0), to, n.i("saturate", 1) != 0));
 }
 
-void CastLike(Builder& b, Node& n) { n.out(Converted(b, n.in(0), n.in(1).dtype())); }
+void CastLike(Builder& b, Node& n) { n.out(Converted(b, n.in(0), n.in(1).dtype(), n.i("saturate", 1) != 0)); }
 
 void BitCast(Builder& b, Node& n) { n.out(b.op("Bitcast", {n.in(0)}, {{"type", Type{DtypeOf(static_cast<int32_t>(n.i("to")))}}})); }
 

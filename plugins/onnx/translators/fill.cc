@@ -88,11 +88,14 @@ void DepthToSpace(Builder& b, Node& n) {
 
 void SpaceToDepth(Builder& b, Node& n) {
   const Value& x = n.in(0);
+  const std::string mode = n.s("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") n.fail("'mode' is '" + mode + "'; it must be DCR or CRD");
   const int64_t block = BlockOf(n, x);
   const std::vector<Value> s = SizesOf(b, x, 0, 4);
   const Value side = Known(b, block), height = By(b, s[2], block), width = By(b, s[3], block);
   const Value parts = ReshapeTo(b, x, {s[0], s[1], height, side, width, side});
-  n.out(ReshapeTo(b, b.transpose(parts, {0, 3, 5, 1, 2, 4}), {s[0], Times(b, s[1], block * block), height, width}));
+  const std::vector<int64_t> perm = mode == "DCR" ? std::vector<int64_t>{0, 3, 5, 1, 2, 4} : std::vector<int64_t>{0, 1, 3, 5, 2, 4};
+  n.out(ReshapeTo(b, b.transpose(parts, perm), {s[0], Times(b, s[1], block * block), height, width}));
 }
 
 constexpr Entry kEntries[] = {
