@@ -20,7 +20,7 @@ void register_data_iterator(tw::Plugin& p) {
   }
   p.op("DatasetCardinality(input_dataset: variant) -> (cardinality: int64[]); cardinality_options: string = \"\"; " + kNoDataGradient +
        "doc \"the number of elements; -1: without end, -2: unknown\"");
-  p.op("DummyMemoryCache() -> (handle: resource[]); stateful; no_gradient \"it has no inputs\"; doc \"a handle for CacheDatasetV2, which it does not use\"");
+  p.op("DummyMemoryCache() -> (handle: resource[]); stateful; once; resource handle org.thalweg.dataset_cache; no_gradient \"it has no inputs\"; doc \"the memory of a CacheDatasetV2\"");
   p.op("DummySeedGenerator() -> (handle: resource[]); stateful; no_gradient \"it has no inputs\"; doc \"a handle for ShuffleDatasetV3, which it does not use\"");
 }
 

@@ -23,7 +23,8 @@ void register_data_transform(tw::Plugin& p) {
   AddDataset(p, "ZipDataset", "input_datasets: variant * N", kElements + "N: int >= 1; ", "elements of several datasets side by side");
   AddDataset(p, "ShuffleDatasetV3", in + ", buffer_size: int64, seed: int64, seed2: int64, seed_generator: resource",
              "reshuffle_each_iteration: bool = true; " + kElements, "the elements in a random order that follows from the seeds");
-  AddDataset(p, "CacheDatasetV2", in + ", filename: string, cache: resource", kElements, "the elements, which the first whole pass keeps in memory");
+  AddDataset(p, "CacheDatasetV2", in + ", filename: string, cache: resource", kElements, "the elements, which the first whole pass keeps in memory",
+             "resource cache org.thalweg.dataset_cache; unopened cache; ");
   AddDataset(p, "PrefetchDataset", in + ", buffer_size: int64",
              kElements + "slack_period: int = 0; legacy_autotune: bool = true; buffer_size_min: int = 0; ",
              "the elements, of which a program may compute some before they are needed");

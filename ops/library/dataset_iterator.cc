@@ -137,7 +137,10 @@ class DatasetIterator {
     return Start(0);
   }
 
-  ~DatasetIterator() { Pause(); }
+  ~DatasetIterator() {
+    Pause();
+    tw_status_release(failed_);
+  }
 
  private:
   static DatasetIterator& Of(void* user) { return *static_cast<DatasetIterator*>(user); }

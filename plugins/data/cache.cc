@@ -1,10 +1,11 @@
-// CacheDatasetV2: keeps the elements of the first whole pass in memory, for all later passes over
-// the same dataset. PrefetchDataset and OptionsDataset: pass their elements on (README.md).
+// CacheDatasetV2: keeps the elements of the first whole pass in memory, for all later passes with
+// the same memory (DummyMemoryCache). PrefetchDataset and OptionsDataset: pass their elements on (README.md).
 #include <mutex>
 
 #include "kernel.h"
 #include "register.h"
 #include "state.h"
+#include "thalweg/cpp/held_resource.hpp"
 
 namespace thalweg::data {
 namespace {
@@ -37,7 +38,7 @@ class Store {
 
 class Cache final : public Dataset {
  public:
-  explicit Cache(DatasetPtr input) : Dataset("Cache", input->types), input_(std::move(input)), store_(std::make_shared<Store>()) {}
+  Cache(DatasetPtr input, std::shared_ptr<Store> store) : Dataset("Cache", input->types), input_(std::move(input)), store_(std::move(store)) {}
   std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override { return std::make_unique<Walk>(c, input_, store_, round); }
   int64_t Cardinality() const override { return input_->Cardinality(); }
   void Describe(std::string* to) const override {
@@ -113,8 +114,28 @@ struct CacheMaker : Maker {
   DatasetPtr Make(const Inputs& in) const {
     const std::string_view file = in.Text(1, "filename");
     if (!file.empty()) Fail(TW_UNIMPLEMENTED, "'filename' is '" + std::string(file) + "'; caches are in memory only, so leave it empty");
-    return std::make_shared<Cache>(in.Dataset(0));
+    const tw::HeldResource memory(in.c.f, in.frame()->in_at[2]);
+    return std::make_shared<Cache>(in.Dataset(0), memory.copy<std::shared_ptr<Store>>("the memory of the cache"));
   }
+};
+
+// DummyMemoryCache: a Store that belongs to the node, so that it outlives the steps that make the
+// dataset.
+constexpr char kStore[] = "org.thalweg.dataset_cache";
+
+class MakeStore {
+ public:
+  explicit MakeStore(const tw::Node& n) : name_(n.name()) {}
+  void operator()(tw::Frame f) const {
+    const tw_resource_key key = {TW_SIZED(tw_resource_key), TW_S(kStore), nullptr, 0, name_.data(), name_.size()};
+    const auto make = [](const tw_host* h, void*, void** out) {
+      return tw::guard(h, [&] { *out = new std::shared_ptr<Store>(std::make_shared<Store>()); });
+    };
+    tw::check(f.f->host->resource->open(f.f, &key, make, nullptr, 0));
+  }
+
+ private:
+  const std::string name_;
 };
 
 struct PassMaker : Maker {
@@ -132,6 +153,9 @@ struct PrefetchMaker : Maker {
 }  // namespace
 
 void register_cache(tw::Plugin& p) {
+  p.resource({TW_SIZED(tw_resource_def), TW_S(kStore), 1, nullptr,
+              [](const tw_host*, void* object) { delete static_cast<std::shared_ptr<Store>*>(object); }, nullptr, nullptr});
+  p.kernel<MakeStore>("DummyMemoryCache @CPU");
   AddDataset<CacheMaker>(p, "CacheDatasetV2(variant, string, resource -> variant) @CPU");
   AddDataset<PassMaker>(p, "OptionsDataset(variant -> variant) @CPU");
   AddDataset<PrefetchMaker>(p, "PrefetchDataset(variant, int64 -> variant) @CPU");

@@ -1,4 +1,4 @@
-// Facts about datasets, and the handles that some dataset ops take and nothing needs.
+// Facts about datasets, and the handle that shuffles take and do not need.
 #include "kernel.h"
 #include "register.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 void Cardinality(tw::Frame f, tw::In<tw::Any> dataset, tw::Out<int64_t> cardinality) { cardinality[0] = DatasetOf(f.f, dataset.v)->Cardinality(); }
 
-// DummyMemoryCache and DummySeedGenerator: handles of resources without a meaning.
+// DummySeedGenerator: a handle of a resource without a meaning.
 constexpr char kDummy[] = "org.thalweg.dataset_option";
 
 void Dummy(tw::Frame f) {
@@ -20,7 +20,6 @@ void Dummy(tw::Frame f) {
 void register_dataset_info(tw::Plugin& p) {
   p.resource({TW_SIZED(tw_resource_def), TW_S(kDummy), 1, nullptr, [](const tw_host*, void*) {}, nullptr, nullptr});
   p.kernel<Cardinality>("DatasetCardinality @CPU");
-  p.kernel<Dummy>("DummyMemoryCache(-> resource) @CPU");
   p.kernel<Dummy>("DummySeedGenerator(-> resource) @CPU");
 }
 

@@ -130,7 +130,14 @@ class GetNext {
                                                              : "the iterator was restored; run MakeIterator, which continues at that position");
     }
     Element e;
-    if (!position.iterator->Next(c, &e)) Fail(TW_OUT_OF_RANGE, "End of sequence");
+    bool more = false;
+    tw_status* failed = tw::guard(c.host(), [&] { more = position.iterator->Next(c, &e); });
+    if (failed && c.host()->status->code(failed) == TW_OUT_OF_RANGE) {  // only the end of the data has this code
+      const char text[] = "an element could not be computed";
+      failed = c.host()->status->make(c.host(), TW_INVALID_ARGUMENT, text, sizeof text - 1, failed);
+    }
+    tw::check(failed);
+    if (!more) Fail(TW_OUT_OF_RANGE, "End of sequence");
     if (e.size() != components.size()) {
       Invalid("an element has " + std::to_string(e.size()) + " components; 'output_types' of IteratorGetNext has " + std::to_string(components.size()));
     }

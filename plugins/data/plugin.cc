@@ -9,6 +9,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   register_dataset_info(p);
   register_filter(p);
   register_flat_map(p);
+  register_generator(p);
   register_iterator(p);
   register_lines(p);
   register_map(p);

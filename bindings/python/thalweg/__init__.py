@@ -8,13 +8,13 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, eager and
+function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated, variable, random (seeds), queues, waiting, gradients, eager and
 value (without a graph), tape, train, schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale,
 session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
 runtime, log, errors."""
 import typing as _typing
 
-from . import averages, log, losses, nn, ops, random, recurrent, schedules, train
+from . import averages, data, log, losses, nn, ops, random, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
@@ -51,7 +51,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
            "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
            "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
+           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
            "grad", "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
            "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop", "write_checkpoint"]
 
