@@ -7,6 +7,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   register_batch(p);
   register_cache(p);
   register_dataset_info(p);
+  register_example(p);
   register_filter(p);
   register_flat_map(p);
   register_generator(p);
