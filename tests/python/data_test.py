@@ -439,3 +439,24 @@ def test_each_example_is_seen_exactly_once_over_kills(tmp_path, kills):
     assert sorted(map(int, seen)) == list(range(len(seen)))
     assert sorted(int(x) for line in seen.values() for x in line.split()) == list(range(200))
     assert starts > min(kills, 3)
+
+
+def test_a_record_file_appears_as_a_whole(tmp_path):
+    path, contents = tmp_path / "a.tfrecord", [b"", b"x", bytes(range(256)) * 9000, b"end\0"]
+    with data.RecordWriter(path) as w:
+        for record in contents:
+            w.write(record)
+        assert not path.exists()
+    assert path.read_bytes() == b"".join(map(records.of, contents)) and values(data.files(str(path))) == contents
+    with pytest.raises(tw.FailedPreconditionError, match="is closed"):
+        w.write(b"late")
+    with pytest.raises(ZeroDivisionError), data.RecordWriter(path) as w:
+        w.write(b"lost")
+        1 / 0
+    del w
+    gc.collect()
+    assert values(data.files(str(path))) == contents and [p.name for p in tmp_path.iterdir()] == ["a.tfrecord"]
+    with pytest.raises(TypeError, match="a record is bytes, not str"):
+        data.RecordWriter(tmp_path / "b").write("text")
+    with pytest.raises(tw.NotFoundError, match="nowhere"):
+        data.RecordWriter(tmp_path / "nowhere" / "b")

@@ -8,7 +8,7 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated, variable, random (seeds), queues, waiting, gradients, eager and
+function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, variable, random (seeds), queues, waiting, gradients, eager and
 value (without a graph), tape, train, schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale,
 session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
 runtime, log, errors."""

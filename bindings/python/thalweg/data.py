@@ -22,9 +22,10 @@ from .generated import generator_source, has_generators
 from .graph import Graph
 from .iterating import DatasetIterator, Steps
 from .output import Output
+from .record_files import RecordWriter
 from .tensor import Tensor
 
-__all__ = ["AUTO", "Dataset", "DatasetIterator", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
+__all__ = ["AUTO", "Dataset", "DatasetIterator", "RecordWriter", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
 
 AUTO = -1  # as many as the session has threads
 

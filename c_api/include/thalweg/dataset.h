@@ -144,6 +144,22 @@ TW_EXPORT void tw_dataset_iterator_options_init(tw_dataset_iterator_options* opt
 TW_EXPORT tw_status* tw_dataset_iterator_create(tw_graph* graph, tw_output dataset, const tw_dataset_iterator_options* options,
                                                 tw_iterator** out_iterator);
 
+/* ---- Files of records ---- */
+
+typedef struct tw_record_writer tw_record_writer; /* a TFRecord file that is being written. Threads: one at a time */
+
+/* Begins a file of records under a temporary name beside `path`; the file appears under `path`, replacing one of that name, when it is
+ * closed. runtime: knows the file systems of paths with a scheme; NULL means the default one. The caller owns *out_writer. Errors:
+ * INVALID_ARGUMENT; those of the file system, naming the path. */
+TW_EXPORT tw_status* tw_record_writer_create(tw_runtime* runtime, const char* path, tw_record_writer** out_writer);
+/* Appends a record with its checksums. data: borrowed until return; NULL only if bytes is 0. Errors: INVALID_ARGUMENT;
+ * FAILED_PRECONDITION after close or after a failure; those of the file system. */
+TW_EXPORT tw_status* tw_record_writer_write(tw_record_writer* writer, const void* data, uint64_t bytes);
+/* Syncs the file and gives it its name. Errors: as write. */
+TW_EXPORT tw_status* tw_record_writer_close(tw_record_writer* writer);
+/* Frees the writer; the records of a file that was not closed are discarded. NULL is fine. */
+TW_EXPORT void tw_record_writer_destroy(tw_record_writer* writer);
+
 #ifdef __cplusplus
 }
 #endif
