@@ -38,13 +38,11 @@ void register_tensor_scatter(tw::Plugin& p);
 void register_tile(tw::Plugin& p);
 void register_transpose(tw::Plugin& p);
 void register_lookup_table(tw::Plugin& p);
-// data
 void register_data_image(tw::Plugin& p);
 void register_data_iterator(tw::Plugin& p);
 void register_data_parse_example(tw::Plugin& p);
 void register_data_source(tw::Plugin& p);
 void register_data_transform(tw::Plugin& p);
-
 void register_accumulator(tw::Plugin& p);
 void register_barrier(tw::Plugin& p);
 void register_mutex(tw::Plugin& p);

@@ -12,7 +12,8 @@ inline const std::string kNoDataGradient = "no_gradient \"a dataset is no number
 // Adds a dataset op. inputs, attrs: of the schema; more: further clauses, each ended by "; ".
 inline void AddDataset(tw::Plugin& p, const std::string& name, const std::string& inputs, const std::string& attrs, const std::string& doc,
                        const std::string& more = "") {
-  p.op(name + "(" + inputs + ") -> (handle: variant[]); " + attrs + "metadata: string = \"\"; " + more + kNoDataGradient + "doc \"" + doc + "\"");
+  p.op(name + "(" + inputs + ") -> (handle: variant[]); " + attrs + "metadata: string = \"\"; " + more + kNoDataGradient + "doc \"" + doc +
+       "\"");
 }
 
 }  // namespace thalweg::ops

@@ -15,13 +15,18 @@ void register_data_iterator(tw::Plugin& p) {
   p.op("MakeEpochIterator(dataset: variant, iterator: resource, epoch: int64[]) -> (); stateful; " + of + none +
        "doc \"MakeIterator for the pass of that number, on which shuffles depend\"");
   for (const char* name : {"IteratorGetNext", "IteratorGetNextSync"}) {
-    p.op<nullptr, StatedShapes>(std::string(name) + "(iterator: resource) -> (components: output_types); " + kElements + "stateful; " + of +
-                                "no_gradient \"an element is no function of its iterator\"; doc \"the next element, or OUT_OF_RANGE at the end\"");
+    p.op<nullptr, StatedShapes>(
+        std::string(name) + "(iterator: resource) -> (components: output_types); " + kElements + "stateful; " + of +
+        "no_gradient \"an element is no function of its iterator\"; doc \"the next element, or OUT_OF_RANGE at the end\"");
   }
   p.op("DatasetCardinality(input_dataset: variant) -> (cardinality: int64[]); cardinality_options: string = \"\"; " + kNoDataGradient +
        "doc \"the number of elements; -1: without end, -2: unknown\"");
-  p.op("DummyMemoryCache() -> (handle: resource[]); stateful; once; resource handle org.thalweg.dataset_cache; no_gradient \"it has no inputs\"; doc \"the memory of a CacheDatasetV2\"");
-  p.op("DummySeedGenerator() -> (handle: resource[]); stateful; no_gradient \"it has no inputs\"; doc \"a handle for ShuffleDatasetV3, which it does not use\"");
+  p.op(
+      "DummyMemoryCache() -> (handle: resource[]); stateful; once; resource handle org.thalweg.dataset_cache; no_gradient \"it has no "
+      "inputs\"; doc \"the memory of a CacheDatasetV2\"");
+  p.op(
+      "DummySeedGenerator() -> (handle: resource[]); stateful; no_gradient \"it has no inputs\"; doc \"a handle for ShuffleDatasetV3, "
+      "which it does not use\"");
 }
 
 }  // namespace thalweg::ops

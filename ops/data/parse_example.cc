@@ -9,8 +9,11 @@ void ParseRule(const tw::Shape& s) {
   const tw_attr* dense = s.find("dense_shapes");
   const auto sparse = uint32_t(s.i("num_sparse"));
   const uint32_t n_dense = dense->count, n_ragged = s.find("ragged_value_types")->count;
-  if (s.find("sparse_types")->count != sparse) Fail("'num_sparse' is " + std::to_string(sparse) + ", but 'sparse_types' has " + std::to_string(s.find("sparse_types")->count) + " types");
-  if (s.find("Tdense")->count != n_dense) Fail("'dense_shapes' has " + std::to_string(n_dense) + " shapes for " + std::to_string(s.find("Tdense")->count) + " dense features");
+  if (s.find("sparse_types")->count != sparse)
+    Fail("'num_sparse' is " + std::to_string(sparse) + ", but 'sparse_types' has " + std::to_string(s.find("sparse_types")->count) +
+         " types");
+  if (s.find("Tdense")->count != n_dense)
+    Fail("'dense_shapes' has " + std::to_string(n_dense) + " shapes for " + std::to_string(s.find("Tdense")->count) + " dense features");
   if (s.find("ragged_split_types")->count != n_ragged) Fail("'ragged_value_types' and 'ragged_split_types' differ in length");
   if (s.known(0) && s.rank(0) > 1) Fail("'serialized' is " + Text(In(s, 0)) + "; it must be a scalar or a vector");
   const bool known = s.known(0), one = known && s.rank(0) == 0;

@@ -5,7 +5,8 @@ namespace thalweg::ops {
 namespace {
 
 // A dataset op that passes elements through a function, with captured values.
-void AddMap(tw::Plugin& p, const std::string& name, const std::string& inputs, const std::string& function, const std::string& attrs, const std::string& doc) {
+void AddMap(tw::Plugin& p, const std::string& name, const std::string& inputs, const std::string& function, const std::string& attrs,
+            const std::string& doc) {
   AddDataset(p, name, "input_dataset: variant, other_arguments: Targuments" + inputs,
              function + ": func; Targuments: list(type) >= 0; " + kElements + attrs, doc);
 }
@@ -23,8 +24,8 @@ void register_data_transform(tw::Plugin& p) {
   AddDataset(p, "ZipDataset", "input_datasets: variant * N", kElements + "N: int >= 1; ", "elements of several datasets side by side");
   AddDataset(p, "ShuffleDatasetV3", in + ", buffer_size: int64, seed: int64, seed2: int64, seed_generator: resource",
              "reshuffle_each_iteration: bool = true; " + kElements, "the elements in a random order that follows from the seeds");
-  AddDataset(p, "CacheDatasetV2", in + ", filename: string, cache: resource", kElements, "the elements, which the first whole pass keeps in memory",
-             "resource cache org.thalweg.dataset_cache; unopened cache; ");
+  AddDataset(p, "CacheDatasetV2", in + ", filename: string, cache: resource", kElements,
+             "the elements, which the first whole pass keeps in memory", "resource cache org.thalweg.dataset_cache; unopened cache; ");
   AddDataset(p, "PrefetchDataset", in + ", buffer_size: int64",
              kElements + "slack_period: int = 0; legacy_autotune: bool = true; buffer_size_min: int = 0; ",
              "the elements, of which a program may compute some before they are needed");
@@ -51,14 +52,17 @@ void register_data_transform(tw::Plugin& p) {
          "what a function makes of each element, of several at once");
   AddMap(p, "FilterDataset", "", "predicate", "", "the elements for which a function is true");
   AddMap(p, "TakeWhileDataset", "", "predicate", "", "the elements before the first for which a function is false");
-  AddMap(p, "FlatMapDataset", "", "f", "", "the elements of the datasets that a function makes of each element, one dataset after the other");
+  AddMap(p, "FlatMapDataset", "", "f", "",
+         "the elements of the datasets that a function makes of each element, one dataset after the other");
   AddMap(p, "InterleaveDataset", ", cycle_length: int64, block_length: int64", "f", "",
          "the elements of the datasets that a function makes of each element, of cycle_length datasets in turn");
   AddMap(p, "ParallelInterleaveDatasetV4",
-         ", cycle_length: int64, block_length: int64, buffer_output_elements: int64, prefetch_input_elements: int64, num_parallel_calls: int64", "f",
-         "deterministic: string = \"default\"; ", "the same as InterleaveDataset");
+         ", cycle_length: int64, block_length: int64, buffer_output_elements: int64, prefetch_input_elements: int64, num_parallel_calls: "
+         "int64",
+         "f", "deterministic: string = \"default\"; ", "the same as InterleaveDataset");
   AddDataset(p, "ScanDataset", "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
-             "f: func; Tstate: list(type) >= 1; Targuments: list(type) >= 0; " + kElements + "preserve_cardinality: bool = false; use_default_device: bool = true; ",
+             "f: func; Tstate: list(type) >= 1; Targuments: list(type) >= 0; " + kElements +
+                 "preserve_cardinality: bool = false; use_default_device: bool = true; ",
              "what a function makes of a state and each element, next to the next state");
 }
 

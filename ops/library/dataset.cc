@@ -1,8 +1,7 @@
 // thalweg/dataset.h: sources, and the same elements, fewer, in another order, stacked or taken apart.
-#include "ops/library/dataset_parts.h"
-
 #include <algorithm>
 
+#include "ops/library/dataset_parts.h"
 #include "thalweg/op.h"
 
 using namespace thalweg::library;
@@ -83,7 +82,8 @@ tw_output tw_dataset_shard(tw_scope* scope, tw_output dataset, int64_t shards, i
   return Protect(scope, [&] {
     CheckLeast(scope, "tw_dataset_shard", "shards", shards, 1);
     if (index < 0 || index >= shards)
-      Refuse(scope, "tw_dataset_shard", "index is " + Number(index) + "; it must be at least 0 and below shards, which is " + Number(shards));
+      Refuse(scope, "tw_dataset_shard",
+             "index is " + Number(index) + "; it must be at least 0 and below shards, which is " + Number(shards));
     return Pass(scope, "tw_dataset_shard", "ShardDataset", dataset, {shards, index});
   });
 }
@@ -199,7 +199,8 @@ tw_output tw_dataset_padded_batch(tw_scope* scope, tw_output dataset, int64_t si
 }
 
 tw_output tw_dataset_unbatch(tw_scope* scope, tw_output dataset) {
-  return Protect(scope, [&] { return AddDataset(scope, "UnbatchDataset", {dataset}, Elements(scope, "tw_dataset_unbatch", dataset).Rows()); });
+  return Protect(scope,
+                 [&] { return AddDataset(scope, "UnbatchDataset", {dataset}, Elements(scope, "tw_dataset_unbatch", dataset).Rows()); });
 }
 
 tw_output tw_dataset_window(tw_scope* scope, tw_output dataset, int64_t size, int64_t shift, int64_t stride, uint32_t whole) {
@@ -209,7 +210,7 @@ tw_output tw_dataset_window(tw_scope* scope, tw_output dataset, int64_t size, in
     CheckLeast(scope, "tw_dataset_window", "stride", stride, 1);
     Components windows;
     for (size_t k = Elements(scope, "tw_dataset_window", dataset).types.size(); k > 0; --k) windows.Add(TW_VARIANT, {nullptr, 0, 0});
-    return AddDataset(scope, "WindowDataset",
-                      {dataset, Long(scope, size), Long(scope, shift), Long(scope, stride), Flag(scope, whole)}, windows);
+    return AddDataset(scope, "WindowDataset", {dataset, Long(scope, size), Long(scope, shift), Long(scope, stride), Flag(scope, whole)},
+                      windows);
   });
 }

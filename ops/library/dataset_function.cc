@@ -53,9 +53,10 @@ tw_output Apply(tw_scope* scope, const char* op, tw_output dataset, const Functi
 
 void CheckPredicate(tw_scope* scope, const char* function, const Function& f) {
   if (Good(scope) && (f.results.types.size() != 1 || f.results.types[0] != TW_BOOL)) {
-    Refuse(scope, function, "the block gives " + std::to_string(f.results.types.size()) + " results" +
-                                (f.results.types.size() == 1 ? std::string(" of type ") + tw_dtype_name(f.results.types[0]) : "") +
-                                "; it must give one scalar of type bool");
+    Refuse(scope, function,
+           "the block gives " + std::to_string(f.results.types.size()) + " results" +
+               (f.results.types.size() == 1 ? std::string(" of type ") + tw_dtype_name(f.results.types[0]) : "") +
+               "; it must give one scalar of type bool");
   }
 }
 
@@ -135,7 +136,8 @@ tw_output tw_dataset_interleave(tw_scope* scope, tw_output dataset, tw_block* bl
     const char* function = "tw_dataset_interleave";
     const Function f = Define(scope, function, block, true);
     if (cycle < 1 || block_length < 1) {
-      Refuse(scope, function, "cycle is " + std::to_string(cycle) + " and block_length is " + std::to_string(block_length) + "; both must be above 0");
+      Refuse(scope, function,
+             "cycle is " + std::to_string(cycle) + " and block_length is " + std::to_string(block_length) + "; both must be above 0");
     }
     (void)Elements(scope, function, dataset);
     return Apply(scope, "InterleaveDataset", dataset, f, "f", f.results, {cycle, block_length});

@@ -132,7 +132,8 @@ class DatasetIterator {
     tw_callable* next = nullptr;
     if (tw_status* failed = tw_callable_create(session, &what, &next)) return failed;
     next_.reset(next);
-    record = {sizeof(tw_iterator), 0, uint32_t(components_.size()), 0, -1, this, &CallNext, &CallReset, &CallSave, &CallRestore, &CallDestroy};
+    record = {sizeof(tw_iterator), 0,           uint32_t(components_.size()), 0, -1, this, &CallNext, &CallReset, &CallSave,
+              &CallRestore,        &CallDestroy};
     if (tw_status* failed = Count()) return failed;
     return Start(0);
   }
@@ -323,7 +324,8 @@ class DatasetIterator {
       return tw_status_create(TW_UNIMPLEMENTED, "tw_iterator_save: a component is a resource or variant, which has no bytes");
     }
     if (failed_) {
-      return tw_status_create(TW_FAILED_PRECONDITION, "tw_iterator_save: computing a later element has failed; take it with tw_iterator_next first");
+      return tw_status_create(TW_FAILED_PRECONDITION,
+                              "tw_iterator_save: computing a later element has failed; take it with tw_iterator_next first");
     }
     tw_tensor* state = nullptr;
     if (tw_status* failed = Run(0, nullptr, nullptr, saved_, &state)) return failed;
@@ -377,8 +379,8 @@ class DatasetIterator {
 
   std::mutex mu_;
   std::condition_variable changed_;
-  std::deque<Batch> ready_;       // computed, and not taken
-  tw_status* failed_ = nullptr;   // of the element behind those
+  std::deque<Batch> ready_;      // computed, and not taken
+  tw_status* failed_ = nullptr;  // of the element behind those
   bool running_ = false, over_ = false, paused_ = false;
 
   std::unique_ptr<tw_session, DestroySession> session_;  // destroyed after the callable
@@ -397,12 +399,13 @@ tw_status* tw_dataset_iterator_create(tw_graph* graph, tw_output dataset, const 
     tw_dataset_iterator_options_init(&read);
     if (options) {
       if (options->size < sizeof read || options->flags != 0)
-        return Refusal(kFunction, "fill the record with tw_dataset_iterator_options_init first (its size is " + std::to_string(options->size) +
-                                      ", its flags " + std::to_string(options->flags) + ")");
+        return Refusal(kFunction, "fill the record with tw_dataset_iterator_options_init first (its size is " +
+                                      std::to_string(options->size) + ", its flags " + std::to_string(options->flags) + ")");
       std::memcpy(&read, options, sizeof read);
     }
     if (read.prefetch < TW_DATASET_AUTO || read.prefetch > kMostPrefetch)
-      return Refusal(kFunction, "prefetch is " + std::to_string(read.prefetch) + "; it must be from 0 to " + std::to_string(kMostPrefetch) + ", or TW_DATASET_AUTO");
+      return Refusal(kFunction, "prefetch is " + std::to_string(read.prefetch) + "; it must be from 0 to " + std::to_string(kMostPrefetch) +
+                                    ", or TW_DATASET_AUTO");
     auto iterator = std::make_unique<DatasetIterator>();
     if (tw_status* failed = iterator->Create(graph, dataset, read)) return failed;
     *out_iterator = &iterator.release()->record;

@@ -31,8 +31,10 @@ Components Components::Rows() const {
   Components out = *this;
   for (Shape& s : out.shapes) {
     if (!s.known_rank) continue;
-    if (s.dims.empty()) s.known_rank = false;  // refused when elements are taken
-    else s.dims.erase(s.dims.begin());
+    if (s.dims.empty())
+      s.known_rank = false;  // refused when elements are taken
+    else
+      s.dims.erase(s.dims.begin());
   }
   return out;
 }
@@ -104,12 +106,15 @@ uint32_t tw_dataset_component_count(const tw_graph* graph, tw_output dataset) {
 }
 
 tw_status* tw_dataset_component(const tw_graph* graph, tw_output dataset, uint32_t i, uint32_t* out_dtype, tw_shape* out_shape) {
-  const auto refuse = [](const std::string& text) { return tw_status_create(TW_INVALID_ARGUMENT, ("tw_dataset_component: " + text).c_str()); };
+  const auto refuse = [](const std::string& text) {
+    return tw_status_create(TW_INVALID_ARGUMENT, ("tw_dataset_component: " + text).c_str());
+  };
   try {
     Components c;
     if (!graph) return refuse("graph is NULL");
     if (!ComponentsOf(graph, dataset, &c)) return refuse("the value is no dataset of this graph");
-    if (i >= c.types.size()) return refuse("component " + std::to_string(i) + " is asked for, and there are " + std::to_string(c.types.size()));
+    if (i >= c.types.size())
+      return refuse("component " + std::to_string(i) + " is asked for, and there are " + std::to_string(c.types.size()));
     if (out_dtype) *out_dtype = c.types[i];
     if (!out_shape) return nullptr;
     // The dims that the caller gets are those of the attribute, which live as long as the graph.

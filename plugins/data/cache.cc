@@ -38,7 +38,8 @@ class Store {
 
 class Cache final : public Dataset {
  public:
-  Cache(DatasetPtr input, std::shared_ptr<Store> store) : Dataset("Cache", input->types), input_(std::move(input)), store_(std::move(store)) {}
+  Cache(DatasetPtr input, std::shared_ptr<Store> store)
+      : Dataset("Cache", input->types), input_(std::move(input)), store_(std::move(store)) {}
   std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override { return std::make_unique<Walk>(c, input_, store_, round); }
   int64_t Cardinality() const override { return input_->Cardinality(); }
   void Describe(std::string* to) const override {
@@ -49,7 +50,8 @@ class Cache final : public Dataset {
  private:
   class Walk final : public Iterator {
    public:
-    Walk(Call& c, DatasetPtr dataset, std::shared_ptr<Store> store, uint64_t round) : dataset_(std::move(dataset)), store_(std::move(store)) {
+    Walk(Call& c, DatasetPtr dataset, std::shared_ptr<Store> store, uint64_t round)
+        : dataset_(std::move(dataset)), store_(std::move(store)) {
       known_ = store_->elements();
       round_ = known_ ? store_->round() : round;
       if (!known_) Record(c);

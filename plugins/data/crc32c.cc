@@ -75,7 +75,9 @@ __attribute__((target("sse4.2"))) uint32_t Fast(const void* bytes, uint64_t n) {
 
 }  // namespace
 
-uint32_t Crc32cPortable(const void* bytes, uint64_t n) { return Step(0xffffffffu, static_cast<const unsigned char*>(bytes), n) ^ 0xffffffffu; }
+uint32_t Crc32cPortable(const void* bytes, uint64_t n) {
+  return Step(0xffffffffu, static_cast<const unsigned char*>(bytes), n) ^ 0xffffffffu;
+}
 
 uint32_t Crc32c(const void* bytes, uint64_t n) {
 #if defined(__x86_64__)

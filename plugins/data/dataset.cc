@@ -106,7 +106,8 @@ int64_t Iterator::Skip(Call& c, int64_t n) {
 }
 
 DatasetPtr DatasetOf(const tw_frame* f, const tw_view* v) {
-  if (v->dtype != TW_VARIANT || v->count != 1) Invalid("a dataset is a scalar variant, not " + tw::dtype_text(v->dtype) + " " + DimsText(*v));
+  if (v->dtype != TW_VARIANT || v->count != 1)
+    Invalid("a dataset is a scalar variant, not " + tw::dtype_text(v->dtype) + " " + DimsText(*v));
   return tw::get<DatasetObject>(f, v).dataset;
 }
 

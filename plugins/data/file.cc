@@ -59,7 +59,10 @@ namespace {
 class Files final : public Dataset {
  public:
   Files(std::vector<std::string> files, std::shared_ptr<const Format> format, uint64_t piece)
-      : Dataset("Files", {TW_STRING}), files_(std::make_shared<std::vector<std::string>>(std::move(files))), format_(std::move(format)), piece_(piece) {}
+      : Dataset("Files", {TW_STRING}),
+        files_(std::make_shared<std::vector<std::string>>(std::move(files))),
+        format_(std::move(format)),
+        piece_(piece) {}
   std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(files_, format_, piece_); }
   void Describe(std::string* to) const override {
     format_->Describe(to);
@@ -70,7 +73,8 @@ class Files final : public Dataset {
   using Names = std::shared_ptr<const std::vector<std::string>>;
   class Walk final : public Iterator {
    public:
-    Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece) : files_(std::move(files)), format_(std::move(format)), piece_(piece) {}
+    Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece)
+        : files_(std::move(files)), format_(std::move(format)), piece_(piece) {}
     bool Next(Call& c, Element* out) override {
       out->resize(1);
       for (; file_ < files_->size(); c.CheckCancelled()) {
@@ -95,8 +99,8 @@ class Files final : public Dataset {
       const std::string_view name = r.Text();
       if (file_ == files_->size()) StateReader::Damaged();
       if (name != (*files_)[file_])
-        Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" + (*files_)[file_] +
-                "'; use the list of files that was saved");
+        Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" +
+                (*files_)[file_] + "'; use the list of files that was saved");
       Open(c);
       reader_->Seek(r.Number());
     }
@@ -123,7 +127,8 @@ class Files final : public Dataset {
 
 DatasetPtr FilesOf(std::vector<std::string> files, std::shared_ptr<const Format> format, std::string_view compression, int64_t buffer) {
   if (!compression.empty()) {
-    Fail(TW_UNIMPLEMENTED, "'compression_type' is '" + std::string(compression) + "'; compressed files are not supported, so decompress them and leave it empty");
+    Fail(TW_UNIMPLEMENTED, "'compression_type' is '" + std::string(compression) +
+                               "'; compressed files are not supported, so decompress them and leave it empty");
   }
   if (buffer < 0) Invalid("'buffer_size' is " + tw::text(buffer) + "; it must be at least 0, which means the default");
   const uint64_t piece = buffer == 0 ? kPiece : std::clamp(uint64_t(buffer), kLeastPiece, kMostPiece);

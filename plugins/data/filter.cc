@@ -8,12 +8,13 @@ namespace thalweg::data {
 
 void CheckResults(const std::string& function, const Element& results, const std::vector<uint32_t>& types) {
   if (results.size() != types.size()) {
-    Invalid("function '" + function + "' gives " + std::to_string(results.size()) + " values; 'output_types' has " + std::to_string(types.size()));
+    Invalid("function '" + function + "' gives " + std::to_string(results.size()) + " values; 'output_types' has " +
+            std::to_string(types.size()));
   }
   for (size_t k = 0; k < types.size(); ++k) {
     if (results[k].view().dtype == types[k]) continue;
-    Invalid("value " + std::to_string(k) + " of function '" + function + "' is " + tw::dtype_text(results[k].view().dtype) + "; 'output_types' says " +
-            tw::dtype_text(types[k]));
+    Invalid("value " + std::to_string(k) + " of function '" + function + "' is " + tw::dtype_text(results[k].view().dtype) +
+            "; 'output_types' says " + tw::dtype_text(types[k]));
   }
 }
 
@@ -43,7 +44,8 @@ class Filter final : public Dataset {
  private:
   class Walk final : public Iterator {
    public:
-    Walk(std::unique_ptr<Iterator> input, Captured predicate, bool until) : input_(std::move(input)), predicate_(std::move(predicate)), until_(until) {}
+    Walk(std::unique_ptr<Iterator> input, Captured predicate, bool until)
+        : input_(std::move(input)), predicate_(std::move(predicate)), until_(until) {}
     bool Next(Call& c, Element* out) override {
       for (; !over_; c.CheckCancelled()) {
         if (!input_->Next(c, out)) return false;

@@ -15,8 +15,14 @@ namespace {
 class Interleave final : public Dataset {
  public:
   Interleave(std::string op, DatasetPtr input, Captured function, std::vector<uint32_t> element_types, int64_t cycle, int64_t block)
-      : Dataset(std::move(op), std::move(element_types)), input_(std::move(input)), function_(std::move(function)), cycle_(cycle), block_(block) {}
-  std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override { return std::make_unique<Walk>(*this, input_->Begin(c, round), round); }
+      : Dataset(std::move(op), std::move(element_types)),
+        input_(std::move(input)),
+        function_(std::move(function)),
+        cycle_(cycle),
+        block_(block) {}
+  std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override {
+    return std::make_unique<Walk>(*this, input_->Begin(c, round), round);
+  }
   void Describe(std::string* to) const override {
     input_->Describe(to);
     *to += " > " + name + "(" + tw::text(cycle_) + ", " + tw::text(block_) + ")";
@@ -102,9 +108,11 @@ class Interleave final : public Dataset {
     }
     std::unique_ptr<Iterator> Made(Call& c, const Element& e) const {
       const Element results = (*function_)(c, e);
-      if (results.size() != 1) Invalid("function '" + function_->name + "' must give one dataset; it gives " + std::to_string(results.size()) + " values");
+      if (results.size() != 1)
+        Invalid("function '" + function_->name + "' must give one dataset; it gives " + std::to_string(results.size()) + " values");
       const DatasetPtr dataset = DatasetOf(c.f.f, &results[0].view());
-      if (dataset->types != types_) Invalid("the dataset of function '" + function_->name + "' has elements of other types than 'output_types'");
+      if (dataset->types != types_)
+        Invalid("the dataset of function '" + function_->name + "' has elements of other types than 'output_types'");
       return dataset->Begin(c, round_);
     }
 
@@ -141,7 +149,8 @@ struct InterleaveMaker : FlatMapMaker {
     int64_t cycle = in.Int(2, "cycle_length");
     if (cycle == -1) cycle = kPlaces;
     if (cycle < 1 || cycle > kMostPlaces) {
-      Invalid("'cycle_length' is " + tw::text(cycle) + "; it must be from 1 to " + tw::text(kMostPlaces) + ", or -1 for " + tw::text(kPlaces));
+      Invalid("'cycle_length' is " + tw::text(cycle) + "; it must be from 1 to " + tw::text(kMostPlaces) + ", or -1 for " +
+              tw::text(kPlaces));
     }
     return FlatMapMaker::Make("Interleave", in, cycle, in.Least(3, "block_length", 1));
   }
@@ -154,7 +163,8 @@ struct InterleaveMaker : FlatMapMaker {
 void register_flat_map(tw::Plugin& p) {
   AddDataset<FlatMapMaker>(p, "FlatMapDataset(variant, _ -> variant) @CPU; keep other_arguments");
   AddDataset<InterleaveMaker>(p, "InterleaveDataset(variant, _, int64, int64 -> variant) @CPU; keep other_arguments");
-  AddDataset<InterleaveMaker>(p, "ParallelInterleaveDatasetV4(variant, _, int64, int64, int64, int64, int64 -> variant) @CPU; keep other_arguments");
+  AddDataset<InterleaveMaker>(
+      p, "ParallelInterleaveDatasetV4(variant, _, int64, int64, int64, int64, int64 -> variant) @CPU; keep other_arguments");
 }
 
 }  // namespace thalweg::data

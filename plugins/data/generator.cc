@@ -22,7 +22,8 @@ class Generator final : public Dataset {
  private:
   class Walk final : public Iterator {
    public:
-    Walk(std::shared_ptr<const Functions3> functions, std::vector<uint32_t> types) : functions_(std::move(functions)), types_(std::move(types)) {}
+    Walk(std::shared_ptr<const Functions3> functions, std::vector<uint32_t> types)
+        : functions_(std::move(functions)), types_(std::move(types)) {}
     bool Next(Call& c, Element* out) override {
       if (over_) return false;
       if (!begun_) state_ = functions_->init(c, {});

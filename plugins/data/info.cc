@@ -5,7 +5,9 @@
 namespace thalweg::data {
 namespace {
 
-void Cardinality(tw::Frame f, tw::In<tw::Any> dataset, tw::Out<int64_t> cardinality) { cardinality[0] = DatasetOf(f.f, dataset.v)->Cardinality(); }
+void Cardinality(tw::Frame f, tw::In<tw::Any> dataset, tw::Out<int64_t> cardinality) {
+  cardinality[0] = DatasetOf(f.f, dataset.v)->Cardinality();
+}
 
 // DummySeedGenerator: a handle of a resource without a meaning.
 constexpr char kDummy[] = "org.thalweg.dataset_option";

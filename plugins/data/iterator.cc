@@ -104,7 +104,8 @@ class Make {
     DatasetPtr of = DatasetOf(f.f, dataset.v);
     Position& position = Opened(iterator);
     if (!position.types.empty() && of->types != position.types) {
-      Invalid("the dataset has elements of types " + TypesText(of->types) + ", and the iterator's 'output_types' are " + TypesText(position.types));
+      Invalid("the dataset has elements of types " + TypesText(of->types) + ", and the iterator's 'output_types' are " +
+              TypesText(position.types));
     }
     position.Begin(c, std::move(of), uint64_t(epoch));
   }
@@ -116,7 +117,9 @@ class Make {
 class MakeEpoch : public Make {
  public:
   using Make::Make;
-  void operator()(tw::Frame f, tw::In<tw::Any> dataset, tw::Var<tw::Any> iterator, tw::In<int64_t> epoch) const { Begin(f, dataset, iterator, epoch[0]); }
+  void operator()(tw::Frame f, tw::In<tw::Any> dataset, tw::Var<tw::Any> iterator, tw::In<int64_t> epoch) const {
+    Begin(f, dataset, iterator, epoch[0]);
+  }
 };
 
 class GetNext {
@@ -126,8 +129,9 @@ class GetNext {
     Call c(f, &functions_);
     Position& position = Opened(iterator);
     if (!position.iterator) {
-      Fail(TW_FAILED_PRECONDITION, position.restored.empty() ? "the iterator has no dataset; run MakeIterator first"
-                                                             : "the iterator was restored; run MakeIterator, which continues at that position");
+      Fail(TW_FAILED_PRECONDITION, position.restored.empty()
+                                       ? "the iterator has no dataset; run MakeIterator first"
+                                       : "the iterator was restored; run MakeIterator, which continues at that position");
     }
     Element e;
     bool more = false;
@@ -139,7 +143,8 @@ class GetNext {
     tw::check(failed);
     if (!more) Fail(TW_OUT_OF_RANGE, "End of sequence");
     if (e.size() != components.size()) {
-      Invalid("an element has " + std::to_string(e.size()) + " components; 'output_types' of IteratorGetNext has " + std::to_string(components.size()));
+      Invalid("an element has " + std::to_string(e.size()) + " components; 'output_types' of IteratorGetNext has " +
+              std::to_string(components.size()));
     }
     for (uint32_t k = 0; k < components.size(); ++k) tw::check(c.host()->tensor->give(f.f, components.first + k, e[k].get()));
   }

@@ -10,7 +10,8 @@ std::vector<DatasetPtr> Inputs::Datasets(uint32_t a) const {
 
 static const tw_view& Scalar(const tw_view& v, const char* what, uint32_t dtype) {
   if (v.dtype != dtype || v.count != 1)
-    Invalid("'" + std::string(what) + "' is " + tw::dtype_text(v.dtype) + " " + DimsText(v) + "; it must be a scalar of type " + tw::dtype_text(dtype));
+    Invalid("'" + std::string(what) + "' is " + tw::dtype_text(v.dtype) + " " + DimsText(v) + "; it must be a scalar of type " +
+            tw::dtype_text(dtype));
   return v;
 }
 
@@ -54,6 +55,7 @@ std::vector<uint32_t> TypesOf(const tw::Node& n, std::string_view attr) {
   return {types, types + a->count};
 }
 
-Maker::Maker(const tw::Node& n) : op(n.node->op, n.node->op_len), types(TypesOf(n, n.find("output_types") ? "output_types" : "Toutput_types")) {}
+Maker::Maker(const tw::Node& n)
+    : op(n.node->op, n.node->op_len), types(TypesOf(n, n.find("output_types") ? "output_types" : "Toutput_types")) {}
 
 }  // namespace thalweg::data

@@ -44,7 +44,7 @@ class Inputs {
 struct Maker {
   explicit Maker(const tw::Node& n);
   std::string op;
-  std::vector<uint32_t> types;      // output_types or Toutput_types; empty if the op has neither
+  std::vector<uint32_t> types;  // output_types or Toutput_types; empty if the op has neither
 };
 std::vector<uint32_t> TypesOf(const tw::Node& n, std::string_view attr);
 

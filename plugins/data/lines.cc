@@ -47,8 +47,9 @@ class Pieces final : public Format {
   Pieces(uint64_t header, uint64_t record, uint64_t footer) : header_(header), record_(record), footer_(footer) {}
   void Start(FileReader& in) const override {
     if (in.size() < header_ || in.size() - header_ < footer_ || (in.size() - header_ - footer_) % record_ != 0) {
-      Fail(TW_DATA_LOSS, in.Where(0) + "the file has " + std::to_string(in.size()) + " bytes, which are not a head of " + std::to_string(header_) +
-                             ", a foot of " + std::to_string(footer_) + " and whole records of " + std::to_string(record_));
+      Fail(TW_DATA_LOSS, in.Where(0) + "the file has " + std::to_string(in.size()) + " bytes, which are not a head of " +
+                             std::to_string(header_) + ", a foot of " + std::to_string(footer_) + " and whole records of " +
+                             std::to_string(record_));
     }
     in.Seek(header_);
   }

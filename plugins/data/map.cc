@@ -31,8 +31,10 @@ void MapAll(Call& c, const CapturedFunction& function, const std::vector<uint32_
   });
   tw_status* first = nullptr;
   for (tw_status* s : failed) {
-    if (s && first) c.host()->status->release(s);
-    else if (s) first = s;
+    if (s && first)
+      c.host()->status->release(s);
+    else if (s)
+      first = s;
   }
   tw::check(first);
 }
@@ -123,7 +125,8 @@ struct ParallelMapMaker : MapMaker {
   using MapMaker::MapMaker;
   DatasetPtr Make(const Inputs& in) const {
     const int64_t calls = in.Int(2, "num_parallel_calls");
-    if (calls < 1 && calls != kAutotune) Invalid("'num_parallel_calls' is " + tw::text(calls) + "; it must be at least 1, or -1 for the number of threads");
+    if (calls < 1 && calls != kAutotune)
+      Invalid("'num_parallel_calls' is " + tw::text(calls) + "; it must be at least 1, or -1 for the number of threads");
     return MapMaker::Make(in, calls);
   }
 };

@@ -38,7 +38,8 @@ void CopyCorner(const Call& c, const tw_view& from, const Ref& to, const Dims& b
       const auto* s = static_cast<const tw_string*>(from.data) + row * run;
       for (uint64_t i = 0; i < run; ++i) tw::check(c.host()->tensor->set_string(to.get(), at + offset + i, s[i].data, s[i].size));
     } else {
-      std::memcpy(static_cast<char*>(to.view().data) + (at + offset) * each, static_cast<const char*>(from.data) + row * run * each, run * each);
+      std::memcpy(static_cast<char*>(to.view().data) + (at + offset) * each, static_cast<const char*>(from.data) + row * run * each,
+                  run * each);
     }
     for (int32_t k = last - 1; k >= 0 && ++place[size_t(k)] == from.dims[k]; --k) place[size_t(k)] = 0;
   }
@@ -47,17 +48,23 @@ void CopyCorner(const Call& c, const tw_view& from, const Ref& to, const Dims& b
 class PaddedBatch final : public Dataset {
  public:
   PaddedBatch(DatasetPtr input, int64_t size, std::vector<Dims> shapes, Element padding, bool drop)
-      : Dataset("PaddedBatch", input->types), shapes_(std::move(shapes)), padding_(std::move(padding)), input_(std::move(input)), size_(size), drop_(drop) {
+      : Dataset("PaddedBatch", input->types),
+        shapes_(std::move(shapes)),
+        padding_(std::move(padding)),
+        input_(std::move(input)),
+        size_(size),
+        drop_(drop) {
     if (shapes_.size() != types.size() || padding_.size() != types.size()) {
-      Invalid("there are " + std::to_string(shapes_.size()) + " padded_shapes and " + std::to_string(padding_.size()) + " padding_values for " +
-              std::to_string(types.size()) + " components; give one for each");
+      Invalid("there are " + std::to_string(shapes_.size()) + " padded_shapes and " + std::to_string(padding_.size()) +
+              " padding_values for " + std::to_string(types.size()) + " components; give one for each");
     }
     for (size_t k = 0; k < types.size(); ++k) {
       const tw_view& v = padding_[k].view();
       const std::string which = "padding_values[" + std::to_string(k) + "] is ";
       if (v.rank != 0) Invalid(which + DimsText(v) + "; it must be a scalar");
       if (v.dtype != types[k]) Invalid(which + tw::dtype_text(v.dtype) + "; the component is " + tw::dtype_text(types[k]));
-      if (v.dtype == TW_VARIANT || v.dtype == TW_RESOURCE) Invalid("component " + std::to_string(k) + " is " + tw::dtype_text(v.dtype) + ", which cannot be padded");
+      if (v.dtype == TW_VARIANT || v.dtype == TW_RESOURCE)
+        Invalid("component " + std::to_string(k) + " is " + tw::dtype_text(v.dtype) + ", which cannot be padded");
     }
   }
   std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override {
@@ -112,9 +119,12 @@ class PaddedBatch final : public Dataset {
       Dims box = shapes_[k];
       for (size_t i = 0; i < elements.size(); ++i) {
         const tw_view& v = elements[i][k].view();
-        const auto which = [&] { return "component " + std::to_string(k) + " of element " + std::to_string(i) + " of a batch is " + DimsText(v); };
+        const auto which = [&] {
+          return "component " + std::to_string(k) + " of element " + std::to_string(i) + " of a batch is " + DimsText(v);
+        };
         if (size_t(v.rank) != box.size())
-          Invalid(which() + "; padded_shapes gives it " + std::to_string(box.size()) + " axes: " + tw::text(shapes_[k].data(), int32_t(box.size())));
+          Invalid(which() + "; padded_shapes gives it " + std::to_string(box.size()) +
+                  " axes: " + tw::text(shapes_[k].data(), int32_t(box.size())));
         for (size_t a = 0; a < box.size(); ++a) {
           if (shapes_[k][a] < 0) {
             box[a] = std::max(box[a], v.dims[a]);
@@ -152,10 +162,12 @@ struct PaddedBatchMaker : Maker {
       const auto* d = static_cast<const int64_t*>(v.data);
       shapes.emplace_back(d, d + v.count);
       for (int64_t& size : shapes.back()) {
-        if (size < -1) Invalid("padded_shapes has the size " + tw::text(size) + "; it must be at least 0, or -1 for the largest of each batch");
+        if (size < -1)
+          Invalid("padded_shapes has the size " + tw::text(size) + "; it must be at least 0, or -1 for the largest of each batch");
       }
     }
-    return std::make_shared<PaddedBatch>(in.Dataset(0), in.Least(1, "batch_size", 1), std::move(shapes), in.Kept(3), in.Bool(4, "drop_remainder"));
+    return std::make_shared<PaddedBatch>(in.Dataset(0), in.Least(1, "batch_size", 1), std::move(shapes), in.Kept(3),
+                                         in.Bool(4, "drop_remainder"));
   }
 };
 

@@ -37,7 +37,9 @@ struct Values {
       default: return true;
     }
   }
-  uint64_t size(Feature::Kind kind) const { return kind == Feature::kBytes ? texts.size() : kind == Feature::kFloat ? floats.size() : ints.size(); }
+  uint64_t size(Feature::Kind kind) const {
+    return kind == Feature::kBytes ? texts.size() : kind == Feature::kFloat ? floats.size() : ints.size();
+  }
   // Copies all values to those of an output from number `at` on.
   void CopyTo(Feature::Kind kind, const tw::Out<tw::Any>& out, uint64_t at) const {
     if (kind == Feature::kBytes) {
@@ -54,7 +56,8 @@ template <class T>
 void Allocate(const tw::Out<T>& out, const std::vector<int64_t>& dims) {
   if (out.rank() < 0) return out.allocate(dims);
   if (!std::equal(out.dims(), out.dims() + out.rank(), dims.begin(), dims.end()))
-    Fail(TW_INTERNAL, "the shape rule of ParseExampleV2 gives " + DimsText(*out.v()) + " for " + tw::text(dims.data(), int32_t(dims.size())));
+    Fail(TW_INTERNAL,
+         "the shape rule of ParseExampleV2 gives " + DimsText(*out.v()) + " for " + tw::text(dims.data(), int32_t(dims.size())));
 }
 
 class ParseExample {
@@ -68,27 +71,32 @@ class ParseExample {
       d.dims.assign(s[k].dims, s[k].dims + s[k].rank);
       for (size_t a = 0; a < d.dims.size(); ++a) {
         if (d.dims[a] >= 0) {
-          if (a > 0 && __builtin_mul_overflow(d.stride, d.dims[a], &d.stride)) Invalid("dense_shapes[" + std::to_string(k) + "] is too large");
+          if (a > 0 && __builtin_mul_overflow(d.stride, d.dims[a], &d.stride))
+            Invalid("dense_shapes[" + std::to_string(k) + "] is too large");
         } else if (a > 0) {
           Invalid("dense_shapes[" + std::to_string(k) + "] is " + tw::text(s[k]) + "; only its first size may be unknown");
         }
       }
       d.variable = !d.dims.empty() && d.dims[0] < 0;
-      if (!d.variable && !d.dims.empty() && __builtin_mul_overflow(d.stride, d.dims[0], &d.count)) Invalid("dense_shapes[" + std::to_string(k) + "] is too large");
+      if (!d.variable && !d.dims.empty() && __builtin_mul_overflow(d.stride, d.dims[0], &d.count))
+        Invalid("dense_shapes[" + std::to_string(k) + "] is too large");
       if (d.dims.empty()) d.count = 1;
     }
   }
 
-  void operator()(tw::Frame f, tw::In<tw_string> serialized, tw::In<tw_string> names, tw::In<tw_string> sparse_keys, tw::In<tw_string> dense_keys,
-                  tw::In<tw_string> ragged_keys, tw::Many<tw::Any> defaults, tw::ManyOut<int64_t> indices, tw::ManyOut<tw::Any> sparse,
-                  tw::ManyOut<int64_t> shapes, tw::ManyOut<tw::Any> dense, tw::ManyOut<tw::Any> ragged, tw::ManyOut<tw::Any> splits) const {
+  void operator()(tw::Frame f, tw::In<tw_string> serialized, tw::In<tw_string> names, tw::In<tw_string> sparse_keys,
+                  tw::In<tw_string> dense_keys, tw::In<tw_string> ragged_keys, tw::Many<tw::Any> defaults, tw::ManyOut<int64_t> indices,
+                  tw::ManyOut<tw::Any> sparse, tw::ManyOut<int64_t> shapes, tw::ManyOut<tw::Any> dense, tw::ManyOut<tw::Any> ragged,
+                  tw::ManyOut<tw::Any> splits) const {
     if (serialized.rank() > 1) Invalid("'serialized' is " + DimsText(*serialized.v) + "; it must be a scalar or a vector");
     if (names.size() != 0 && names.size() != serialized.size())
-      Invalid("there are " + std::to_string(names.size()) + " names for " + std::to_string(serialized.size()) + " examples; give one for each, or none");
+      Invalid("there are " + std::to_string(names.size()) + " names for " + std::to_string(serialized.size()) +
+              " examples; give one for each, or none");
     Want("sparse_keys", sparse_keys, sparse.size());
     Want("dense_keys", dense_keys, dense.size());
     Want("ragged_keys", ragged_keys, ragged.size());
-    if (dense_.size() != dense.size()) Invalid("there are " + std::to_string(dense_.size()) + " dense_shapes for " + std::to_string(dense.size()) + " dense features");
+    if (dense_.size() != dense.size())
+      Invalid("there are " + std::to_string(dense_.size()) + " dense_shapes for " + std::to_string(dense.size()) + " dense features");
     Batch b{f, serialized, names, {}, {}, sparse_keys.size() + dense_keys.size() + ragged_keys.size()};
     Add(&b, sparse_keys, 0);
     Add(&b, dense_keys, sparse_keys.size());
@@ -96,7 +104,8 @@ class ParseExample {
     Read(&b);
     for (uint32_t k = 0; k < sparse.size(); ++k) Sparse(b, k, sparse_keys[k], indices[k], sparse[k], shapes[k]);
     for (uint32_t k = 0; k < dense.size(); ++k) Densely(b, k, sparse_keys.size() + k, dense_keys[k], defaults[k], dense[k]);
-    for (uint32_t k = 0; k < ragged.size(); ++k) Ragged(b, sparse_keys.size() + dense_keys.size() + k, ragged_keys[k], ragged[k], splits[k]);
+    for (uint32_t k = 0; k < ragged.size(); ++k)
+      Ragged(b, sparse_keys.size() + dense_keys.size() + k, ragged_keys[k], ragged[k], splits[k]);
   }
 
  private:
@@ -121,7 +130,8 @@ class ParseExample {
 
   static void Want(const char* what, const tw::In<tw_string>& keys, uint32_t n) {
     if (keys.rank() != 1 || keys.size() != n)
-      Invalid("'" + std::string(what) + "' is " + DimsText(*keys.v) + "; it must be a vector of " + std::to_string(n) + " keys, as the node's types say");
+      Invalid("'" + std::string(what) + "' is " + DimsText(*keys.v) + "; it must be a vector of " + std::to_string(n) +
+              " keys, as the node's types say");
   }
   static void Add(Batch* b, const tw::In<tw_string>& keys, size_t first) {
     for (uint64_t k = 0; k < keys.size(); ++k) b->keys[View(keys[k])].push_back(uint32_t(first + k));
@@ -147,7 +157,8 @@ class ParseExample {
     const Feature& f = b.At(i, k);
     Values v;
     if (f.kind != Feature::kNone && f.kind != kind) {
-      Invalid("feature '" + std::string(View(key)) + "' of " + b.Which(i) + " is " + KindText(f.kind) + "; " + KindText(kind) + " is asked for");
+      Invalid("feature '" + std::string(View(key)) + "' of " + b.Which(i) + " is " + KindText(f.kind) + "; " + KindText(kind) +
+              " is asked for");
     }
     if (!v.Read(f)) Invalid("feature '" + std::string(View(key)) + "' of " + b.Which(i) + " is damaged");
     return v;
@@ -164,7 +175,8 @@ class ParseExample {
     return all;
   }
 
-  static void Sparse(const Batch& b, uint32_t k, const tw_string& key, tw::Out<int64_t> indices, tw::Out<tw::Any> values, tw::Out<int64_t> shape) {
+  static void Sparse(const Batch& b, uint32_t k, const tw_string& key, tw::Out<int64_t> indices, tw::Out<tw::Any> values,
+                     tw::Out<int64_t> shape) {
     const Feature::Kind kind = KindOf(values.v()->dtype);
     std::vector<int64_t> ends;
     const Values all = All(b, k, key, kind, &ends);
@@ -198,15 +210,18 @@ class ParseExample {
       const bool there = b.At(i, k).kind != Feature::kNone;
       const auto which = [&] { return "feature '" + std::string(View(key)) + "' of " + b.Which(i); };
       if (d.variable) {
-        if (d.stride == 0 ? n != 0 : n % d.stride != 0) Invalid(which() + " has " + tw::text(n) + " values; they must be rows of " + tw::text(d.stride));
+        if (d.stride == 0 ? n != 0 : n % d.stride != 0)
+          Invalid(which() + " has " + tw::text(n) + " values; they must be rows of " + tw::text(d.stride));
         most = std::max(most, d.stride == 0 ? 0 : n / d.stride);
       } else if (!there && int64_t(otherwise.size()) != d.count) {
         Invalid(which() + " is missing and has no default; give a default of its shape, or store the feature");
       } else if (there && n != d.count) {
-        Invalid(which() + " has " + tw::text(n) + " values; its shape " + tw::text(d.dims.data(), int32_t(d.dims.size())) + " wants " + tw::text(d.count));
+        Invalid(which() + " has " + tw::text(n) + " values; its shape " + tw::text(d.dims.data(), int32_t(d.dims.size())) + " wants " +
+                tw::text(d.count));
       }
     }
-    if (d.variable && otherwise.size() > 1) Invalid("the default of feature '" + std::string(View(key)) + "', whose first size is unknown, must be one value, for padding");
+    if (d.variable && otherwise.size() > 1)
+      Invalid("the default of feature '" + std::string(View(key)) + "', whose first size is unknown, must be one value, for padding");
     std::vector<int64_t> dims = d.dims;
     if (d.variable) dims[0] = most;
     const int64_t each = d.variable ? most * d.stride : d.count;

@@ -1,6 +1,7 @@
 // The plugin's registration: the kernels of every file in alphabetical order.
-#include "register.h"
 #include "thalweg/cpp/plugin.hpp"
+
+#include "register.h"
 
 TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   using namespace thalweg::data;

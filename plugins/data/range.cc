@@ -30,15 +30,14 @@ class Range final : public Dataset {
     if (step == 0) Invalid("'step' is 0; it must not be");
     if (types.size() != 1) Invalid("'output_types' has " + std::to_string(types.size()) + " types; it must have one");
     const auto span = static_cast<__int128>(stop) - start;
-    const __int128 n = step > 0 ? (span > 0 ? (span + step - 1) / step : 0) : (span < 0 ? (-span - step - 1) / -static_cast<__int128>(step) : 0);
+    const __int128 n =
+        step > 0 ? (span > 0 ? (span + step - 1) / step : 0) : (span < 0 ? (-span - step - 1) / -static_cast<__int128>(step) : 0);
     if (n > INT64_MAX) Invalid("the range has more than 2^63 numbers; use a larger step");
     n_ = int64_t(n);
   }
   std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(types[0], start_, n_, step_); }
   int64_t Cardinality() const override { return n_; }
-  void Describe(std::string* to) const override {
-    *to += "Range(" + tw::text(start_) + ", " + tw::text(n_) + ", " + tw::text(step_) + ")";
-  }
+  void Describe(std::string* to) const override { *to += "Range(" + tw::text(start_) + ", " + tw::text(n_) + ", " + tw::text(step_) + ")"; }
 
  private:
   class Walk final : public Iterator {

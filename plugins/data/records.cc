@@ -40,7 +40,8 @@ class Records final : public Format {
 
  private:
   [[noreturn]] static void Truncated(const FileReader& in, uint64_t start, const std::string& what) {
-    Fail(TW_DATA_LOSS, in.Where(start) + "the file ends within a record, before " + what + " end; it was cut off, or is still being written");
+    Fail(TW_DATA_LOSS,
+         in.Where(start) + "the file ends within a record, before " + what + " end; it was cut off, or is still being written");
   }
 };
 

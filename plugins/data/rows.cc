@@ -40,8 +40,8 @@ Ref Stacked(const Call& c, const std::vector<Element>& elements, size_t k) {
   for (size_t i = 1; i < elements.size(); ++i) {
     const tw_view& v = elements[i][k].view();
     if (v.rank == first.rank && std::equal(v.dims, v.dims + v.rank, first.dims)) continue;
-    Invalid("component " + std::to_string(k) + " of the elements of a batch differs in shape: element 0 is " + DimsText(first) + ", element " +
-            std::to_string(i) + " is " + DimsText(v) + "; use padded_batch, or give them one shape before the batch");
+    Invalid("component " + std::to_string(k) + " of the elements of a batch differs in shape: element 0 is " + DimsText(first) +
+            ", element " + std::to_string(i) + " is " + DimsText(v) + "; use padded_batch, or give them one shape before the batch");
   }
   std::vector<int64_t> dims = {int64_t(elements.size())};
   dims.insert(dims.end(), first.dims, first.dims + first.rank);

@@ -81,7 +81,8 @@ struct ShuffleMaker : Maker {
     int64_t size = in.Int(1, "buffer_size");
     if (size == -1) size = input->Cardinality() >= 0 ? std::max<int64_t>(1, input->Cardinality()) : INT64_MAX;  // all
     if (size < 1) Invalid("'buffer_size' is " + tw::text(size) + "; it must be at least 1, or -1 for all elements");
-    return std::make_shared<Shuffle>(std::move(input), size, Combined(uint64_t(in.Int(2, "seed")), uint64_t(in.Int(3, "seed2"))), each_round);
+    return std::make_shared<Shuffle>(std::move(input), size, Combined(uint64_t(in.Int(2, "seed")), uint64_t(in.Int(3, "seed2"))),
+                                     each_round);
   }
   const bool each_round;
 };

@@ -30,7 +30,8 @@ void StateWriter::Variant(const tw_view& v, uint64_t i) {
   if (s) host_->status->release(s);
   const std::vector<Element>* elements = dataset ? dataset->Elements() : nullptr;
   if (!elements) {
-    Fail(TW_UNIMPLEMENTED, "the position holds an element with " + (dataset ? "a " + dataset->name : std::string("a variant that is no dataset")) +
+    Fail(TW_UNIMPLEMENTED, "the position holds an element with " +
+                               (dataset ? "a " + dataset->name : std::string("a variant that is no dataset")) +
                                ", which has no bytes; map it to tensors before a shuffle or another op that holds elements");
   }
   Number(kList);

@@ -86,7 +86,8 @@ struct ShardMaker : Maker {
     DatasetPtr input = in.Dataset(0);
     const int64_t n = input->Cardinality();
     if (non_empty && n >= 0 && n < shards) {
-      Invalid("the " + tw::text(n) + " elements are fewer than the " + tw::text(shards) + " shards; use fewer shards, or require_non_empty = false");
+      Invalid("the " + tw::text(n) + " elements are fewer than the " + tw::text(shards) +
+              " shards; use fewer shards, or require_non_empty = false");
     }
     return std::make_shared<Chosen>("Shard", std::move(input), index, shards, -1);
   }

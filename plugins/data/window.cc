@@ -18,7 +18,8 @@ struct Windowing {
 
 class Window final : public Dataset {
  public:
-  Window(DatasetPtr input, Windowing how) : Dataset("Window", std::vector<uint32_t>(input->types.size(), TW_VARIANT)), input_(std::move(input)), how_(how) {}
+  Window(DatasetPtr input, Windowing how)
+      : Dataset("Window", std::vector<uint32_t>(input->types.size(), TW_VARIANT)), input_(std::move(input)), how_(how) {}
   std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override {
     return std::make_unique<Walk>(input_->Begin(c, round), input_->types, how_);
   }
@@ -30,7 +31,8 @@ class Window final : public Dataset {
  private:
   class Walk final : public Iterator {
    public:
-    Walk(std::unique_ptr<Iterator> input, std::vector<uint32_t> types, Windowing how) : input_(std::move(input)), types_(std::move(types)), how_(how) {}
+    Walk(std::unique_ptr<Iterator> input, std::vector<uint32_t> types, Windowing how)
+        : input_(std::move(input)), types_(std::move(types)), how_(how) {}
     bool Next(Call& c, Element* out) override {
       if (to_pass_ > 0) to_pass_ -= input_->Skip(c, to_pass_);
       if (to_pass_ > 0) return over_ = true, false;
@@ -138,7 +140,8 @@ class Unbatch final : public Dataset {
       for (const Ref& t : whole_) {
         if (t.view().rank == 0) Invalid("a component of an element is a scalar, which has no rows; unbatch takes batches");
         if (t.view().dims[0] != whole_[0].view().dims[0])
-          Invalid("the components of an element have " + tw::text(whole_[0].view().dims[0]) + " and " + tw::text(t.view().dims[0]) + " rows; they must have equally many");
+          Invalid("the components of an element have " + tw::text(whole_[0].view().dims[0]) + " and " + tw::text(t.view().dims[0]) +
+                  " rows; they must have equally many");
       }
       return whole_[0].view().dims[0];
     }

@@ -16,10 +16,12 @@ void ReadBmp(std::string_view b, int64_t channels, MakeImage make, void* arg) {
   constexpr size_t kHead = 54;
   const std::string of = Of("BMP", b);
   if (b.size() < kHead || !b.starts_with("BM")) Invalid(of + "it has no head of 54 bytes that begins with BM");
-  const int64_t begin = NumberAt(b, 10, 4), width = NumberAt(b, 18, 4), tall = NumberAt(b, 22, 4), bits = NumberAt(b, 28, 2), method = NumberAt(b, 30, 4);
+  const int64_t begin = NumberAt(b, 10, 4), width = NumberAt(b, 18, 4), tall = NumberAt(b, 22, 4), bits = NumberAt(b, 28, 2),
+                method = NumberAt(b, 30, 4);
   const int64_t height = tall < 0 ? -tall : tall;
   if (bits != 8 && bits != 24 && bits != 32) Invalid(of + "it has " + tw::text(bits) + " bits a pixel; 8, 24 and 32 are supported");
-  if (method != 0 && !(method == 3 && bits == 32)) Invalid(of + "it is compressed (method " + tw::text(method) + "), which is not supported");
+  if (method != 0 && !(method == 3 && bits == 32))
+    Invalid(of + "it is compressed (method " + tw::text(method) + "), which is not supported");
   CheckPixels("BMP", b, width, height);
   const int64_t have = bits / 8;
   if (channels == 0) channels = have;

@@ -22,7 +22,9 @@ inline std::string_view Contents(tw::In<tw_string> contents) {
 }
 
 // "a PNG of 12 bytes: "
-inline std::string Of(const char* kind, std::string_view bytes) { return std::string("a ") + kind + " of " + std::to_string(bytes.size()) + " bytes: "; }
+inline std::string Of(const char* kind, std::string_view bytes) {
+  return std::string("a ") + kind + " of " + std::to_string(bytes.size()) + " bytes: ";
+}
 
 inline void CheckPixels(const char* kind, std::string_view bytes, int64_t width, int64_t height) {
   if (width < 1 || height < 1 || width > kMostPixels / height) {

@@ -17,8 +17,12 @@ unsigned char* MakeOutput(void* arg, const std::vector<int64_t>& dims) {
 
 class DecodePng {
  public:
-  explicit DecodePng(const tw::Node& n) : channels_(n.i("channels")), wide_(n.type("dtype") == TW_UINT16) { CheckChannels(channels_, {0, 1, 2, 3, 4}); }
-  void operator()(tw::In<tw_string> contents, tw::Out<tw::Any> image) const { ReadPng(Contents(contents), channels_, wide_, &MakeOutput, &image); }
+  explicit DecodePng(const tw::Node& n) : channels_(n.i("channels")), wide_(n.type("dtype") == TW_UINT16) {
+    CheckChannels(channels_, {0, 1, 2, 3, 4});
+  }
+  void operator()(tw::In<tw_string> contents, tw::Out<tw::Any> image) const {
+    ReadPng(Contents(contents), channels_, wide_, &MakeOutput, &image);
+  }
 
  private:
   const int64_t channels_;
@@ -112,7 +116,8 @@ void CheckImage(tw::In<tw::Any> image, std::initializer_list<int64_t> channels) 
   bool known = false;
   for (const int64_t n : channels) known |= n == image.dim(2);
   if (!known) Invalid(shown() + "; so many channels cannot be stored");
-  if (image.dim(0) < 1 || image.dim(1) < 1 || image.dim(0) > kMostPixels / image.dim(1)) Invalid(shown() + "; it has no pixels, or more than 2^29");
+  if (image.dim(0) < 1 || image.dim(1) < 1 || image.dim(0) > kMostPixels / image.dim(1))
+    Invalid(shown() + "; it has no pixels, or more than 2^29");
 }
 
 class EncodePng {
@@ -135,11 +140,12 @@ class EncodeJpeg {
   explicit EncodeJpeg(const tw::Node& n) : format_(n.s("format")) {
     const auto within = [&](const char* attr, int64_t low, int64_t high) {
       const int64_t v = n.i(attr);
-      if (v < low || v > high) Invalid("'" + std::string(attr) + "' is " + tw::text(v) + "; it must be from " + tw::text(low) + " to " + tw::text(high));
+      if (v < low || v > high)
+        Invalid("'" + std::string(attr) + "' is " + tw::text(v) + "; it must be from " + tw::text(low) + " to " + tw::text(high));
       return int(v);
     };
-    how_ = {format_ == "grayscale",      n.b("progressive"), n.b("optimize_size"), n.b("chroma_downsampling"), n.s("density_unit") == "cm",
-            within("quality", 0, 100), within("x_density", 1, 65535), within("y_density", 1, 65535)};
+    how_ = {format_ == "grayscale",      n.b("progressive"),        n.b("optimize_size"),          n.b("chroma_downsampling"),
+            n.s("density_unit") == "cm", within("quality", 0, 100), within("x_density", 1, 65535), within("y_density", 1, 65535)};
     if (!n.s("xmp_metadata").empty()) throw tw::Error{TW_UNIMPLEMENTED, "'xmp_metadata' is not supported; leave it empty"};
   }
   void operator()(tw::In<uint8_t> image, tw::Out<tw_string> contents) const {

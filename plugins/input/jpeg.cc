@@ -1,14 +1,12 @@
 // JPEG by libjpeg-turbo. It reports errors by longjmp, so functions that call it hold no objects
 // with destructors.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <csetjmp>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-
-#include <jpeglib.h>
-
-#include <jerror.h>
-
-#include <csetjmp>
 #include <cstring>
 
 #include "encode.h"
@@ -156,7 +154,8 @@ void ReadJpeg(std::string_view bytes, const JpegOptions& options, MakeImage make
 
 std::string WriteJpeg(const unsigned char* pixels, int64_t height, int64_t width, int64_t channels, const JpegWriting& how) {
   Writer w;
-  if (!w.Run(pixels, uint32_t(width), uint32_t(height), int(channels), how)) Invalid(std::string("the image cannot be written as JPEG: ") + w.errors.failure);
+  if (!w.Run(pixels, uint32_t(width), uint32_t(height), int(channels), how))
+    Invalid(std::string("the image cannot be written as JPEG: ") + w.errors.failure);
   return {reinterpret_cast<const char*>(w.bytes), w.n};
 }
 

@@ -111,7 +111,8 @@ struct Writer {
     png_set_write_fn(png, this, &Write, &Flush);
     png_set_user_limits(png, 1u << 29, 1u << 29);
     if (compression >= 0) png_set_compression_level(png, compression);
-    png_set_IHDR(png, info, width, height, wide ? 16 : 8, kTypes[channels], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, width, height, wide ? 16 : 8, kTypes[channels], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
     if (wide) png_set_swap(png);
     const size_t row = size_t(width) * size_t(channels) * (wide ? 2 : 1);

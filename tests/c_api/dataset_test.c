@@ -29,9 +29,9 @@ static void gives(tw_graph* graph, tw_output dataset, const int64_t* want, int n
   CHECK(at == n);
   tw_iterator_destroy(it);
 }
-#define GIVES(graph, dataset, ...)                             \
-  do {                                                         \
-    const int64_t want[] = {__VA_ARGS__};                      \
+#define GIVES(graph, dataset, ...)                                  \
+  do {                                                              \
+    const int64_t want[] = {__VA_ARGS__};                           \
     gives(graph, dataset, want, (int)(sizeof want / sizeof *want)); \
   } while (0)
 

@@ -78,8 +78,8 @@ TW_EXPORT tw_output tw_dataset_prefetch(tw_scope* scope, tw_output dataset, int6
 TW_EXPORT tw_output tw_dataset_batch(tw_scope* scope, tw_output dataset, int64_t size, uint32_t whole);
 /* The same for components of different sizes. shapes: one for each component, or NULL: the known sizes; -1 is the largest size in the
  * batch. padding: one scalar for each component, of its type, or NULL: 0 and "". */
-TW_EXPORT tw_output tw_dataset_padded_batch(tw_scope* scope, tw_output dataset, int64_t size, const tw_shape* shapes, const tw_output* padding,
-                                            uint32_t whole);
+TW_EXPORT tw_output tw_dataset_padded_batch(tw_scope* scope, tw_output dataset, int64_t size, const tw_shape* shapes,
+                                            const tw_output* padding, uint32_t whole);
 /* An element for each row of an element. */
 TW_EXPORT tw_output tw_dataset_unbatch(tw_scope* scope, tw_output dataset);
 /* For each window of `size` elements, each `stride` behind the one before, a dataset for each component. Windows begin `shift`
@@ -129,7 +129,7 @@ TW_EXPORT void tw_dataset_next(tw_scope* scope, tw_output dataset, tw_output pos
 /* Set `size` to sizeof(tw_dataset_iterator_options) and unused fields to 0. */
 typedef struct tw_dataset_iterator_options {
   uint32_t size, flags;
-  int64_t prefetch;           /* elements computed before they are taken; 0: none; TW_DATASET_AUTO: as a last tw_dataset_prefetch says, else 0 */
+  int64_t prefetch; /* elements computed before they are taken; 0: none; TW_DATASET_AUTO: as a last tw_dataset_prefetch says, else 0 */
   const char* const* session; /* options of the session, as of tw_session_create; n_session of them */
   uint32_t n_session, reserved;
 } tw_dataset_iterator_options;
