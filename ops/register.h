@@ -38,6 +38,7 @@ void register_tensor_scatter(tw::Plugin& p);
 void register_tile(tw::Plugin& p);
 void register_transpose(tw::Plugin& p);
 void register_lookup_table(tw::Plugin& p);
+void register_data_decode(tw::Plugin& p);
 void register_data_image(tw::Plugin& p);
 void register_data_iterator(tw::Plugin& p);
 void register_data_parse_example(tw::Plugin& p);

@@ -37,6 +37,7 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_tile(p);
   register_transpose(p);
   register_lookup_table(p);
+  register_data_decode(p);
   register_data_image(p);
   register_data_iterator(p);
   register_data_parse_example(p);

@@ -7,6 +7,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   using namespace thalweg::data;
   register_batch(p);
   register_cache(p);
+  register_csv(p);
   register_dataset_info(p);
   register_example(p);
   register_filter(p);
@@ -22,6 +23,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   register_shuffle(p);
   register_take(p);
   register_tensors(p);
+  register_wav(p);
   register_window(p);
   register_zip(p);
 }

@@ -8,6 +8,7 @@ namespace thalweg::data {
 
 void register_batch(tw::Plugin& p);
 void register_cache(tw::Plugin& p);
+void register_csv(tw::Plugin& p);
 void register_dataset_info(tw::Plugin& p);
 void register_example(tw::Plugin& p);
 void register_filter(tw::Plugin& p);
@@ -23,6 +24,7 @@ void register_repeat(tw::Plugin& p);
 void register_shuffle(tw::Plugin& p);
 void register_take(tw::Plugin& p);
 void register_tensors(tw::Plugin& p);
+void register_wav(tw::Plugin& p);
 void register_window(tw::Plugin& p);
 void register_zip(tw::Plugin& p);
 
