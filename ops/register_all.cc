@@ -37,6 +37,12 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_tile(p);
   register_transpose(p);
   register_lookup_table(p);
+  register_data_decode(p);
+  register_data_image(p);
+  register_data_iterator(p);
+  register_data_parse_example(p);
+  register_data_source(p);
+  register_data_transform(p);
   register_accumulator(p);
   register_barrier(p);
   register_mutex(p);

@@ -117,6 +117,13 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_checkpoint_describe(NULL, "x", NULL, NULL, NULL));
   REFUSED(tw_checkpoint_read(NULL, "x", NULL));
   REFUSED(tw_checkpoint_verify(NULL, NULL));
+  REFUSED(tw_dataset_component(NULL, 0, 0, NULL, NULL));
+  REFUSED(tw_dataset_component(graph, 0, 0, NULL, NULL));
+  REFUSED(tw_dataset_iterator_create(NULL, 0, NULL, NULL));
+  REFUSED(tw_dataset_iterator_create(graph, 0, NULL, NULL));
+  REFUSED(tw_record_writer_create(NULL, NULL, NULL));
+  REFUSED(tw_record_writer_write(NULL, NULL, 0));
+  REFUSED(tw_record_writer_close(NULL));
   REFUSED(tw_lbfgs_create(NULL, 0, NULL, 0, NULL, NULL));
   REFUSED(tw_lbfgs_create(graph, 0, NULL, 1, NULL, NULL));
   REFUSED(tw_lbfgs_run(NULL, NULL, NULL, NULL, 0, 1, NULL));
@@ -199,6 +206,8 @@ static void NullMayBeReleased(void) {
   tw_restore_report_destroy(NULL);
   tw_checkpointer_destroy(NULL);
   tw_checkpointer_options_init(NULL);
+  tw_dataset_iterator_options_init(NULL);
+  tw_record_writer_destroy(NULL);
   tw_lbfgs_destroy(NULL);
   tw_lbfgs_reset(NULL);
   tw_lbfgs_options_init(NULL);

@@ -35,6 +35,17 @@ UNDECLARED = {
     "ops/checkpoint_test.py": "SaveV2 RestoreV2 MergeV2Checkpoints",
     "ops/kernels_test.py": "_Send _Recv",
     "ops/tw.py": "Const Placeholder",
+    "python/data_image_test.py": "DecodePng DecodeJpeg DecodeBmp DecodeImage EncodePng EncodeJpeg",
+    "python/data_decode_test.py": "DecodeCSV DecodeWav EncodeWav",
+    "python/data_example_test.py": "ParseExampleV2",
+    "python/data_ops_test.py": "TensorDataset TensorSliceDataset RangeDataset RandomDataset GeneratorDataset TFRecordDataset "
+                               "TextLineDataset FixedLengthRecordDatasetV2 TakeDataset SkipDataset ShardDataset RepeatDataset "
+                               "ConcatenateDataset ZipDataset ShuffleDatasetV3 CacheDatasetV2 PrefetchDataset OptionsDataset "
+                               "BatchDatasetV2 ParallelBatchDataset PaddedBatchDatasetV2 UnbatchDataset WindowDataset "
+                               "MapDataset ParallelMapDatasetV2 FilterDataset TakeWhileDataset FlatMapDataset InterleaveDataset "
+                               "ParallelInterleaveDatasetV4 ScanDataset IteratorV2 AnonymousIteratorV3 MakeIterator "
+                               "MakeEpochIterator IteratorGetNext IteratorGetNextSync DatasetCardinality DummyMemoryCache "
+                               "DummySeedGenerator",
     "python/flow_test.py": "If StatelessIf Case StatelessCase While StatelessWhile For PartitionedCall StatefulPartitionedCall",
     "python/scopes_test.py": "NoOp",
     "ops/control_flow_test.py": "RefSwitch RefMerge RefSelect RefEnter RefExit RefNextIteration _SelectHandle",
@@ -46,7 +57,9 @@ NAMED_OTHERWISE = {
     "array/const": "ops/tw.py", "control/abort": "framework/runtime/frame_run_test.cc", "control/assert": "ops/error_test.py",
     "control/check_numerics": "ops/array/passed.py", "control/control_trigger": "framework/runtime/frame_run_test.cc",
     "control/loop": "framework/runtime/frame_run_test.cc", "control/no_op": "python/scopes_test.py", "control/send_recv": "ops/kernels_test.py",
-    "control/switch": "framework/runtime/frame_run_test.cc", "functional/call": "python/flow_test.py", "functional/if": "python/flow_test.py",
+    "control/switch": "framework/runtime/frame_run_test.cc", "data/decode": "python/data_decode_test.py", "data/image": "python/data_image_test.py",
+    "data/iterator": "python/data_ops_test.py", "data/parse_example": "python/data_example_test.py",
+    "data/source": "python/data_ops_test.py", "data/transform": "python/data_ops_test.py", "functional/call": "python/flow_test.py", "functional/if": "python/flow_test.py",
     "functional/while": "python/flow_test.py", "list/tensor_list": "ops/list_test.py", "lookup/lookup_table": "ops/lookup_test.py",
     "nn/recurrent": "ops/nn/lstm.py", "state/saved_resource": "ops/state_test.py",
 }

@@ -179,3 +179,8 @@ def test_bfloat16_through_ml_dtypes():
     t = tw.Tensor(array)
     assert t.dtype == "bfloat16" and t.numpy().dtype == array.dtype and (t.numpy() == array).all()
     assert tw.Tensor([1.5, 2], "bfloat16").dtype == "bfloat16"
+
+
+def test_bytes_keep_zeros_at_their_end():
+    for value in (b"a\0", b"\0\0", "a\0", [b"a\0", b"\0"], [[b"\0", b""], [b"b\0\0", b"c"]]):
+        assert tw.constant(value).numpy().tolist() == (value.encode() if isinstance(value, str) else value)

@@ -166,6 +166,23 @@ else()
   endif()
 endif()
 
+# THALWEG_BUILD_INPUT: AUTO builds the decoders of images if libpng and libjpeg are found, ON requires them, OFF skips them.
+set(THALWEG_HAVE_INPUT OFF)
+if(THALWEG_BUILD_INPUT STREQUAL "OFF")
+  thalweg_feature("input plugin" OFF "THALWEG_BUILD_INPUT=OFF")
+else()
+  find_package(PNG 1.6 QUIET)
+  find_package(JPEG QUIET)
+  if(PNG_FOUND AND JPEG_FOUND)
+    set(THALWEG_HAVE_INPUT ON)
+    thalweg_feature("input plugin" ON "${PNG_LIBRARIES}, ${JPEG_LIBRARIES}")
+  elseif(THALWEG_BUILD_INPUT STREQUAL "AUTO")
+    thalweg_feature("input plugin" OFF "no libpng or libjpeg found (libpng-dev, libjpeg-dev)")
+  else()
+    message(FATAL_ERROR "THALWEG_BUILD_INPUT=ON, but libpng or libjpeg was not found; install libpng-dev and libjpeg-dev, or run tools/setup")
+  endif()
+endif()
+
 # THALWEG_BUILD_GRPC: AUTO builds the transport if gRPC and OpenSSL 3 are found, ON requires them, OFF skips it.
 set(THALWEG_HAVE_GRPC OFF)
 if(THALWEG_BUILD_GRPC STREQUAL "OFF")

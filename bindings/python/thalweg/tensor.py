@@ -160,6 +160,8 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
     given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # the caller's array, not a new one
     if array.dtype.kind == "T":  # NumPy 2's own texts
         array = array.astype(object)
+    if array.dtype.kind in "SU" and given is None:  # NumPy's types of text drop zeros at the end of bytes
+        array = np.array(value, object)
     if array.dtype.kind in "OSU":
         if dtype is not None and dtype != _string:
             raise TypeError(f"{_short(value)} is no {dtype}")

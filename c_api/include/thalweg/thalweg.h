@@ -34,6 +34,7 @@
 #include "thalweg/checkpoint.h"
 #include "thalweg/checkpointer.h"
 #include "thalweg/clip.h"
+#include "thalweg/dataset.h"
 #include "thalweg/device.h"
 #include "thalweg/dlpack.h"
 #include "thalweg/eager.h"

@@ -1,0 +1,363 @@
+"""Datasets: pipelines that read, shuffle, transform and batch examples.
+
+    for images, labels in tw.data.files("train-*.tfrecord").shuffle(10_000, seed=1).map(parse).batch(64).prefetch():
+        ...
+
+A dataset is a description; nothing is read before a loop or a step takes elements. An element is one value, or a tuple or a dict of
+values. Functions given to map, filter and similar methods are traced once: they get values of a graph and return such values, as in
+tw.function. `for element in dataset` runs the pipeline outside of graphs and gives Values. dataset.iterator() gives the same with
+positions that can be saved; dataset.steps() gives values for a graph of the program.
+
+Elements and their order depend on the data, the parameters, the seeds and the epoch alone, and not on threads."""
+import builtins as _builtins
+import glob as _glob
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Optional, Union
+
+from .dtypes import as_dtype
+from .dtypes import string as _string
+from .elements import Spec, flat, joined, packed, spec_of, spec_text
+from .flow import Traced
+from .generated import generator_source, has_generators
+from .graph import Graph
+from .iterating import DatasetIterator, Steps
+from .output import Output
+from .record_files import RecordWriter
+from .tensor import Tensor
+
+__all__ = ["AUTO", "Dataset", "DatasetIterator", "RecordWriter", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
+
+AUTO = -1  # as many as the session has threads
+
+_Shape = Optional[tuple[Optional[int], ...]]
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class Dataset:
+    """A pipeline. Make one with a function of tw.data, and others from it with its methods. It does not change, and may be run any number
+    of times, by several threads and in several graphs."""
+
+    def __init__(self, build: Callable[[Graph], tuple[Output, Spec]]):
+        self._build = build
+        self._home: Optional[Graph] = None
+
+    def _in(self, graph: Graph) -> tuple[Output, Spec]:
+        """The dataset's value in a graph, and what its elements are."""
+        built = graph.__dict__.setdefault("_datasets", {})  # the graph keeps its datasets, so no dataset keeps a graph of others alive
+        if self not in built:
+            built[self] = self._build(graph)
+        found: tuple[Output, Spec] = built[self]
+        return found
+
+    def _own_graph(self) -> Graph:
+        if self._home is None:
+            self._home = Graph()
+        return self._home
+
+    @property
+    def spec(self) -> Any:
+        """What an element is: a pair of element type and shape, or a tuple or a dict of such pairs. None is an unknown size or rank."""
+        return spec_of(self._in(self._own_graph())[1])
+
+    def __repr__(self) -> str:
+        return f"<Dataset of {spec_text(self._in(self._own_graph())[1])}>"
+
+    # ---- Running ----
+
+    def iterator(self, prefetch: Optional[int] = None, **options: Any) -> DatasetIterator:
+        """An iterator with positions. prefetch: elements computed before they are taken; None: as a last prefetch() says, else none.
+        options: of the session (tw.Session.options())."""
+        graph = self._own_graph()
+        value, spec = self._in(graph)
+        if has_generators(graph):  # a generator serves one iterator of a graph
+            graph = Graph()
+            value, spec = self._in(graph)
+        return DatasetIterator(graph, value, spec, AUTO if prefetch is None else prefetch, options)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.iterator())
+
+    def steps(self, name: Optional[str] = None, graph: Optional[Graph] = None) -> Steps:
+        """The elements in the steps of a graph, the current one by default: `steps.next` is the element of each step, `steps.start` the
+        operation that begins at the first element. Savers save the position under `name`."""
+        from .graph import current_graph
+        graph = graph or current_graph()
+        value, spec = self._in(graph)
+        return Steps(graph, value, spec, name)
+
+    # ---- The same elements, fewer, or in another order ----
+
+    def take(self, count: int) -> "Dataset":
+        """The first `count` elements; -1: all."""
+        return self._passed("TakeDataset", count=count)
+
+    def skip(self, count: int) -> "Dataset":
+        """The elements behind the first `count`."""
+        return self._passed("SkipDataset", count=count)
+
+    def shard(self, shards: int, index: int) -> "Dataset":
+        """Every shards-th element, from number `index` on."""
+        return self._passed("ShardDataset", num_shards=shards, index=index)
+
+    def repeat(self, count: int = -1) -> "Dataset":
+        """The elements `count` times; -1: without end."""
+        return self._passed("RepeatDataset", count=count)
+
+    def shuffle(self, buffer: int = -1, seed: int = 0, each_pass: bool = True) -> "Dataset":
+        """The elements in a random order: each is drawn from the next `buffer` elements; -1: from all. each_pass: each pass and epoch has
+        an order of its own. A saved position holds the buffer, so shuffle names or records rather than decoded images."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            return graph.op("ShuffleDatasetV3", value, _long(graph, buffer), _long(graph, seed), _long(graph, 0), graph.op("DummySeedGenerator"),
+                            reshuffle_each_iteration=each_pass, **_attrs(spec)), spec
+        return Dataset(build)
+
+    def cache(self) -> "Dataset":
+        """The elements; the first pass that reaches the end keeps them in memory for later passes."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            return graph.op("CacheDatasetV2", value, _text(graph, ""), graph.op("DummyMemoryCache"), **_attrs(spec)), spec
+        return Dataset(build)
+
+    def prefetch(self, count: int = AUTO) -> "Dataset":
+        """The elements; an iterator over this dataset computes up to `count` of them before they are taken (AUTO: 2)."""
+        return self._passed("PrefetchDataset", buffer_size=count)
+
+    def concatenate(self, other: "Dataset") -> "Dataset":
+        """The elements, then those of `other`."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            (value, spec), (second, others) = self._in(graph), other._in(graph)
+            met = joined(spec, others)
+            return graph.op("ConcatenateDataset", value, second, **_attrs(met)), met
+        return Dataset(build)
+
+    # ---- Several elements become one, or one several ----
+
+    def batch(self, size: int, drop_remainder: bool = False) -> "Dataset":
+        """`size` elements along a new first axis; a last batch may be smaller, unless drop_remainder."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            new = spec.stacked(size if drop_remainder else None)
+            return graph.op("BatchDatasetV2", value, _long(graph, size), graph.constant(drop_remainder, "bool"), **_attrs(new)), new
+        return Dataset(build)
+
+    def padded_batch(self, size: int, shapes: Any = None, padding: Any = None, drop_remainder: bool = False) -> "Dataset":
+        """As batch, for components of different sizes. shapes: of an element, of its structure; None: the known sizes; None as a size: the
+        largest of each batch. padding: a value for each component; None: 0 and ""."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            if shapes is not None:
+                spec = spec.with_shapes(shapes)
+            new = spec.stacked(size if drop_remainder else None)
+            fills = [b"" if t == _string else 0 for t, _ in spec.parts] if padding is None else flat(padding, spec, "padding")
+            dims = [graph.constant([-1 if d is None else d for d in s], "int64") for s in spec.ranked("padded_batch")]
+            return graph.op("PaddedBatchDatasetV2", value, _long(graph, size), dims, [graph.constant(x, t) for x, (t, _) in _builtins.zip(fills, spec.parts)],
+                            graph.constant(drop_remainder, "bool"), Toutput_types=new.types, output_shapes=new.shapes), new
+        return Dataset(build)
+
+    def unbatch(self) -> "Dataset":
+        """An element for each row of an element."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            new = spec.rows()
+            return graph.op("UnbatchDataset", value, **_attrs(new)), new
+        return Dataset(build)
+
+    def window(self, size: int, shift: Optional[int] = None, stride: int = 1, drop_remainder: bool = False) -> "Dataset":
+        """Datasets of `size` elements, for flat_map: one for each component. shift: between the starts of windows; None: size."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            new = spec.datasets()
+            return graph.op("WindowDataset", value, _long(graph, size), _long(graph, size if shift is None else shift), _long(graph, stride),
+                            graph.constant(drop_remainder, "bool"), **_attrs(new)), new
+        return Dataset(build)
+
+    # ---- Functions ----
+
+    def map(self, function: Callable[..., Any], parallel: int = AUTO) -> "Dataset":
+        """function(element) for each element; a tuple is given as several arguments. parallel: elements that are computed at once."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            f = _Function(graph, function, spec, "map")
+            one = parallel == 1
+            more = [] if one else [_long(graph, parallel)]
+            return graph.op("MapDataset" if one else "ParallelMapDatasetV2", value, f.captured, *more, f=f.name, Targuments=f.captured_types,
+                            **_attrs(f.spec)), f.spec
+        return Dataset(build)
+
+    def filter(self, predicate: Callable[..., Any]) -> "Dataset":
+        """The elements for which predicate(element) is true."""
+        return self._chosen("FilterDataset", predicate)
+
+    def take_while(self, predicate: Callable[..., Any]) -> "Dataset":
+        """The elements before the first for which predicate(element) is false."""
+        return self._chosen("TakeWhileDataset", predicate)
+
+    def flat_map(self, function: Callable[..., "Dataset"]) -> "Dataset":
+        """The elements of the dataset function(element), for each element."""
+        return self._interleaved("FlatMapDataset", function)
+
+    def interleave(self, function: Callable[..., "Dataset"], cycle: int = 16, block_length: int = 1) -> "Dataset":
+        """As flat_map, with up to block_length elements of each of `cycle` datasets in turn."""
+        return self._interleaved("InterleaveDataset", function, cycle, block_length)
+
+    def scan(self, initial: Any, function: Callable[..., Any]) -> "Dataset":
+        """function(state, element) gives the next state and what stands for the element."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            begin = Spec.of_values([graph.constant(x) for x in flat(initial)], initial)
+            values = [graph.constant(x) for x in flat(initial)]
+            f = _Function(graph, function, spec, "scan", state=begin)
+            return graph.op("ScanDataset", value, values, f.captured, f=f.name, Tstate=begin.types, Targuments=f.captured_types,
+                            **_attrs(f.spec)), f.spec
+        return Dataset(build)
+
+    # ---- Parts ----
+
+    def _passed(self, op: str, **numbers: int) -> "Dataset":
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            return graph.op(op, value, *(_long(graph, n) for n in numbers.values()), **_attrs(spec)), spec
+        return Dataset(build)
+
+    def _chosen(self, op: str, predicate: Callable[..., Any]) -> "Dataset":
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            f = _Function(graph, predicate, spec, "filter")
+            if [t.name for t in f.spec.types] != ["bool"]:
+                raise TypeError(f"the predicate gives {spec_text(f.spec)}; it must give one truth value")
+            return graph.op(op, value, f.captured, predicate=f.name, Targuments=f.captured_types, **_attrs(spec)), spec
+        return Dataset(build)
+
+    def _interleaved(self, op: str, function: Callable[..., "Dataset"], *numbers: int) -> "Dataset":
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            f = _Function(graph, function, spec, "flat_map", dataset=True)
+            return graph.op(op, value, f.captured, *(_long(graph, n) for n in numbers), f=f.name, Targuments=f.captured_types,
+                            **_attrs(f.spec)), f.spec
+        return Dataset(build)
+
+
+class _Function:
+    """A traced function of elements: its name in the graph, the values that it captured, and what it gives."""
+
+    def __init__(self, graph: Graph, function: Callable[..., Any], spec: Spec, what: str, state: Optional[Spec] = None, dataset: bool = False):
+        if not callable(function):
+            raise TypeError(f"{what}: {function!r} is no function")
+        first = state.parts if state else []
+
+        def traced(*args: Output) -> list[Output]:
+            body = args[0].graph
+            held = [packed(list(args[:len(first)]), state)] if state else []
+            element = spec.element(list(args[len(first):]), body, _of_variant)
+            result = function(*held, *element) if isinstance(element, tuple) else function(*held, element)
+            if dataset:
+                if not isinstance(result, Dataset):
+                    raise TypeError(f"{what}: the function gives {result!r}; it must give a Dataset")
+                value, self.spec = result._in(body)
+                return [value]
+            before: list[Any] = []
+            if state:
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise TypeError(f"{what}: the function must give a pair, the next state and the element")
+                before, result = flat(result[0], state, "the next state"), result[1]
+            values = [body.constant(x) if not isinstance(x, Output) or x.graph.computes else x for x in flat(result)]
+            self.spec = Spec.of_values(values, result)
+            return [*(body.constant(x) if not isinstance(x, Output) else x for x in before), *values]
+
+        self.spec: Spec
+        made = Traced(graph, traced, [*first, *spec.parts], f"{what}: the function")
+        self.captured = made.body.captured()
+        self.captured_types = [v.dtype for v in self.captured]
+        self.name = made.add(f"dataset_{what}", self.captured)
+
+
+def _of_variant(value: Output, inner: Spec) -> Dataset:
+    """The dataset that an argument of a function is."""
+    return Dataset(lambda graph: (value if graph is value.graph else graph._own(value), inner))
+
+
+def _long(graph: Graph, n: int) -> Output:
+    return graph.constant(n, "int64")
+
+
+def _text(graph: Graph, text: str) -> Output:
+    return graph.constant(text.encode(), _string)
+
+
+def _attrs(spec: Spec) -> dict[str, Any]:
+    return dict(output_types=spec.types, output_shapes=spec.shapes)
+
+
+# ---- Sources ----
+
+def arrays(*values: Any) -> Dataset:
+    """An element for each row of arrays of equally many rows; a dict of arrays gives dicts. Arrays are copied when the pipeline is built."""
+    structure = values[0] if len(values) == 1 else values
+    tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in flat(structure)]
+
+    def build(graph: Graph) -> tuple[Output, Spec]:
+        held = [graph.constant(t) for t in tensors]
+        spec = Spec.of_values(held, structure).rows()
+        return graph.op("TensorSliceDataset", held, Toutput_types=spec.types, output_shapes=spec.shapes), spec
+    return Dataset(build)
+
+
+def range(*args: int) -> Dataset:
+    """The int64 numbers of Python's range(stop), range(start, stop) or range(start, stop, step)."""
+    numbers = _builtins.range(*args)
+
+    def build(graph: Graph) -> tuple[Output, Spec]:
+        spec = Spec([(as_dtype("int64"), ())], None)
+        return graph.op("RangeDataset", *(_long(graph, n) for n in (numbers.start, numbers.stop, numbers.step)), **_attrs(spec)), spec
+    return Dataset(build)
+
+
+def records(names: Any) -> Dataset:
+    """The records of TFRecord files, as strings of bytes. names: a path, several, or a string value of a graph."""
+    return _files("TFRecordDataset", names)
+
+
+def lines(names: Any) -> Dataset:
+    """The lines of text files, without their ends. names: as in records."""
+    return _files("TextLineDataset", names)
+
+
+def files(pattern: Union[str, Sequence[str]]) -> Dataset:
+    """The records of the TFRecord files that match a pattern or several, in the order of their sorted names. Raises FileNotFoundError if a
+    pattern matches none."""
+    found: list[str] = []
+    for one in [pattern] if isinstance(pattern, str) else pattern:
+        names = sorted(_glob.glob(one)) if "://" not in one else [one]
+        if not names:
+            raise FileNotFoundError(f"no file matches '{one}'")
+        found += names
+    return records(found)
+
+
+def generator(function: Callable[[], Iterable[Any]], types: Any, shapes: Any = None) -> Dataset:
+    """The elements of function(), an iterable, which is called again for each pass. types, shapes: of an element, of its structure;
+    shapes: None: unknown. The function runs on a thread of its own. For exact positions it must give the same elements in each call: a
+    restored iterator calls it and passes over those that were given."""
+    return Dataset(generator_source(function, Spec.of_types(types, shapes)))
+
+
+def zip(*datasets: Dataset) -> Dataset:
+    """Tuples of an element of each dataset; ends with the shortest."""
+    if not datasets:
+        raise ValueError("zip needs at least one dataset")
+
+    def build(graph: Graph) -> tuple[Output, Spec]:
+        built = [d._in(graph) for d in datasets]
+        spec = Spec.tuple_of([s for _, s in built])
+        return graph.op("ZipDataset", [v for v, _ in built], **_attrs(spec)), spec
+    return Dataset(build)
+
+
+def _files(op: str, names: Any) -> Dataset:
+    def build(graph: Graph) -> tuple[Output, Spec]:
+        value = graph._own(names) if isinstance(names, Output) and not names.graph.computes else graph.constant(names, _string)
+        return graph.op(op, value, _text(graph, ""), _long(graph, 0)), Spec([(_string, ())], None)
+    return Dataset(build)

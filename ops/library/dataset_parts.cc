@@ -1,0 +1,134 @@
+#include "ops/library/dataset_parts.h"
+
+#include <algorithm>
+
+#include "thalweg/op.h"
+
+namespace thalweg::library {
+
+void Components::Add(uint32_t dtype, const tw_shape& shape) {
+  types.push_back(dtype);
+  Shape& s = shapes.emplace_back();
+  s.known_rank = shape.rank >= 0;
+  if (s.known_rank) s.dims.assign(shape.dims, shape.dims + shape.rank);
+  for (int64_t& d : s.dims) d = std::max<int64_t>(d, -1);
+}
+
+std::vector<tw_shape> Components::c() const {
+  std::vector<tw_shape> all;
+  for (const Shape& s : shapes) all.push_back(s.c());
+  return all;
+}
+
+Components Components::Stacked(int64_t size) const {
+  Components out = *this;
+  for (Shape& s : out.shapes)
+    if (s.known_rank) s.dims.insert(s.dims.begin(), size);
+  return out;
+}
+
+Components Components::Rows() const {
+  Components out = *this;
+  for (Shape& s : out.shapes) {
+    if (!s.known_rank) continue;
+    if (s.dims.empty())
+      s.known_rank = false;  // refused when elements are taken
+    else
+      s.dims.erase(s.dims.begin());
+  }
+  return out;
+}
+
+bool ComponentsOf(const tw_graph* graph, tw_output dataset, Components* out) {
+  const tw_operation* made = nullptr;
+  const auto found = [](tw_status* s) {
+    tw_status_release(s);
+    return s == nullptr;
+  };
+  if (!found(tw_graph_producer(graph, dataset, &made, nullptr))) return false;
+  const std::string type = tw_operation_type(made);
+  if (type == "TFRecordDataset" || type == "TextLineDataset" || type == "FixedLengthRecordDatasetV2") {
+    out->Add(TW_STRING, {nullptr, 0, 0});
+    return true;
+  }
+  const std::string suffix = "Dataset";
+  if (type.find(suffix) == std::string::npos) return false;
+  uint32_t kind = 0, is_list = 0, n = 0, m = 0;
+  const void *types = nullptr, *shapes = nullptr;
+  if (!found(tw_operation_attr(made, "output_types", &kind, &is_list, &n, &types)) &&
+      !found(tw_operation_attr(made, "Toutput_types", &kind, &is_list, &n, &types))) {
+    return false;
+  }
+  if (!found(tw_operation_attr(made, "output_shapes", &kind, &is_list, &m, &shapes)) || n != m) return false;
+  for (uint32_t k = 0; k < n; ++k) out->Add(static_cast<const uint32_t*>(types)[k], static_cast<const tw_shape*>(shapes)[k]);
+  return true;
+}
+
+Components Elements(tw_scope* scope, const char* function, tw_output dataset) {
+  Components c;
+  if (Good(scope) && !ComponentsOf(tw_scope_graph(scope), dataset, &c))
+    Refuse(scope, function, "the value is no dataset of this graph; give the result of a tw_dataset function");
+  return c;
+}
+
+tw_output EndDataset(OpenOp* op, const Components& elements, const char* types) {
+  const std::vector<tw_shape> shapes = elements.c();
+  tw_op_set_types(*op, types, elements.types.data(), uint32_t(elements.types.size()));
+  tw_op_set_shapes(*op, "output_shapes", shapes.data(), uint32_t(shapes.size()));
+  return op->End();
+}
+
+tw_output AddDataset(tw_scope* scope, const char* op, const std::vector<tw_output>& inputs, const Components& elements) {
+  if (!Good(scope)) return 0;
+  OpenOp open(scope, op);
+  tw_op_add_inputs(open, inputs.data(), uint32_t(inputs.size()));
+  return EndDataset(&open, elements);
+}
+
+tw_output String(tw_scope* scope, const std::string& text) {
+  tw_tensor* t = nullptr;
+  tw_scope_fail(scope, tw_tensor_create_string(text.data(), text.size(), &t));
+  const OwnedTensor owned(t);
+  return t ? tw_scope_constant(scope, t) : 0;
+}
+
+}  // namespace thalweg::library
+
+using namespace thalweg::library;
+
+uint32_t tw_dataset_component_count(const tw_graph* graph, tw_output dataset) {
+  Components c;
+  try {
+    return graph && ComponentsOf(graph, dataset, &c) ? uint32_t(c.types.size()) : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+tw_status* tw_dataset_component(const tw_graph* graph, tw_output dataset, uint32_t i, uint32_t* out_dtype, tw_shape* out_shape) {
+  const auto refuse = [](const std::string& text) {
+    return tw_status_create(TW_INVALID_ARGUMENT, ("tw_dataset_component: " + text).c_str());
+  };
+  try {
+    Components c;
+    if (!graph) return refuse("graph is NULL");
+    if (!ComponentsOf(graph, dataset, &c)) return refuse("the value is no dataset of this graph");
+    if (i >= c.types.size())
+      return refuse("component " + std::to_string(i) + " is asked for, and there are " + std::to_string(c.types.size()));
+    if (out_dtype) *out_dtype = c.types[i];
+    if (!out_shape) return nullptr;
+    // The dims that the caller gets are those of the attribute, which live as long as the graph.
+    static constexpr tw_shape kScalar = {nullptr, 0, 0};
+    *out_shape = kScalar;
+    const tw_operation* made = nullptr;
+    uint32_t kind = 0, is_list = 0, n = 0;
+    const void* shapes = nullptr;
+    if (tw_status* s = tw_graph_producer(graph, dataset, &made, nullptr)) return s;
+    tw_status* none = tw_operation_attr(made, "output_shapes", &kind, &is_list, &n, &shapes);
+    if (!none) *out_shape = static_cast<const tw_shape*>(shapes)[i];
+    tw_status_release(none);
+    return nullptr;
+  } catch (...) {
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory");
+  }
+}

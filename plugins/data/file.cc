@@ -1,0 +1,138 @@
+#include "file.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace thalweg::data {
+namespace {
+
+constexpr uint64_t kPiece = 256 << 10, kLeastPiece = 4 << 10, kMostPiece = 64 << 20;
+
+const tw_files_api& FilesApi(const tw_host* h) {
+  auto* api = static_cast<const tw_files_api*>(h->query(h, TW_S(TW_FILES_SET), 1));
+  if (!api) Fail(TW_UNIMPLEMENTED, "this runtime offers no files");
+  return *api;
+}
+
+}  // namespace
+
+FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece) : api_(FilesApi(c.host())), path_(path), piece_(piece) {
+  tw::check(api_.open(c.host(), path.data(), path.size(), &file_));
+  size_ = api_.bytes(file_);
+}
+
+void FileReader::Seek(uint64_t offset) {
+  if (offset > size_) {
+    Fail(TW_DATA_LOSS, Where(offset) + "the file has only " + std::to_string(size_) + " bytes; it is not the file of the saved position");
+  }
+  at_ = offset;
+}
+
+std::string_view FileReader::Peek(uint64_t n) {
+  n = std::min(n, left());
+  if (at_ < from_ || at_ + n > from_ + filled_) {
+    // Keep what is there already, and read a whole piece behind it.
+    uint64_t kept = 0;
+    if (at_ >= from_ && at_ < from_ + filled_) {
+      kept = from_ + filled_ - at_;
+      std::memmove(buffer_.data(), buffer_.data() + (at_ - from_), kept);
+    }
+    const uint64_t want = std::min(std::max(n, piece_), left());
+    if (buffer_.size() < want) buffer_.resize(want);
+    from_ = at_;
+    filled_ = kept;
+    tw_status* s = api_.read(file_, at_ + kept, buffer_.data() + kept, want - kept);
+    tw::check(s);
+    filled_ = want;
+  }
+  return {buffer_.data() + (at_ - from_), n};
+}
+
+const char* FileReader::Read(uint64_t n) {
+  const char* bytes = Peek(n).data();
+  at_ += n;
+  return bytes;
+}
+
+namespace {
+
+class Files final : public Dataset {
+ public:
+  Files(std::vector<std::string> files, std::shared_ptr<const Format> format, uint64_t piece)
+      : Dataset("Files", {TW_STRING}),
+        files_(std::make_shared<std::vector<std::string>>(std::move(files))),
+        format_(std::move(format)),
+        piece_(piece) {}
+  std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(files_, format_, piece_); }
+  void Describe(std::string* to) const override {
+    format_->Describe(to);
+    *to += "(" + std::to_string(files_->size()) + " files)";
+  }
+
+ private:
+  using Names = std::shared_ptr<const std::vector<std::string>>;
+  class Walk final : public Iterator {
+   public:
+    Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece)
+        : files_(std::move(files)), format_(std::move(format)), piece_(piece) {}
+    bool Next(Call& c, Element* out) override {
+      out->resize(1);
+      for (; file_ < files_->size(); c.CheckCancelled()) {
+        if (!reader_) Open(c);
+        if (format_->Read(*reader_, c, &(*out)[0])) return true;
+        reader_.reset();
+        ++file_;
+      }
+      return false;
+    }
+    void Save(StateWriter& w) const override {
+      w.Number(file_);
+      w.Number(reader_ != nullptr);
+      if (!reader_) return;
+      w.Text((*files_)[file_]);
+      w.Number(reader_->offset());
+    }
+    void Restore(Call& c, StateReader& r) override {
+      file_ = r.Number(files_->size());
+      reader_.reset();
+      if (r.Number(1) == 0) return;
+      const std::string_view name = r.Text();
+      if (file_ == files_->size()) StateReader::Damaged();
+      if (name != (*files_)[file_])
+        Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" +
+                (*files_)[file_] + "'; use the list of files that was saved");
+      Open(c);
+      reader_->Seek(r.Number());
+    }
+
+   private:
+    void Open(Call& c) {
+      auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_);
+      format_->Start(*reader);
+      reader_ = std::move(reader);
+    }
+    const Names files_;
+    const std::shared_ptr<const Format> format_;
+    const uint64_t piece_;
+    size_t file_ = 0;
+    std::unique_ptr<FileReader> reader_;
+  };
+
+  const Names files_;
+  const std::shared_ptr<const Format> format_;
+  const uint64_t piece_;
+};
+
+}  // namespace
+
+DatasetPtr FilesOf(std::vector<std::string> files, std::shared_ptr<const Format> format, std::string_view compression, int64_t buffer) {
+  if (!compression.empty()) {
+    Fail(TW_UNIMPLEMENTED, "'compression_type' is '" + std::string(compression) +
+                               "'; compressed files are not supported, so decompress them and leave it empty");
+  }
+  if (buffer < 0) Invalid("'buffer_size' is " + tw::text(buffer) + "; it must be at least 0, which means the default");
+  const uint64_t piece = buffer == 0 ? kPiece : std::clamp(uint64_t(buffer), kLeastPiece, kMostPiece);
+  return std::make_shared<Files>(std::move(files), std::move(format), piece);
+}
+
+}  // namespace thalweg::data
