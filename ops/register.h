@@ -1,5 +1,6 @@
-// One function per source file of the families; each adds the file's ops to the plugin.
-// register_all.cc calls all of them.
+// What every file of ops includes: the registration of ops. A file <family>/<name>.cc that files.inc
+// lists defines void register_<name>(tw::Plugin& p). register_all.cc declares these functions, and
+// not this header: a new file then recompiles no other.
 #pragma once
 #include "thalweg/cpp/plugin.hpp"
 

@@ -1,4 +1,4 @@
-// The plugin org.thalweg.ops with all standard ops. Their order follows the folders; it does not
+// The plugin org.thalweg.ops with all standard ops. Their order follows files.inc; it does not
 // matter.
 #include "ops/register.h"
 
@@ -107,46 +107,14 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_random_shuffle(p);
   register_stateless_random(p);
   register_stateless_seed(p);
+namespace thalweg::ops {
+#define OPS(family, name) void register_##name(tw::Plugin& p);
+#include "ops/files.inc"
+#undef OPS
+}  // namespace thalweg::ops
 
-  register_resource_gather(p);
-  register_resource_gather_nd(p);
-  register_resource_scatter(p);
-  register_resource_scatter_nd(p);
-  register_saved_resource(p);
-  register_variable(p);
-
-  register_apply_ada_max(p);
-  register_apply_adadelta(p);
-  register_apply_adagrad(p);
-  register_apply_adam(p);
-  register_apply_ftrl(p);
-  register_apply_gradient_descent(p);
-  register_apply_momentum(p);
-  register_apply_rmsprop(p);
-
-  register_base64(p);
-  register_checkpoint(p);
-  register_decode_raw(p);
-  register_files(p);
-  register_print(p);
-  register_regex(p);
-  register_string_case(p);
-  register_string_hash(p);
-  register_string_split(p);
-  register_string_to_number(p);
-  register_strings(p);
-  register_substr(p);
-
-  register_abort(p);
-  register_assert(p);
-  register_check_numerics(p);
-  register_control_trigger(p);
-  register_loop(p);
-  register_no_op(p);
-  register_send_recv(p);
-  register_switch(p);
-
-  register_call(p);
-  register_if(p);
-  register_while(p);
+TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
+#define OPS(family, name) thalweg::ops::register_##name(p);
+#include "ops/files.inc"
+#undef OPS
 }

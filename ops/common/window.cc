@@ -20,9 +20,12 @@ ImageAxes AxesOf(std::string_view format) {
   throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
 }
 
+// Ops without the attribute have their channels last.
+std::string_view FormatOf(const tw::Attrs& attrs) { return attrs.find("data_format") ? attrs.s("data_format") : "NHWC"; }
+
 }  // namespace
 
-Windows::Windows(const tw::Attrs& attrs, const Dims* given_strides) : axes_(AxesOf(attrs.s("data_format"))) {
+Windows::Windows(const tw::Attrs& attrs, const Dims* given_strides) : axes_(AxesOf(FormatOf(attrs))) {
   const std::string_view padding = attrs.s("padding");
   const Dims strides = given_strides ? *given_strides : attrs.ints("strides");
   const Dims dilations = attrs.find("dilations") ? attrs.ints("dilations") : Dims(axes_.rank(), 1);
@@ -71,6 +74,6 @@ WindowAttrs::WindowAttrs(const tw::Attrs& attrs)
       explicit_paddings(attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{}),
       dilations(attrs.find("dilations") ? attrs.ints("dilations") : Dims{}),
       padding(attrs.s("padding")),
-      data_format(attrs.s("data_format")) {}
+      data_format(FormatOf(attrs)) {}
 
 }  // namespace thalweg::ops

@@ -13,7 +13,7 @@ struct ImageAxes {
   size_t space(size_t k) const { return first + k; }
 };
 
-// Reads and checks data_format, strides, padding and, if the op has them, explicit_paddings and
+// Reads and checks strides, padding and, if the op has them, data_format, explicit_paddings and
 // dilations.
 class Windows {
  public:

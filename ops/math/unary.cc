@@ -128,9 +128,6 @@ void register_unary(tw::Plugin& p) {
   p.op<ConjGradient>(
       "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; involution; ?elementwise; doc \"complex "
       "conjugate\"");
-}
-
-void register_unary_grad(tw::Plugin& p) {
   Backward<SqrtGradGradient>(p, "SqrtGrad", "gradient of Sqrt from its result y: dy / (2 conj(y))");
   Backward<RsqrtGradGradient>(p, "RsqrtGrad", "gradient of Rsqrt from its result y: -dy conj(y)^3 / 2");
   Backward<ReciprocalGradGradient>(p, "ReciprocalGrad", "gradient of Reciprocal from its result y: -dy conj(y)^2");

@@ -4,142 +4,14 @@
 
 #include "device.h"
 #include "fuse/fuse.h"
-#include "kernels/register.h"
+#include "kernels/register_all.h"
 
 TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) {
   using namespace thalweg::cpu;
   register_device(p);
   fusion.Register(p);
 
-  register_bitcast(p);
-  register_broadcast_to(p);
-  register_cast(p);
-  register_concat(p);
-  register_dynamic_partition(p);
-  register_fill(p);
-  register_forward(p);
-  register_if(p);
-  register_while(p);
-  register_call(p);
-  register_gather(p);
-  register_lin_space(p);
-  register_matrix_diag(p);
-  register_mirror_pad_grad(p);
-  register_one_hot(p);
-  register_pad(p);
-  register_range(p);
-  register_reverse(p);
-  register_reverse_sequence(p);
-  register_roll(p);
-  register_scatter_nd(p);
-  register_select(p);
-  register_shape(p);
-  register_slice(p);
-  register_space_to_depth(p);
-  register_sparse_reorder(p);
-  register_sparse_to_dense(p);
-  register_split(p);
-  register_stack(p);
-  register_tensor_array(p);
-  register_tensor_list(p);
-  register_tensor_list_join(p);
-  register_tensor_scatter(p);
-  register_tile(p);
-  register_transpose(p);
-  register_unique(p);
-  register_where(p);
-
-  register_add_n(p);
-  register_approximate_equal(p);
-  register_arg_reduce(p);
-  register_atan2(p);
-  register_binary(p);
-  register_bincount(p);
-  register_bitwise(p);
-  register_bucketize(p);
-  register_clip_by_value(p);
-  register_compare(p);
-  register_complex(p);
-  register_cumsum(p);
-  register_gamma(p);
-  register_inverse_erf(p);
-  register_no_nan(p);
-  register_nth_element(p);
-  register_reduce(p);
-  register_segment(p);
-  register_segment_sum(p);
-  register_sparse_segment(p);
-  register_sparse_tensor_dense_matmul(p);
-  register_top_k(p);
-  register_trigonometry(p);
-  register_truncate(p);
-  register_unary(p);
-
-  register_activations(p);
-  register_attention(p);
-  register_batch_matmul(p);
-  register_bias(p);
-  register_conv2d(p);
-  register_conv2d_backprop(p);
-  register_conv2d_int32(p);
-  register_conv3d(p);
-  register_cross_entropy(p);
-  register_depthwise_conv2d(p);
-  register_fused_batch_norm(p);
-  register_gru(p);
-  register_lrn(p);
-  register_lstm(p);
-  register_einsum(p);
-  register_matmul(p);
-  register_candidate_sampler(p);
-  register_multinomial(p);
-  register_pool(p);
-  register_random(p);
-  register_random_shuffle(p);
-  register_relu(p);
-  register_resize(p);
-  register_softmax(p);
-  register_stateless_random(p);
-  register_stateless_seed(p);
-
-  register_apply_adadelta(p);
-  register_apply_adagrad(p);
-  register_apply_adam(p);
-  register_apply_ftrl(p);
-  register_apply_gradient_descent(p);
-  register_apply_momentum(p);
-  register_apply_rmsprop(p);
-
-  register_base64(p);
-  register_check_numerics(p);
-  register_checkpoint(p);
-  register_control(p);
-  register_decode_raw(p);
-  register_files(p);
-  register_lookup(p);
-  register_lookup_file(p);
-  register_lookup_saved(p);
-  register_print(p);
-  register_accumulator(p);
-  register_barrier(p);
-  register_mutex(p);
-  register_queue(p);
-  register_sparse_accumulator(p);
-  register_staging(p);
-  register_map_staging(p);
-  register_regex(p);
-  register_resource_gather(p);
-  register_resource_gather_nd(p);
-  register_resource_scatter(p);
-  register_resource_scatter_nd(p);
-  register_saved_resource(p);
-  register_string_case(p);
-  register_string_hash(p);
-  register_string_split(p);
-  register_string_to_number(p);
-  register_strings(p);
-  register_substr(p);
-  register_variable(p);
-  register_send_recv(p);
-  register_variant(p);
+#define KERNELS(name) register_##name(p);
+#include "kernels/files.inc"
+#undef KERNELS
 }

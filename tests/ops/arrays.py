@@ -12,3 +12,7 @@ def i64(*values):
 
 def zeros(*shape):
     return np.zeros(shape, np.float32)
+
+
+def f32(*values):
+    return np.array(values, np.float32)

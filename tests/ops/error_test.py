@@ -432,7 +432,7 @@ STATE = set("VarHandleOp VarIsInitializedOp ReadVariableOp AssignVariableOp Assi
             "VariableV2 Variable Assign AssignAdd AssignSub IsVariableInitialized ScatterAdd ScatterSub "
             "ScatterUpdate".split())  # state_test.py, reference_test.py
 LISTS = {op for path, names in UNDECLARED.items() if path.startswith("ops/") for op in names.split()
-         if path.removeprefix("ops/") in ("list_test.py", "tensor_array_test.py", "stack_test.py", "lookup_test.py")}
+         if path.removeprefix("ops/") in ("list_test.py", "optional_test.py", "tensor_array_test.py", "stack_test.py", "lookup_test.py")}
 TRAINING = {op for op in tw.ops() if op.startswith(("Apply", "ResourceApply", "ResourceSparseApply"))}  # training_test.py, reference_test.py
 QUEUES = {op for op in tw.ops() if "Queue" in op or "Accumulator" in op}  # queue_test.py, accumulator_test.py
 QUEUES |= {op for path in ("barrier", "map_staging", "mutex", "snapshot", "staging") for op in UNDECLARED[f"ops/{path}_test.py"].split()}

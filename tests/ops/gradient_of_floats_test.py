@@ -26,9 +26,9 @@ class Reference:
     """The oracle with its attributes. point: the inputs in `wrt`, then weights of the outputs."""
 
     def __init__(self, op, inputs, wrt, outputs, attrs):
-        self.oracle, self.inputs, self.wrt, self.outputs = declared("nn").ops[op].oracle, inputs, wrt, outputs
+        self.oracle, self.inputs, self.wrt, self.outputs = declared().ops[op].oracle, inputs, wrt, outputs
         defaults = {a["name"]: a["default"] for a in tw.ops()[op]["attrs"] if "default" in a}
-        self.attrs = {a: attrs.get(a, defaults.get(a)) for a in declared("nn").ops[op].asks}
+        self.attrs = {a: attrs.get(a, defaults.get(a)) for a in declared().ops[op].asks}
 
     def results(self, xs):
         inputs = [x.astype(np.longdouble) if x.dtype.kind == "f" else x for x in self.inputs]
@@ -141,6 +141,25 @@ for how in ({}, dict(align_corners=True), dict(half_pixel_centers=True)):
     for size in ((1, 3), (4, 2), (5, 5)):
         check("ResizeBilinear", normal(1, 3, 2, 2), np.int32(size), wrt=(0,), **how)
         check("ResizeBilinearGrad", normal(1, *size, 2), normal(1, 3, 2, 2), wrt=(0,), **how)
+
+# ---- Other images ----
+
+for how in ({}, dict(align_corners=True), dict(half_pixel_centers=True)):
+    for size in ((1, 3), (5, 4)):
+        check("ResizeBicubic", normal(1, 3, 2, 2), np.int32(size), wrt=(0,), **how)
+        check("ResizeBicubicGrad", normal(1, *size, 2), normal(1, 3, 2, 2), wrt=(0,), **how)
+scale, translation = np.float32([1.5, 0.5]), np.float32([0.125, -0.25])
+for how in ({}, dict(antialias=False, kernel_type="triangle"), dict(kernel_type="gaussian")):
+    check("ScaleAndTranslate", normal(1, 3, 4, 2), np.int32([4, 3]), scale, translation, wrt=(0,), **how)
+    check("ScaleAndTranslateGrad", normal(1, 4, 3, 2), normal(1, 3, 4, 2), scale, translation, wrt=(0,), **how)
+boxes, numbers = np.float32([[0.1, -0.2, 0.83, 0.9], [0.95, 0.15, 0.2, 1.3], [0.3, 0.3, 0.61, 0.76]]), np.int32([0, 1, 0])
+for method in ("bilinear", "nearest"):
+    for size in ((1, 3), (4, 2)):
+        check("CropAndResize", normal(2, 4, 3, 2), boxes, numbers, np.int32(size), wrt=(0,), method=method)
+        check("CropAndResizeGradImage", normal(3, *size, 2), boxes, numbers, np.int32([2, 4, 3, 2]), wrt=(0,), method=method, T=np.float32)
+for size in ((1, 3), (4, 2)):  # their second derivatives for the boxes are not offered
+    check("CropAndResize", normal(2, 4, 3, 2), boxes, numbers, np.int32(size), wrt=(0, 1), twice=False)
+    check("CropAndResizeGradImage", normal(3, *size, 2), boxes, numbers, np.int32([2, 4, 3, 2]), wrt=(0, 1), twice=False, T=np.float32)
 
 # ---- Recurrent cells ----
 

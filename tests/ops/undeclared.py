@@ -28,6 +28,7 @@ UNDECLARED = {
     "ops/tensor_array_test.py": "TensorArrayV3 TensorArrayGradV3 TensorArrayGradWithShape TensorArrayWriteV3 TensorArrayReadV3 "
                                 "TensorArrayGatherV3 TensorArrayScatterV3 TensorArrayConcatV3 TensorArraySplitV3 TensorArraySizeV3 "
                                 "TensorArrayCloseV3",
+    "ops/optional_test.py": "OptionalFromValue OptionalNone OptionalHasValue OptionalGetValue",
     "ops/stack_test.py": "StackV2 StackPushV2 StackPopV2 StackCloseV2",
     "ops/lookup_test.py": "HashTableV2 MutableHashTableV2 MutableHashTableOfTensorsV2 MutableDenseHashTableV2 LookupTableFindV2 "
                           "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 LookupTableExportV2 LookupTableImportV2 "

@@ -11,6 +11,15 @@ macro(thalweg_short_name out name)
   string(REGEX REPLACE "^thalweg_" "" ${out} "${name}")
 endmacro()
 
+# thalweg_listed(FILE WORD OUT): the entries WORD(a, b) of FILE, an include file for C++, as a list of a/b; a change of FILE configures again.
+function(thalweg_listed file word out)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  file(STRINGS ${file} entries REGEX "^${word}[(]")
+  list(TRANSFORM entries REPLACE "^${word}[(]([a-z0-9_]+)[)]$" "\\1")
+  list(TRANSFORM entries REPLACE "^${word}[(]([a-z0-9_]+), ([a-z0-9_]+)[)]$" "\\1/\\2")
+  set(${out} ${entries} PARENT_SCOPE)
+endfunction()
+
 # SMALL is for code that no step runs; a Release build compiles it for size. UNITY n: with THALWEG_UNITY, n neighbouring sources are
 # compiled as one. It is not for code that steps run, because compilers then inline less.
 function(thalweg_library name)

@@ -6,7 +6,7 @@
 #include "kernels/common/kernel.h"
 #include "kernels/map.h"
 #include "kernels/reduce.h"
-#include "kernels/register.h"
+#include "kernels/register_all.h"
 #include "kernels/slots.h"
 #include "kernels/zip.h"
 

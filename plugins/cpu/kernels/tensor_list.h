@@ -104,6 +104,8 @@ class OfElements {
 void WantRoom(const tw_frame* f, uint64_t n);
 // Returns a new tensor, the sum of two tensors of one type and shape.
 Kept SumOf(const tw_frame* f, const tw_view* x, const tw_view* y);
+// Returns a new tensor of zeros with the type and shape of `like`.
+Kept ZerosOf(const tw_frame* f, const tw_view* like);
 
 // Returns the list behind input i, which must have the op's element type.
 const TensorList& ListAt(const tw_frame* f, uint32_t i, uint32_t op_type);

@@ -75,6 +75,15 @@ Kept SumOf(const tw_frame* f, const tw_view* x, const tw_view* y) {
   return z;
 }
 
+Kept ZerosOf(const tw_frame* f, const tw_view* like) {
+  Kept z = NewTensor(f, like->dtype, like->dims, like->rank);
+  if (like->dtype == TW_VARIANT)
+    ZeroVariants(f, like, z.view());
+  else
+    FillZero(f, z.view());
+  return z;
+}
+
 TensorList TensorList::plus(const tw_frame* f, const TensorList& o) const {
   if (dtype != o.dtype) Invalid("a list of " + TypeText(dtype) + " and one of " + TypeText(o.dtype) + " have no sum");
   if (elements.size() != o.elements.size())
@@ -102,13 +111,7 @@ TensorList TensorList::zeros(const tw_frame* f) const {
   zero.shape = shape;
   zero.elements.resize(elements.size());
   for (size_t k = 0; k < elements.size(); ++k) {
-    if (!elements[k]) continue;
-    const tw_view* like = elements[k].view();
-    zero.elements[k] = NewTensor(f, dtype, like->dims, like->rank);
-    if (dtype == TW_VARIANT)
-      ZeroVariants(f, like, zero.elements[k].view());
-    else
-      FillZero(f, zero.elements[k].view());
+    if (elements[k]) zero.elements[k] = ZerosOf(f, elements[k].view());
   }
   return zero;
 }
