@@ -65,6 +65,10 @@ std::string BuildLog(const Api& cl, cl_program program, cl_device_id device) {
   return log;
 }
 
+// PoCL keeps compiled programs in a cache of its own. If it is asked for a binary, it compiles each
+// function of the program a second time, for work-groups of any size.
+bool KeepsPrograms(const std::string& platform) { return platform == "Portable Computing Language"; }
+
 // Returns an empty string if the driver does not provide the binary.
 std::string Binary(const Api& cl, cl_program program) {
   size_t size = 0;  // one program and one device, so the arrays have one element
@@ -117,6 +121,7 @@ Device::Device(const Api& cl, cl_platform_id platform, cl_device_id device, uint
   largest_ = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   tiles_ = ChooseTiles(cl, device);
   blocked_ = IsCpu(cl, device);
+  keeps_programs_ = KeepsPrograms(platform_name);
   has_double_ = DeviceValue<cl_device_fp_config>(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   cache_bytes_ = std::max<uint64_t>(DeviceValue<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE), kLeastCache);
   if (DeviceValue<cl_bool>(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY)) pages_ = std::make_shared<Pages>();
@@ -213,6 +218,7 @@ void Device::EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_uint n, co
 
 cl_program Device::Build(const tw_host* host, const std::string& text) {
   const std::string options = BuildOptions(blocked_, has_double_);
+  if (keeps_programs_ && Setting(host, "cache_dir").empty()) return FromSource(cl_, context(), id_, options, text);
   const ProgramCache cache(host, identity_ + options + "\n", text);
   if (cl_program program = FromBinary(cl_, context(), id_, cache.Load(), options)) return program;
   cl_program program = FromSource(cl_, context(), id_, options, text);

@@ -100,6 +100,7 @@ class Device {
   std::mutex tile_mutex_;  // acquired before the others
   std::optional<size_t> best_tile_;
   bool blocked_, has_double_, out_of_order_ = false;
+  bool keeps_programs_ = false;  // the driver has a cache of compiled programs
   uint64_t cache_bytes_;
   std::shared_ptr<Pages> pages_;  // NULL if the device does not share the host's memory
 

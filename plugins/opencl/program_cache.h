@@ -1,7 +1,8 @@
 // A disk cache of compiled programs: a compiler run costs half a second, a load from the cache a
 // few milliseconds. There is one file per device, driver, build options and source, in setting
 // `cache_dir`, else ${XDG_CACHE_HOME:-$HOME/.cache}/thalweg/opencl. Every error counts as a miss:
-// it is logged, and the program is compiled.
+// it is logged, and the program is compiled. Programs of a driver with a cache of its own are kept
+// here only if `cache_dir` is set.
 #ifndef THALWEG_PLUGINS_OPENCL_PROGRAM_CACHE_H_
 #define THALWEG_PLUGINS_OPENCL_PROGRAM_CACHE_H_
 
