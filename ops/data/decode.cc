@@ -19,7 +19,7 @@ void WavRule(const tw::Shape& s) {
 
 }  // namespace
 
-void register_data_decode(tw::Plugin& p) {
+void register_decode(tw::Plugin& p) {
   p.op<nullptr, CsvRule>(R"(
       DecodeCSV(records: string, record_defaults: OUT_TYPE) -> (output: OUT_TYPE); OUT_TYPE: list(type) >= 1; field_delim: string = ",";
       use_quote_delim: bool = true; na_value: string = ""; select_cols: list(int) = []; no_gradient "text has no derivative";

@@ -3,7 +3,7 @@
 
 namespace thalweg::ops {
 
-void register_data_image(tw::Plugin& p) {
+void register_image(tw::Plugin& p) {
   p.op(R"(
       DecodePng(contents: string[]) -> (image: dtype[_, _, _]); channels: int = 0; dtype: {uint8, uint16} = uint8;
       no_gradient "stored bytes have no derivative"; doc "the pixels of a PNG file")");

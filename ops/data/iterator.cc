@@ -4,7 +4,7 @@
 
 namespace thalweg::ops {
 
-void register_data_iterator(tw::Plugin& p) {
+void register_iterator(tw::Plugin& p) {
   const std::string of = "resource iterator org.thalweg.iterator; ", none = "no_gradient \"it has no outputs\"; ";
   p.op("IteratorV2() -> (handle: resource[]); shared_name: string; container: string; " + kElements +
        "stateful; once; resource handle org.thalweg.iterator; no_gradient \"it has no inputs\"; doc \"the iterator of that name\"");

@@ -38,7 +38,7 @@ void ParseRule(const tw::Shape& s) {
 
 }  // namespace
 
-void register_data_parse_example(tw::Plugin& p) {
+void register_parse_example(tw::Plugin& p) {
   p.op<nullptr, ParseRule>(R"(
       ParseExampleV2(serialized: string, names: string, sparse_keys: string, dense_keys: string, ragged_keys: string, dense_defaults: Tdense) ->
       (sparse_indices: int64 * num_sparse, sparse_values: sparse_types, sparse_shapes: int64 * num_sparse, dense_values: Tdense,

@@ -3,7 +3,7 @@
 
 namespace thalweg::ops {
 
-void register_data_source(tw::Plugin& p) {
+void register_source(tw::Plugin& p) {
   AddDataset(p, "TensorDataset", "components: Toutput_types", "Toutput_types: list(type) >= 1; output_shapes: list(shape) >= 1; ",
              "one element, which is the components");
   AddDataset(p, "TensorSliceDataset", "components: Toutput_types",

@@ -13,7 +13,7 @@ void AddMap(tw::Plugin& p, const std::string& name, const std::string& inputs, c
 
 }  // namespace
 
-void register_data_transform(tw::Plugin& p) {
+void register_transform(tw::Plugin& p) {
   const std::string in = "input_dataset: variant";
   AddDataset(p, "TakeDataset", in + ", count: int64", kElements, "the first elements");
   AddDataset(p, "SkipDataset", in + ", count: int64", kElements, "the elements without the first ones");

@@ -8,21 +8,14 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), variable, random (seeds), queues, waiting, gradients, eager and
-value (without a graph), tape, train, schedules, averages, losses, metrics, iterators, trainer (the loop), history, nn (layers), module,
-layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models in one file), stats, future (steps without
-waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
-runtime, log, errors."""
+function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated,
+record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
+losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
+model (from files), saved (models in one file), stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server,
+sharded, replicas, recovery (clusters), runtime, log, errors."""
 import typing as _typing
 
-from . import averages, log, losses, metrics, nn, ops, random, recurrent, schedules, train
-function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, variable, random (seeds), queues, waiting, gradients, eager and
-value (without a graph), tape, train, schedules, averages, losses, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale,
-session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server, sharded, replicas, recovery (clusters),
-runtime, log, errors."""
-import typing as _typing
-
-from . import averages, data, log, losses, nn, ops, random, recurrent, schedules, train
+from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
@@ -57,38 +50,24 @@ from .variable import Variable, assign_variables, read_variables
 from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
-__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable",
-           "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
-           "ConditionalAccumulator", "CriticalSection", "DataLossError",
-           "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error",
-           "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph",
-           "InternalError", "InvalidArgumentError", "Iterator", "Line", "Model",
-           "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError",
-           "Output", "PaddingFIFOQueue", "PartialRun", "PermissionDeniedError",
-           "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue",
-           "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver",
-           "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
-           "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas",
-           "SyncTraining", "Tape", "Tensor", "TotalStats", "Trace",
-           "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables",
-           "averages", "cluster_reset", "cluster_status", "cond", "constant",
-           "container", "control_dependencies", "current_graph", "device", "devices",
-           "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
-           "importers", "initializer", "latest_checkpoint", "load", "load_plugin",
-           "log", "losses", "map_fn", "metrics", "name_scope", "nn", "ops", "outline",
-           "placeholder", "plugins", "priority", "random", "read_variables",
-           "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
-           "sharded_softmax", "switch_case", "train", "value_and_grad", "version",
-           "while_loop", "write_checkpoint"]
-__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
-           "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
-           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
-           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
-           "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
-           "grad", "gradients", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "nn", "ops", "outline", "placeholder",
-           "plugins", "priority", "random", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop", "write_checkpoint"]
+__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken",
+           "CancelledError", "Checkpoint", "Checkpointer", "ConditionalAccumulator", "CriticalSection",
+           "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue",
+           "FailedPreconditionError", "Function", "Future", "Graph", "InternalError", "InvalidArgumentError",
+           "Iterator", "Line", "Model", "NodeStats", "NotFoundError", "OpStats", "Operation",
+           "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun", "PermissionDeniedError", "Plugin",
+           "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime",
+           "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
+           "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape",
+           "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset",
+           "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data",
+           "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
+           "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
+           "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",
+           "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
+           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop",
+           "write_checkpoint"]
 
 
 def __dir__() -> list[str]:  # names for completion, without modules that only the package uses
