@@ -9,7 +9,7 @@ namespace {
 class Fields {
  public:
   enum Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-  explicit Fields(std::string_view bytes) : left_(bytes) {}
+  explicit Fields(std::string_view message) : left_(message) {}
 
   // Goes to the next field; false at the end and after damage.
   bool Next() {
