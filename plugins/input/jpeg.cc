@@ -1,11 +1,12 @@
 // JPEG by libjpeg-turbo. It reports errors by longjmp, so functions that call it hold no objects
 // with destructors.
+#include <cstdio>  // jpeglib.h uses its names
+
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include <csetjmp>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
