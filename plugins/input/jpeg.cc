@@ -1,9 +1,10 @@
 // JPEG by libjpeg-turbo. It reports errors by longjmp, so functions that call it hold no objects
 // with destructors.
-#include <cstdio>  // jpeglib.h uses its names
-
-#include <jerror.h>
+// clang-format off: jpeglib.h uses names of cstdio and does not include it
+#include <cstdio>
 #include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
 
 #include <csetjmp>
 #include <cstddef>
