@@ -236,7 +236,8 @@ Value Builder::argument(const std::string& name, uint32_t dtype, const ShapeAttr
 }
 
 Value Builder::capture(const Value& outer) {
-  if (!outer || outer.info().owner == this || outer.constant()) return outer;
+  // The items of a sequence are captured one by one, when they are used.
+  if (!outer || outer.kind() != Value::Kind::kTensor || outer.info().owner == this || outer.constant()) return outer;
   for (const auto& [around, own] : captures_) {
     if (around.info().owner == outer.info().owner && around.info().edge == outer.info().edge) return own;
   }

@@ -164,7 +164,8 @@ Value ResizeAxis(Builder& b, Node& n, const Value& x, const Mode& m, const Axis&
 }
 
 void ResizeTo(Builder& b, Node& n, const Value& x, const Mode& m, const Wanted& w, const std::vector<double>& roi) {
-  bool known = (w.sizes || !w.scales.empty()) && (m.coordinates != "tf_crop_and_resize" || !roi.empty());
+  if (m.coordinates == "tf_crop_and_resize" && roi.empty()) return ResizeDynamic(b, n, x, m, w);
+  bool known = w.sizes || !w.scales.empty();
   for (const int axis : w.axes) known &= x.dim(axis) >= 0;
   if (!known) {
     // Axes that keep their size may be unknown.
