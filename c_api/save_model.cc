@@ -11,7 +11,8 @@
 #include "framework/graph/prune_def.h"
 #include "framework/io/tensor_proto.h"
 #include "framework/io/whole_file.h"
-#include "framework/proto/saved_model.pb.h"
+#include "framework/io/wire.h"
+#include "framework/proto/graph.pb.h"
 #include "thalweg/op.h"
 #include "thalweg/scope.h"
 #include "thalweg/variable.h"
@@ -183,42 +184,80 @@ StatusOr<std::string> AddStart(const std::map<std::string, thalweg::Tensor>& val
   return start->name();
 }
 
-void Describe(const std::vector<Port>& ports, google::protobuf::Map<std::string, proto::TensorInfo>* out) {
+// ---- The message SavedModel around the graph. It is written field by field, because its generated classes, which nothing else here needs,
+// would take 300 kB of the library. Numbers of fields: framework/proto/saved_model.proto ----
+
+std::string Shape(const tw_shape& shape) {
+  std::string out;
+  for (int32_t i = 0; i < shape.rank; ++i) {
+    std::string dim;
+    thalweg::PutVarintField(1, uint64_t(std::max<int64_t>(shape.dims[i], -1)), &dim);
+    thalweg::PutBytesField(2, dim, &out);
+  }
+  if (shape.rank < 0) thalweg::PutVarintField(3, 1, &out);  // unknown_rank
+  return out;
+}
+
+void PutEntry(uint32_t number, std::string_view key, std::string_view value, std::string* to) {
+  std::string entry;
+  thalweg::PutBytesField(1, key, &entry);
+  thalweg::PutBytesField(2, value, &entry);
+  thalweg::PutBytesField(number, entry, to);
+}
+
+void PutPorts(uint32_t number, const std::vector<Port>& ports, std::string* to) {
   for (const Port& p : ports) {
-    proto::TensorInfo& info = (*out)[p.name];
-    info.set_name(StrCat(p.node, ":", p.index));
-    info.set_dtype(proto::DataType(p.dtype));
-    proto::TensorShapeProto* shape = info.mutable_tensor_shape();
-    if (p.shape.rank < 0) shape->set_unknown_rank(true);
-    for (int32_t i = 0; i < p.shape.rank; ++i) shape->add_dim()->set_size(std::max<int64_t>(p.shape.dims[i], -1));
+    std::string info;
+    thalweg::PutBytesField(1, StrCat(p.node, ":", p.index), &info);
+    thalweg::PutVarintField(2, p.dtype, &info);
+    thalweg::PutBytesField(3, Shape(p.shape), &info);
+    PutEntry(number, p.name, info, to);
   }
 }
 
-StatusOr<proto::SavedModel> Model(tw_graph* graph, tw_session* session, const std::vector<SavedSignature>& signatures) {
-  proto::SavedModel model;
-  model.set_saved_model_schema_version(1);
-  proto::MetaGraphDef& meta = *model.add_meta_graphs();
-  meta.mutable_meta_info_def()->add_tags("serve");
+// The tag, the graph and the signatures, of which one stands for the initialisation.
+std::string MetaGraph(std::string_view graph, const std::vector<SavedSignature>& signatures, const std::string& start) {
+  std::string info, meta;
+  thalweg::PutBytesField(4, "serve", &info);
+  thalweg::PutBytesField(1, info, &meta);
+  thalweg::PutBytesField(2, graph, &meta);
+  for (const SavedSignature& s : signatures) {
+    std::string signature;
+    PutPorts(1, s.inputs, &signature);
+    PutPorts(2, s.outputs, &signature);
+    thalweg::PutBytesField(3, "tensorflow/serving/predict", &signature);
+    PutEntry(5, s.name, signature, &meta);
+  }
+  std::string operation, signature;
+  thalweg::PutBytesField(1, start, &operation);
+  PutEntry(2, kStart, operation, &signature);
+  PutEntry(5, kStart, signature, &meta);
+  return meta;
+}
+
+StatusOr<std::string> Model(tw_graph* graph, tw_session* session, const std::vector<SavedSignature>& signatures) {
+  proto::GraphDef def;
   ASSIGN_OR_RETURN(const std::string bytes, thalweg::ExportGraphDef(*graph->graph));
-  if (!meta.mutable_graph_def()->ParseFromString(bytes)) return thalweg::Internal("tw_model_save: an exported graph cannot be read");
+  if (!def.ParseFromString(bytes)) return thalweg::Internal("tw_model_save: an exported graph cannot be read");
   std::vector<std::string> roots;
   for (const SavedSignature& s : signatures) {
     for (const Port& p : s.inputs) roots.push_back(p.node);
     for (const Port& p : s.outputs) roots.push_back(p.node);
   }
-  RETURN_IF_ERROR(thalweg::PruneGraphDef(roots, meta.mutable_graph_def()));
-  for (proto::NodeDef& node : *meta.mutable_graph_def()->mutable_node()) node.clear_device();
-  for (const SavedSignature& s : signatures) RETURN_IF_ERROR(CheckFed(s, meta.graph_def()));
-  RETURN_IF_ERROR(CheckState(graph, meta.graph_def()));
-  ASSIGN_OR_RETURN(const auto values, Values(graph, session, meta.graph_def()));
-  ASSIGN_OR_RETURN(const std::string start, AddStart(values, meta.mutable_graph_def()));
-  for (const SavedSignature& s : signatures) {
-    proto::SignatureDef& saved = (*meta.mutable_signature_def())[s.name];
-    saved.set_method_name("tensorflow/serving/predict");
-    Describe(s.inputs, saved.mutable_inputs());
-    Describe(s.outputs, saved.mutable_outputs());
+  RETURN_IF_ERROR(thalweg::PruneGraphDef(roots, &def));
+  for (proto::NodeDef& node : *def.mutable_node()) node.clear_device();
+  for (const SavedSignature& s : signatures) RETURN_IF_ERROR(CheckFed(s, def));
+  RETURN_IF_ERROR(CheckState(graph, def));
+  ASSIGN_OR_RETURN(const auto values, Values(graph, session, def));
+  ASSIGN_OR_RETURN(const std::string start, AddStart(values, &def));
+  constexpr size_t kMost = (size_t{1} << 31) - 1 - (size_t{1} << 20);  // leaves room for the signatures
+  if (const size_t size = def.ByteSizeLong(); size > kMost) {
+    return thalweg::ResourceExhausted("tw_model_save: the model takes ", size, " bytes, and one file holds up to ", kMost,
+                                      "; save the graph by tw_graph_export and the variables by a saver");
   }
-  (*(*meta.mutable_signature_def())[kStart].mutable_outputs())[kStart].set_name(start);
+  std::string model;
+  thalweg::PutVarintField(1, 1, &model);  // saved_model_schema_version
+  thalweg::PutBytesField(2, MetaGraph(def.SerializeAsString(), signatures, start), &model);
   return model;
 }
 
@@ -231,12 +270,7 @@ tw_status* tw_model_save(tw_graph* graph, tw_session* session, const tw_saved_si
   NEED(path);
   return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const std::vector<SavedSignature> wanted, Signatures(graph, signatures, n));
-    ASSIGN_OR_RETURN(const proto::SavedModel model, Model(graph, session, wanted));
-    const size_t size = model.ByteSizeLong();
-    if (size > INT32_MAX) {
-      return thalweg::ResourceExhausted("tw_model_save: the model takes ", size, " bytes, and one file holds up to ", INT32_MAX,
-                                        "; save the graph by tw_graph_export and the variables by a saver");
-    }
-    return thalweg::ReplaceFile(path, thalweg::TemporaryName(path, "model"), model.SerializeAsString(), graph->graph->runtime().files());
+    ASSIGN_OR_RETURN(const std::string model, Model(graph, session, wanted));
+    return thalweg::ReplaceFile(path, thalweg::TemporaryName(path, "model"), model, graph->graph->runtime().files());
   });
 }

@@ -63,7 +63,15 @@ def test_batch_norm_and_dropout_know_training_from_evaluation():
     assert trainer.session.run(net.parts[1].mean).any()  # the averages have moved
 
 
-@pytest.mark.parametrize("kind", ["callable", "function", "Batches", "Iterator", "dataset"])
+class Lent:
+    """An iterator of another class, as data sets of other modules have."""
+
+    def __init__(self):
+        self.made = tw.Iterator.of_arrays(X, Y, batch=30)
+        self._handle = self.made._handle
+
+
+@pytest.mark.parametrize("kind", ["callable", "function", "Batches", "Iterator", "dataset", "lent", "lent dataset"])
 def test_data_of_every_kind(kind):
     class Dataset:
         def iterator(self):
@@ -74,7 +82,7 @@ def test_data_of_every_kind(kind):
             yield X[at:at + 30].astype(np.float64), Y[at:at + 30]
 
     data = {"callable": function, "function": lambda epoch: [(X, Y)], "Batches": tw.train.Batches(X, Y, size=30), "dataset": Dataset(),
-            "Iterator": tw.Iterator.of_arrays(X, Y, batch=30)}[kind]
+            "Iterator": tw.Iterator.of_arrays(X, Y, batch=30), "lent": Lent(), "lent dataset": type("D", (), {"iterator": lambda self: Lent()})()}[kind]
     trainer = classifier()
     history = trainer.fit(data, 2)
     assert history.steps == (2 if kind == "function" else 6)

@@ -35,6 +35,7 @@ class Iterator(Handle):
     _handle: Any
     _kept: tuple[Any, ...]
     failure: Optional[BaseException]  # what Python code behind it raised in the running call
+    _lent = False                     # another object ends it
 
     def __init__(self) -> None:
         raise TypeError("make an iterator with Iterator.of_arrays, of_batches or of_fetches")
@@ -79,8 +80,19 @@ class Iterator(Handle):
         training, it must give the same batches for the same epoch."""
         return _python_iterator(batches, n, n_batches, dtypes)
 
+    @classmethod
+    def of_owner(cls, owner: Any) -> "Iterator":
+        """The iterator that another object owns in its `_handle`, as those of data sets do; keeps that object alive."""
+        handle = getattr(owner, "_handle", None)
+        if not isinstance(handle, ctypes.POINTER(_low.tw_iterator)):
+            raise TypeError(f"{owner!r} is no iterator of the library")
+        self = cls.__new__(cls)
+        self._handle, self._kept, self.failure, self._lent = handle, (owner,), None, True
+        return self
+
     def __del__(self, destroy: Any = _low.tw_iterator_destroy) -> None:
-        destroy(getattr(self, "_handle", None))
+        if not self._lent:
+            destroy(getattr(self, "_handle", None))
 
     @property
     def n_tensors(self) -> int:
@@ -186,9 +198,9 @@ def iterator_of(data: Any, n: int, dtypes: Optional[Sequence[DType]], batch: int
         return data
     if hasattr(data, "iterator"):
         made = data.iterator()
-        if not isinstance(made, Iterator):
-            raise TypeError(f"iterator() of {data!r} answered {made!r}; it must answer a thalweg.Iterator")
-        return made
+        return made if isinstance(made, Iterator) else Iterator.of_owner(made)
+    if isinstance(getattr(data, "_handle", None), ctypes.POINTER(_low.tw_iterator)):
+        return Iterator.of_owner(data)
     if isinstance(data, Batches):
         return Iterator.of_arrays(*data.arrays, batch=data.size, shuffle=True, seed=data.seed or 0, dtypes=dtypes)
     if callable(data):
