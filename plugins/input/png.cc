@@ -50,22 +50,21 @@ struct Reader {
     const bool transparent = png_get_valid(png, info, PNG_INFO_tRNS) != 0;
     bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || transparent;
     bool colour = (type & PNG_COLOR_MASK_COLOR) != 0;
-    if (wanted == 0) wanted = (colour ? 3 : 1) + alpha;
+    channels = wanted != 0 ? wanted : (colour ? 3 : 1) + alpha;
     if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
     if (type == PNG_COLOR_TYPE_GRAY && depth < 8) png_set_expand_gray_1_2_4_to_8(png);
     if (transparent) png_set_tRNS_to_alpha(png);
     if (depth == 16 && !wide) png_set_strip_16(png);
     if (depth < 16 && wide) png_set_expand_16(png);
     if (wide) png_set_swap(png);
-    const bool want_alpha = wanted == 2 || wanted == 4, want_colour = wanted >= 3;
+    const bool want_alpha = channels == 2 || channels == 4, want_colour = channels >= 3;
     if (alpha && !want_alpha) png_set_strip_alpha(png);
     if (!alpha && want_alpha) png_set_add_alpha(png, wide ? 0xffff : 0xff, PNG_FILLER_AFTER);
     if (!colour && want_colour) png_set_gray_to_rgb(png);
     if (colour && !want_colour) png_set_rgb_to_gray(png, 1, 0.299, 0.587);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    channels = wanted;
-    if (png_get_rowbytes(png, info) != size_t(width) * size_t(wanted) * (wide ? 2 : 1)) png_error(png, "the rows have an unexpected size");
+    if (png_get_rowbytes(png, info) != size_t(width) * size_t(channels) * (wide ? 2 : 1)) png_error(png, "the rows have an unexpected size");
     return true;
   }
 
