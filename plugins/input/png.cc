@@ -64,7 +64,8 @@ struct Reader {
     if (colour && !want_colour) png_set_rgb_to_gray(png, 1, 0.299, 0.587);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    if (png_get_rowbytes(png, info) != size_t(width) * size_t(channels) * (wide ? 2 : 1)) png_error(png, "the rows have an unexpected size");
+    if (png_get_rowbytes(png, info) != size_t(width) * size_t(channels) * (wide ? 2 : 1))
+      png_error(png, "the rows have an unexpected size");
     return true;
   }
 

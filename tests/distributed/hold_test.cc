@@ -110,7 +110,8 @@ class Hand {
     m.Put(&fields);
     const std::string head = PutRequest(method, 0, fields);
     Send(by_hand::Packet(by_hand::kRequest, ++id_, head, body.size()));
-    for (size_t at = 0; at < body.size(); at += kPiece) Send(by_hand::Packet(by_hand::kPiece, id_, std::string(body.substr(at, kPiece)), 0));
+    for (size_t at = 0; at < body.size(); at += kPiece)
+      Send(by_hand::Packet(by_hand::kPiece, id_, std::string(body.substr(at, kPiece)), 0));
     return id_;
   }
   template <class M>
