@@ -43,8 +43,8 @@ std::vector<std::string> Ends(const proto::GraphDef& graph) {
 }  // namespace
 
 void LoadFrozenGraph(const FileBytes& file, Sink* sink) {
-  proto::GraphDef graph;
-  Parse(file, "the GraphDef", &graph);
+  MessageMemory memory(file.size());
+  auto& graph = *Parse<proto::GraphDef>(file, "the GraphDef", &memory);
   Needed needed(graph);
   std::vector<std::string> outputs = Split(sink->Option("outputs")), inputs = Split(sink->Option("inputs"));
   if (outputs.empty()) outputs = Ends(graph);
@@ -55,8 +55,7 @@ void LoadFrozenGraph(const FileBytes& file, Sink* sink) {
   needed.ReportMissingOps(sink);
   const std::string producer = std::to_string(graph.versions().producer());
   std::string bytes;
-  const proto::GraphDef taken = needed.Take(&graph);
-  if (!taken.SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
+  if (!needed.Take(&graph)->SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
   sink->GraphDef(bytes);
   sink->Property("format", "GraphDef");
   sink->Property("producer", "GraphDef version " + producer);

@@ -152,16 +152,10 @@ class Loader {
 
   void AddGraph() {
     proto::GraphDef* graph = meta_.mutable_graph_def();
-    proto::GraphDef taken;
-    const bool whole = sink_.Option("whole") == "true";
-    if (!whole) {
-      // Signatures and assets name nodes by texts of their own, so nothing points into the graph.
-      taken = needed_.Take(graph);
-      graph = &taken;
-    }
+    // Signatures and assets name nodes by texts of their own, so nothing points into the graph.
+    if (sink_.Option("whole") != "true") graph = needed_.Take(graph);
     std::string bytes;
     if (!graph->SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
-    if (!whole) taken.Clear();
     sink_.GraphDef(bytes);
   }
 
@@ -210,9 +204,9 @@ class Loader {
 }  // namespace
 
 void LoadSavedModel(const FileBytes& file, Sink* sink) {
-  proto::SavedModel model;
-  Parse(file, "saved_model.pb", &model);
-  Loader(Choose(&model, sink->Option("tags")), sink).Run();
+  MessageMemory memory(file.size());
+  auto* model = Parse<proto::SavedModel>(file, "saved_model.pb", &memory);
+  Loader(Choose(model, sink->Option("tags")), sink).Run();
 }
 
 }  // namespace thalweg::savedmodel

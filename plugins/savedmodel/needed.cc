@@ -1,5 +1,7 @@
 #include "needed.h"
 
+#include <google/protobuf/arena.h>
+
 namespace thalweg::savedmodel {
 
 Needed::Needed(const proto::GraphDef& graph) : graph_(graph), by_name_(ByName(graph.node())) {
@@ -74,8 +76,8 @@ void Needed::ReportMissingOps(Sink* sink) const {
   }
 }
 
-proto::GraphDef Needed::Take(proto::GraphDef* graph) const {
-  proto::GraphDef taken;
+proto::GraphDef* Needed::Take(proto::GraphDef* graph) const {
+  auto& taken = *google::protobuf::Arena::CreateMessage<proto::GraphDef>(graph->GetArena());
   *taken.mutable_versions() = graph->versions();
   taken.set_version(graph->version());
   std::vector<proto::NodeDef*> nodes;
@@ -95,7 +97,7 @@ proto::GraphDef Needed::Take(proto::GraphDef* graph) const {
     if (called_.count(f.signature().name())) functions.push_back(&f);
   }
   for (proto::FunctionDef* f : functions) taken.mutable_library()->add_function()->Swap(f);
-  return taken;
+  return &taken;
 }
 
 }  // namespace thalweg::savedmodel

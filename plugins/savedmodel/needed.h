@@ -26,9 +26,9 @@ class Needed {
   const proto::FunctionDef* function(std::string_view name) const;
   // Reports all ops that no plugin defines, each once with its number of nodes.
   void ReportMissingOps(Sink* sink) const;
-  // Moves what is needed, in the order of the file, out of `graph`, which this object was made of.
-  // No other function may be called afterwards.
-  proto::GraphDef Take(proto::GraphDef* graph) const;
+  // Moves what is needed, in the order of the file, out of `graph`, which this object was made of and
+  // which is on an arena, to a graph there. Afterwards only `has` may be called.
+  proto::GraphDef* Take(proto::GraphDef* graph) const;
 
  private:
   void AddFunction(std::string_view name);

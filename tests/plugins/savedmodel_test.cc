@@ -344,6 +344,22 @@ TEST(SavedModel, DamageIsACleanError) {
   EXPECT_HAS(Failure(folder / "n"), "saved_model.cpb");
 }
 
+// An empty node takes two bytes in a file and more than a hundred in memory.
+TEST(SavedModel, ManySmallMessagesDoNotMultiplyTheMemory) {
+  const Folder folder;
+  const auto field = [](int number, const std::string& bytes) {
+    std::string head(1, char(number << 3 | 2));
+    for (size_t n = bytes.size();; n >>= 7) {
+      head += char((n & 127) | (n > 127 ? 128 : 0));
+      if (n <= 127) return head + bytes;
+    }
+  };
+  std::string nodes;
+  for (int i = 0; i < 2000000; ++i) nodes += std::string("\x0a\x00", 2);
+  WriteBytes(folder / "m/saved_model.pb", std::string("\x08\x01") + field(2, field(1, field(4, "serve")) + field(2, nodes)));
+  EXPECT_HAS(Failure(folder / "m"), "6 times its bytes and 48 MiB");
+}
+
 TEST(FrozenGraph, PlaceholdersAndEndsAreTheSignature) {
   const Folder folder;
   proto::GraphDef graph;
