@@ -88,7 +88,13 @@ void Cast(Builder& b, Node& n) {
 
 void CastLike(Builder& b, Node& n) { n.out(Converted(b, n.in(0), n.in(1).dtype(), n.i("saturate", 1) != 0)); }
 
-void BitCast(Builder& b, Node& n) { n.out(b.op("Bitcast", {n.in(0)}, {{"type", Type{DtypeOf(static_cast<int32_t>(n.i("to")))}}})); }
+// A truth value is a byte of 0 or 1.
+void BitCast(Builder& b, Node& n) {
+  const uint32_t to = DtypeOf(static_cast<int32_t>(n.i("to")));
+  const Value x = n.in(0).dtype() == TW_BOOL ? b.cast(n.in(0), TW_UINT8) : n.in(0);
+  if (to == TW_BOOL) return n.out(b.op("NotEqual", {x, b.like(x, 0)}));
+  n.out(x.dtype() == to ? x : b.op("Bitcast", {x}, {{"type", Type{to}}}));
+}
 
 constexpr Entry kEntries[] = {
     {"BitCast", 26, kLatest, &BitCast},

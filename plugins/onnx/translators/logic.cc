@@ -23,10 +23,19 @@ constexpr const char* kBitwiseAnd = "BitwiseAnd";
 constexpr const char* kBitwiseOr = "BitwiseOr";
 constexpr const char* kBitwiseXor = "BitwiseXor";
 
+// A shift by less than 0 bits or by all bits leaves no bit of the operand: the result is 0, or -1 for a negative number that goes right.
 void BitShift(Builder& b, Node& n) {
   const std::string direction = n.s("direction");
   if (direction != "LEFT" && direction != "RIGHT") n.fail("'direction' is '" + direction + "'; it must be LEFT or RIGHT");
-  n.out(b.op(direction == "LEFT" ? "LeftShift" : "RightShift", {n.in(0), n.in(1)}));
+  const bool left = direction == "LEFT";
+  const Value &x = n.in(0), &y = n.in(1);
+  const Value shifted = b.op(left ? "LeftShift" : "RightShift", {x, y});
+  const bool is_signed = x.dtype() == TW_INT8 || x.dtype() == TW_INT16 || x.dtype() == TW_INT32 || x.dtype() == TW_INT64;
+  if (n.opset < 28 && !is_signed) return n.out(shifted);  // undefined then
+  const Value zero = b.like(x, 0), bits = b.like(x, 8.0 * ElementBytes(x.dtype()));
+  const Value within = b.op("LogicalAnd", {b.op("GreaterEqual", {y, zero}), b.op("Less", {y, bits})});
+  const Value sign = b.op("SelectV2", {b.op("Less", {x, zero}), b.like(x, -1), zero});
+  n.out(b.op("SelectV2", {within, shifted, left || !is_signed ? zero : sign}));
 }
 
 void Where(Builder& b, Node& n) { n.out(b.op("SelectV2", {n.in(0), n.in(1), n.in(2)})); }

@@ -1,4 +1,4 @@
-// Parts of values and values of parts: Slice, Split, Concat, Pad, Trilu.
+// Parts of values and values of parts: Slice, Split, Concat, Pad, CenterCropPad, Trilu.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -167,6 +167,24 @@ void Pad(Builder& b, Node& n) {
   n.out(b.op("PadV2", {x, pads, b.like(x, value)}));
 }
 
+// Cuts or extends axes around their centre to the wanted sizes.
+void CenterCropPad(Builder& b, Node& n) {
+  const Value& x = n.in(0);
+  const int rank = RankOf(n, x, "input_data");
+  const Value shape = b.shape(x), zero = Known(b, 0), two = Known(b, 2);
+  Value wanted = b.cast(n.in(1), TW_INT64);
+  if (const std::vector<int64_t> axes = n.ints("axes"); !axes.empty()) {
+    std::vector<int64_t> places;
+    for (const int axis : AxesOf(n, axes, rank)) places.push_back(axis);
+    wanted = Placed(b, shape, b.ints(places), wanted);
+  }
+  const auto half = [&](const Value& more) { return b.op("FloorDiv", {b.op("Maximum", {more, zero}), two}); };
+  const Value missing = b.op("Maximum", {b.op("Sub", {wanted, shape}), zero}), before = half(missing);
+  const Value kept = b.op("Slice", {x, half(b.op("Sub", {shape, wanted})), b.op("Minimum", {shape, wanted})});
+  const Value pads = b.op("Pack", {before, b.op("Sub", {missing, before})}, {{"axis", 1}});
+  n.out(b.op("Pad", {kept, pads}));
+}
+
 // ---- Trilu ----
 
 // Keeps the elements on and above diagonal k (`upper`), or on and below it.
@@ -185,8 +203,12 @@ void Trilu(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"Concat", 1, kLatest, &Concat}, {"Pad", 1, kLatest, &Pad},      {"Slice", 1, kLatest, &Slice},
-    {"Split", 1, kLatest, &Split},   {"Trilu", 14, kLatest, &Trilu},
+    {"CenterCropPad", 18, kLatest, &CenterCropPad},
+    {"Concat", 1, kLatest, &Concat},
+    {"Pad", 1, kLatest, &Pad},
+    {"Slice", 1, kLatest, &Slice},
+    {"Split", 1, kLatest, &Split},
+    {"Trilu", 14, kLatest, &Trilu},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// GridSample: an image read at real coordinates.
+// GridSample: an image read at real coordinates; and AffineGrid, which makes such coordinates.
 #include <array>
 #include <iterator>
 
@@ -156,7 +156,31 @@ void GridSample(Builder& b, Node& n) {
   n.out(b.reshape(sum, shape));
 }
 
+// The coordinates of the pixels of an image of `size` [batch, channels, ...] under affine maps theta [batch, axes, axes + 1].
+void AffineGrid(Builder& b, Node& n) {
+  const Value &theta = n.in(0), size = b.cast(n.in(1), TW_INT64);
+  const int64_t axes = size.dim(0) - 2;
+  if (axes != 2 && axes != 3) n.unsupported("the number of elements of 'size' must be known, and be 4 or 5");
+  const bool align = n.i("align_corners", 0) != 0;
+  const Value one = b.like(theta, 1), two = b.like(theta, 2), spatial = b.slice0(size, 2, 2 + axes);
+  std::vector<Value> columns;
+  for (int64_t i = axes - 1; i >= 0; --i) {
+    const Value count = b.reshape(b.slice0(spatial, i, i + 1), Dims{}), real = b.cast(count, theta.dtype());
+    const Value number = b.cast(Count(b, count), theta.dtype());
+    const Value part =
+        align ? b.op("DivNoNan", {Mul(b, number, two), Minus(b, real, one)}) : b.op("RealDiv", {Plus(b, Mul(b, number, two), one), real});
+    Dims dims(static_cast<size_t>(axes), 1);
+    dims[static_cast<size_t>(i)] = -1;
+    columns.push_back(b.broadcast(b.reshape(Minus(b, part, one), dims), spatial));
+  }
+  columns.push_back(b.op("Fill", {spatial, one}));
+  const Value points = b.reshape(b.op("Pack", columns, {{"axis", axes}}), Dims{1, -1, axes + 1});
+  const Value grid = b.op("BatchMatMulV2", {points, theta}, {{"adj_y", true}});
+  n.out(b.reshape(grid, b.concat({b.slice0(size, 0, 1), spatial, b.ints({axes})}, 0)));
+}
+
 constexpr Entry kEntries[] = {
+    {"AffineGrid", 20, kLatest, &AffineGrid},
     {"GridSample", 16, kLatest, &GridSample},
 };
 

@@ -69,41 +69,92 @@ Value Resized(Builder& b, const Value& x, const Value& length) {
   return b.op("Slice", {longer, b.ints(std::vector<int64_t>(static_cast<size_t>(last) + 1, 0)), Join(b, sizes)});
 }
 
-// Multiplies the last axis, of `length` elements, by the matrix of the transform: `bins` columns. The angle of element i and bin k is
-// 2 pi (i k mod length) / length, so that large products lose no accuracy.
+// Cosines and sines [rows, columns] of the angles 2 pi (row column mod length) / length: large products lose no accuracy.
+struct Waves {
+  Value cosine, sine;
+};
+
+Waves WavesOf(Builder& b, const Value& rows, const Value& columns, const Value& length, uint32_t type) {
+  const Value product = b.op("FloorMod", {Mul(b, b.unsqueeze(Count(b, rows), {1}), Count(b, columns)), length});
+  const Value turn = b.op("RealDiv", {b.cast(product, TW_DOUBLE), b.cast(length, TW_DOUBLE)});
+  const Value angle = Mul(b, turn, b.scalar(TW_DOUBLE, 2 * kPi));
+  return {b.cast(b.op("Cos", {angle}), type), b.cast(b.op("Sin", {angle}), type)};
+}
+
+// Multiplies the last axis by a matrix [rows, columns].
+Value Times(Builder& b, const Value& v, const Value& matrix, const Value& rows, const Value& columns) {
+  const Value shape = b.concat({b.slice0(b.shape(v), 0, v.rank() - 1), b.unsqueeze(columns, {0})}, 0);
+  return b.reshape(b.op("MatMul", {b.reshape(v, b.concat({b.ints({-1}), b.unsqueeze(rows, {0})}, 0)), matrix}), shape);
+}
+
+// The transform of the last axis, of `length` elements: `bins` columns.
 Complex Transformed(Builder& b, const Complex& x, const Value& length, const Value& bins, bool inverse) {
   const uint32_t type = x.re.dtype();
-  const Value product = b.op("FloorMod", {Mul(b, b.unsqueeze(Count(b, length), {1}), Count(b, bins)), length});
-  const Value turn = b.op("RealDiv", {b.cast(product, TW_DOUBLE), b.cast(length, TW_DOUBLE)});
-  const Value angle = Mul(b, turn, b.scalar(TW_DOUBLE, inverse ? -2 * kPi : 2 * kPi));
-  const Value scale = inverse ? b.op("Reciprocal", {b.cast(length, TW_DOUBLE)}) : b.scalar(TW_DOUBLE, 1);
-  const auto matrix = [&](const char* wave) { return b.cast(Mul(b, b.op(wave, {angle}), scale), type); };
-  const Value cosine = matrix("Cos"), sine = matrix("Sin");
-  const Value rows = b.slice0(b.shape(x.re), 0, x.re.rank() - 1);
-  const Value two = b.concat({b.ints({-1}), b.unsqueeze(length, {0})}, 0), back = b.concat({rows, b.unsqueeze(bins, {0})}, 0);
-  const auto times = [&](const Value& v, const Value& m) { return b.reshape(b.op("MatMul", {b.reshape(v, two), m}), back); };
-  const Value re = times(x.re, cosine), im = b.op("Neg", {times(x.re, sine)});
-  if (!x.im) return {re, im};
-  return {Plus(b, re, times(x.im, sine)), Plus(b, im, times(x.im, cosine))};
+  const Waves w = WavesOf(b, length, bins, length, type);
+  const Value sine = inverse ? w.sine : b.op("Neg", {w.sine}), scale = b.op("Reciprocal", {b.cast(length, type)});
+  const auto times = [&](const Value& v, const Value& m) { return Times(b, v, m, length, bins); };
+  Value re = times(x.re, w.cosine), im = times(x.re, sine);
+  if (x.im) {
+    re = Minus(b, re, times(x.im, sine));
+    im = Plus(b, im, times(x.im, w.cosine));
+  }
+  return inverse ? Complex{Mul(b, re, scale), Mul(b, im, scale)} : Complex{re, im};
 }
 
 Value HalfBins(Builder& b, const Value& length) { return Plus(b, b.op("FloorDiv", {length, Known(b, 2)}), Known(b, 1)); }
 
+// The real signal of `length` elements whose first bins are the last axis. All bins but the first and the middle one count twice, for the
+// bin that mirrors them.
+Value RealInverse(Builder& b, const Complex& x, const Value& length) {
+  const uint32_t type = x.re.dtype();
+  const Value bins = HalfBins(b, length), bin = Count(b, bins);
+  const Waves w = WavesOf(b, bins, length, length, type);
+  const Value single = b.op("LogicalOr", {b.op("Equal", {bin, Known(b, 0)}), b.op("Equal", {Mul(b, bin, Known(b, 2)), length})});
+  const Value once = b.op("Reciprocal", {b.cast(length, type)});
+  const Value weight = b.op("SelectV2", {single, once, Plus(b, once, once)});
+  const auto times = [&](const Value& v, const Value& m) { return Times(b, Mul(b, Resized(b, v, bins), weight), m, bins, length); };
+  const Value re = times(x.re, w.cosine);
+  return x.im ? Minus(b, re, times(x.im, w.sine)) : re;
+}
+
+// The order of `rank` axes that moves `axis` (an int64 scalar, which counts from the front) behind the others.
+Value MovedLast(Builder& b, const Value& axis, int rank) {
+  const Value others = Count(b, Known(b, rank - 1));
+  const Value skipped = b.op("SelectV2", {b.op("Less", {others, axis}), others, Plus(b, others, Known(b, 1))});
+  return b.concat({skipped, b.unsqueeze(axis, {0})}, 0);
+}
+
 void DFT(Builder& b, Node& n) {
   const Value& x = n.in(0);
   const int rank = RankOf(n, x, "input");
-  int64_t given = n.opset < 20 ? n.i("axis", 1) : -2;
-  if (n.opset >= 20 && n.has(2)) given = n.const_ints(2, "'axis'")[0];
-  const int axis = AxisOf(n, given, rank);
-  if (axis == rank - 1) n.fail("the last axis holds the real and imaginary parts; 'axis' must be another one");
+  Value axis = Known(b, n.opset < 20 ? n.i("axis", 1) : -2);
+  if (n.opset >= 20 && n.has(2)) axis = ScalarOf(b, n.in(2), TW_INT64);
+  if (axis.constant() && AxisOf(n, axis.constant()->integer(0), rank) == rank - 1) {
+    n.fail("the last axis holds the real and imaginary parts; 'axis' must be another one");
+  }
+  axis = b.op("FloorMod", {axis, Known(b, rank)});
+  const Value perm = MovedLast(b, axis, rank - 1);
+  const auto transposed = [&](const Value& v, const Value& order) {
+    return order.constant() ? b.transpose(v, order.constant()->integers()) : b.op("Transpose", {v, order});
+  };
+  const Complex given = Parts(b, n, x);
+  Complex parts{transposed(given.re, perm), given.im ? transposed(given.im, perm) : Value()};
   const bool inverse = n.i("inverse", 0) != 0, half = n.i("onesided", 0) != 0;
-  if (inverse && half) n.unsupported("'inverse' together with 'onesided'");
-  Complex parts = Parts(b, n, x);
-  const Value length = n.has(1) ? ScalarOf(b, n.in(1), TW_INT64) : b.size(x, axis);
-  const auto last = [&](const Value& v) { return v ? Resized(b, MoveAxis(b, v, rank - 1, axis, rank - 2), length) : v; };
-  parts = Transformed(b, {last(parts.re), last(parts.im)}, length, half ? HalfBins(b, length) : length, inverse);
-  const Value joined = b.op("Pack", {parts.re, parts.im}, {{"axis", -1}});
-  n.out(MoveAxis(b, joined, rank, rank - 2, axis));
+  Value length = b.size(parts.re, -1);
+  if (inverse && half) length = Mul(b, Minus(b, length, Known(b, 1)), Known(b, 2));
+  if (n.has(1)) length = ScalarOf(b, n.in(1), TW_INT64);
+  Value order;
+  if (perm.constant()) {
+    std::vector<int64_t> back(static_cast<size_t>(rank - 1));
+    for (int64_t i = 0; i < rank - 1; ++i) back[static_cast<size_t>(perm.constant()->integer(i))] = i;
+    order = b.ints(back);
+  } else {
+    order = b.op("InvertPermutation", {perm});
+  }
+  if (inverse && half) return n.out(b.unsqueeze(transposed(RealInverse(b, parts, length), order), {-1}));
+  parts = {Resized(b, parts.re, length), parts.im ? Resized(b, parts.im, length) : Value()};
+  parts = Transformed(b, parts, length, half ? HalfBins(b, length) : length, inverse);
+  n.out(b.op("Pack", {transposed(parts.re, order), transposed(parts.im, order)}, {{"axis", -1}}));
 }
 
 // Frames of the signal [batch, length, 1 or 2], each multiplied by the window and transformed.

@@ -37,6 +37,7 @@ Family DetectionTranslators();
 Family ElementwiseTranslators();
 Family FillTranslators();
 Family GatherTranslators();
+Family LearningTranslators();
 Family LogicTranslators();
 Family LossTranslators();
 Family MatMulTranslators();

@@ -1,4 +1,4 @@
-// Text: StringNormalizer, StringConcat, RegexFullMatch, TfIdfVectorizer.
+// Text: StringNormalizer, StringConcat, RegexFullMatch, StringSplit, TfIdfVectorizer.
 #include <algorithm>
 #include <iterator>
 
@@ -40,6 +40,19 @@ void StringConcat(Builder& b, Node& n) {
 }
 
 void RegexFullMatch(Builder& b, Node& n) { n.out(b.op("StaticRegexFullMatch", {n.in(0)}, {{"pattern", n.s("pattern")}})); }
+
+// Parts of each text along a new last axis, filled up with empty texts, and their numbers. Without a delimiter, blanks separate parts.
+void StringSplit(Builder& b, Node& n) {
+  const Value& x = n.in(0);
+  const Value shape = b.shape(x), flat = b.reshape(x, Dims{-1}), zero = b.scalar(TW_INT32, 0);
+  const std::vector<Value> split =
+      b.ops("StringSplitV2", {flat, b.constant(Tensor::String({}, {n.s("delimiter", "")}))}, {{"maxsplit", n.i("maxsplit", -1)}}, 3);
+  const Value table = b.op("SparseToDense", {split[0], split[2], split[1], b.constant(Tensor::String({}, {""}))});
+  n.out(0, b.reshape(table, b.concat({shape, b.slice0(split[2], 1, 2)}, 0)));
+  const Value rows = b.reshape(b.op("Slice", {split[0], b.ints({0, 0}), b.ints({-1, 1})}), Dims{-1});
+  const Value counts = b.op("UnsortedSegmentSum", {b.op("OnesLike", {rows}), rows, b.size(flat, 0)});
+  n.out(1, b.reshape(counts, shape));
+}
 
 // ---- TfIdfVectorizer ----
 
@@ -129,9 +142,8 @@ void TfIdfVectorizer(Builder& b, Node& n) {
 }
 
 constexpr Entry kEntries[] = {
-    {"RegexFullMatch", 20, kLatest, &RegexFullMatch},
-    {"StringConcat", 20, kLatest, &StringConcat},
-    {"StringNormalizer", 10, kLatest, &StringNormalizer},
+    {"RegexFullMatch", 20, kLatest, &RegexFullMatch},  {"StringConcat", 20, kLatest, &StringConcat},
+    {"StringSplit", 20, kLatest, &StringSplit},        {"StringNormalizer", 10, kLatest, &StringNormalizer},
     {"TfIdfVectorizer", 9, kLatest, &TfIdfVectorizer},
 };
 
