@@ -77,6 +77,19 @@ print(tw.Session(g, device="OPENCL:0", fallback="fail").run(y, {x: np.zeros(1, "
 
 
 @needs_device
+def test_programs_that_the_driver_keeps_itself_are_not_kept_again(tmp_path):
+    program = """
+with tw.Graph() as g:
+    x = tw.placeholder("float32", [None])
+    y = tw.ops.cosh(x)
+print(tw.Session(g, device="OPENCL:0", fallback="fail").run(y, {x: np.zeros(1, "f")})[0])
+"""
+    for _ in range(2):
+        assert child(program, XDG_CACHE_HOME=str(tmp_path)) == "1.0\n"
+    assert (tmp_path / "thalweg" / "opencl").exists() != (tmp_path / "pocl").exists()
+
+
+@needs_device
 def test_lists_of_any_length_are_added_by_a_few_programs(tmp_path):
     runtime = tw.Runtime(**{"plugin.org.thalweg.opencl.cache_dir": str(tmp_path)})
     for n in (2, 8, 9, 15, 16, 17, 300):

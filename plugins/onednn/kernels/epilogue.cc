@@ -27,7 +27,9 @@ void Fill(onednn::Function* elu, onednn::Function* tanh, onednn::Function* sigmo
 void FillFor(Isa isa, onednn::Function* elu, onednn::Function* tanh, onednn::Function* sigmoid) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx512) return Fill<Avx512::ElementwiseTable, Avx512::Activations>(elu, tanh, sigmoid);
+#if !defined(THALWEG_ISA_WITHOUT_AVX2)
   if (isa == Isa::kAvx2) return Fill<Avx2::ElementwiseTable, Avx2::Activations>(elu, tanh, sigmoid);
+#endif
 #endif
   static_cast<void>(isa);
   Fill<Baseline::ElementwiseTable, Baseline::Activations>(elu, tanh, sigmoid);

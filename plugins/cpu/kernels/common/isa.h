@@ -20,8 +20,8 @@ Isa DetectIsa(const tw_host* host);
 
 }  // namespace thalweg::cpu
 
-// Only the baseline exists off x86-64, and where the build says so. Use both macros inside
-// namespace thalweg::cpu.
+// Only the baseline exists off x86-64, and where the build says so. A sanitized build has no AVX2 set
+// and takes the baseline instead. Use both macros inside namespace thalweg::cpu.
 #if defined(__x86_64__) && !defined(THALWEG_ISA_ONLY_BASELINE)
 #define TW_CPU_DECLARE_ISA(Type, Table) \
   namespace Baseline {                  \
@@ -33,7 +33,11 @@ Isa DetectIsa(const tw_host* host);
   namespace Avx512 {                    \
   const Type& Table();                  \
   }
+#if defined(THALWEG_ISA_WITHOUT_AVX2)
+#define TW_CPU_FOR_ISA(isa, Table) ((isa) == Isa::kAvx512 ? Avx512::Table() : Baseline::Table())
+#else
 #define TW_CPU_FOR_ISA(isa, Table) ((isa) == Isa::kAvx512 ? Avx512::Table() : (isa) == Isa::kAvx2 ? Avx2::Table() : Baseline::Table())
+#endif
 #else
 #define TW_CPU_DECLARE_ISA(Type, Table) \
   namespace Baseline {                  \
