@@ -11,7 +11,7 @@ namespace {
 // Replaces the lower triangle of a by its factor, and the rest by 0. Returns false if the matrix is
 // not positive definite.
 template <class C>
-bool Factor(const Dense<C>& a) {
+bool Factor(const MatrixAt<C>& a) {
   const int64_t n = a.rows;
   for (int64_t j = 0; j < n; ++j) {
     C* column = a.column(j);
@@ -37,7 +37,7 @@ void Cholesky(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> output) {
   InField(input.v->dtype, [&](auto zero) {
     using C = decltype(zero);
     ForMatrices<C>(f.f, count, Cost(n, n, n), uint64_t(n * n), [&](int64_t k, C* room) {
-      const Dense<C> a{room, n, n};
+      const MatrixAt<C> a{room, n, n};
       Load(input.v, k, a);
       if (!Factor(a)) {  // as in TensorFlow, the lower triangle tells
         for (int64_t j = 0; j < n; ++j)
@@ -49,7 +49,7 @@ void Cholesky(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> output) {
 }
 
 // Replaces x by L^-H x.
-void SolveTransposed(const Dense<double>& l, const Dense<double>& x) {
+void SolveTransposed(const MatrixAt<double>& l, const MatrixAt<double>& x) {
   const int64_t n = l.rows;
   for (int64_t c = 0; c < x.columns; ++c) {
     double* b = x.column(c);
@@ -70,7 +70,7 @@ void CholeskyGrad(tw::Frame f, tw::In<tw::Any> l, tw::In<tw::Any> grad, tw::Out<
   if (l.size() == 0) return;
   const int64_t n = sizes.rows, count = int64_t(l.size()) / sizes.size();
   ForMatrices<double>(f.f, count, Cost(n, n, n), 3 * uint64_t(n * n), [&](int64_t at, double* room) {
-    const Dense<double> a{room, n, n}, d{room + n * n, n, n}, x{d.data + n * n, n, n};
+    const MatrixAt<double> a{room, n, n}, d{room + n * n, n, n}, x{d.data + n * n, n, n};
     Load(l.v, at, a);
     Load(grad.v, at, d);
     for (int64_t j = 0; j < n; ++j)

@@ -55,7 +55,7 @@ inline void Write(const tw_view* v, uint64_t i, complex128 x) {
 
 // A matrix in memory of the caller's; element (i, j) is at data[i + j * rows].
 template <class C>
-struct Dense {
+struct MatrixAt {
   C* data;
   int64_t rows, columns;
   C& operator()(int64_t i, int64_t j) const { return data[i + j * rows]; }
@@ -75,7 +75,7 @@ struct MatrixSizes {
 
 // Reads matrix number `at` of a batch; adjoint: its conjugate transpose.
 template <class C>
-void Load(const tw_view* v, int64_t at, const Dense<C>& to, bool adjoint = false) {
+void Load(const tw_view* v, int64_t at, const MatrixAt<C>& to, bool adjoint = false) {
   uint64_t i = uint64_t(at) * uint64_t(to.rows * to.columns);
   if (adjoint) {
     for (int64_t column = 0; column < to.columns; ++column)
@@ -89,7 +89,7 @@ void Load(const tw_view* v, int64_t at, const Dense<C>& to, bool adjoint = false
     for (int64_t column = 0; column < to.columns; ++column, ++i) Read(v, i, &to(row, column));
 }
 template <class C>
-void Store(const tw_view* v, int64_t at, const Dense<C>& from) {
+void Store(const tw_view* v, int64_t at, const MatrixAt<C>& from) {
   uint64_t i = uint64_t(at) * uint64_t(from.rows * from.columns);
   for (int64_t row = 0; row < from.rows; ++row)
     for (int64_t column = 0; column < from.columns; ++column, ++i) Write(v, i, from(row, column));

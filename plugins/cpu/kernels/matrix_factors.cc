@@ -19,7 +19,7 @@ class Qr {
     InField(input.v->dtype, [&](auto zero) {
       using C = decltype(zero);
       ForMatrices<C>(f.f, count, Cost(m, n, least), uint64_t(m * n + m * inner + inner * n + least), [&](int64_t k, C* room) {
-        const Dense<C> a{room, m, n}, columns{room + m * n, m, inner}, above{columns.data + m * inner, inner, n};
+        const MatrixAt<C> a{room, m, n}, columns{room + m * n, m, inner}, above{columns.data + m * inner, inner, n};
         C* factors = above.data + inner * n;
         Load(input.v, k, a);
         const double unit = Unit(a);
@@ -67,9 +67,9 @@ class Svd {
     const int64_t m = std::max(sizes.rows, sizes.columns), n = std::min(sizes.rows, sizes.columns), left = full_ ? m : n;
     const uint64_t elements = uint64_t(m * n + m * left + 3 * n * n + m + n * m + n);
     ForMatrices<C>(f, count, Cost(m, n, n) * 8, elements, [&](int64_t k, C* room) {
-      const Dense<C> a{room, m, n}, q{a.data + m * n, m, left}, g{q.data + m * left, n, n}, z{g.data + n * n, n, n};
+      const MatrixAt<C> a{room, m, n}, q{a.data + m * n, m, left}, g{q.data + m * left, n, n}, z{g.data + n * n, n, n};
       C* factors = z.data + n * n;
-      const Dense<C> rest{factors + m, m, n};
+      const MatrixAt<C> rest{factors + m, m, n};
       const TempArray<double> values(f, size_t(n));
       const TempArray<int64_t> order(f, size_t(n));
       Load(input, k, a, wide);
@@ -78,13 +78,13 @@ class Svd {
       ReflectionsToColumns(a, factors, q);
       for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i < n; ++i) g(i, j) = j <= i ? Conjugate(a(j, i)) : C(0);
-      JacobiFactors(g, z, values.get(), order.get(), Dense<C>{rest.data, n, n});
+      JacobiFactors(g, z, values.get(), order.get(), MatrixAt<C>{rest.data, n, n});
       for (int64_t i = 0; i < n; ++i) Write(s, uint64_t(k * n + i), C(values[size_t(i)] * unit));
       if (!vectors_) return;
       int64_t rank = n;
       while (rank > 0 && values[size_t(rank - 1)] == 0) --rank;
       const TempArray<C> whole(f, rank < n ? size_t(2 * n * n) : 0);
-      Complete(g, rank, factors, Dense<C>{whole.get(), n, 2 * n});
+      Complete(g, rank, factors, MatrixAt<C>{whole.get(), n, 2 * n});
       // The first n columns of q, times z.
       for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i < m; ++i) rest(i, j) = 0;
@@ -114,7 +114,7 @@ class SelfAdjoint {
       using Matrix = Eigen::Matrix<C, Eigen::Dynamic, Eigen::Dynamic>;
       ForMatrices<C>(f.f, count, Cost(n, n, n) * 4, uint64_t(n * n), [&](int64_t k, C* room) {
         const tw::Charge copies(f.f, uint64_t(n * n) * sizeof(C));  // which the solver makes
-        const Dense<C> a{room, n, n};
+        const MatrixAt<C> a{room, n, n};
         Load(input.v, k, a);
         for (int64_t j = 0; j < n; ++j)
           for (int64_t i = j; i < n; ++i)

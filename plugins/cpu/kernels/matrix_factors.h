@@ -28,7 +28,7 @@ double SquaredNorm(const C* x, int64_t n) {
 // Divides a matrix by a power of two so that its squares neither overflow nor vanish. Returns that
 // power.
 template <class C>
-double Unit(const Dense<C>& a) {
+double Unit(const MatrixAt<C>& a) {
   double largest = 0;
   for (int64_t i = 0; i < a.rows * a.columns; ++i) largest = std::max(largest, std::abs(a.data[i]));
   if (!std::isfinite(largest) || largest == 0 || (largest > 1e-100 && largest < 1e100)) return 1;
@@ -41,7 +41,7 @@ double Unit(const Dense<C>& a) {
 // whose first element, 1, is left out. factors: min(rows, columns) numbers.
 // The diagonal of R is real.
 template <class C>
-void Reflect(const Dense<C>& a, C* factors) {
+void Reflect(const MatrixAt<C>& a, C* factors) {
   const int64_t m = a.rows, n = a.columns;
   for (int64_t j = 0; j < std::min(m, n); ++j) {
     C* x = a.column(j) + j;
@@ -68,7 +68,7 @@ void Reflect(const Dense<C>& a, C* factors) {
 // Sets q, which has the rows of `a` and at least as many columns as there are reflections, to the
 // first columns of their product.
 template <class C>
-void ReflectionsToColumns(const Dense<C>& a, const C* factors, const Dense<C>& q) {
+void ReflectionsToColumns(const MatrixAt<C>& a, const C* factors, const MatrixAt<C>& q) {
   const int64_t m = a.rows;
   std::fill_n(q.data, m * q.columns, C(0));
   for (int64_t j = 0; j < q.columns; ++j) q(j, j) = 1;
@@ -87,7 +87,7 @@ void ReflectionsToColumns(const Dense<C>& a, const C* factors, const Dense<C>& q
 // Turns columns p and q of `g`, and with them those of `v`, until they are orthogonal. Returns false
 // if they are so already.
 template <class C>
-bool Turn(const Dense<C>& g, const Dense<C>& v, int64_t p, int64_t q) {
+bool Turn(const MatrixAt<C>& g, const MatrixAt<C>& v, int64_t p, int64_t q) {
   C *x = g.column(p), *y = g.column(q);
   const double a = SquaredNorm(x, g.rows), b = SquaredNorm(y, g.rows);
   const C inner = Inner(x, y, g.rows);
@@ -112,7 +112,7 @@ bool Turn(const Dense<C>& g, const Dense<C>& v, int64_t p, int64_t q) {
 // u. order: room for a number per column.
 // Rotations stop after kSweeps, which only matrices with NaN or infinities reach.
 template <class C>
-void JacobiFactors(const Dense<C>& g, const Dense<C>& v, double* s, int64_t* order, const Dense<C>& room) {
+void JacobiFactors(const MatrixAt<C>& g, const MatrixAt<C>& v, double* s, int64_t* order, const MatrixAt<C>& room) {
   constexpr int kSweeps = 60;
   const int64_t n = g.columns;
   std::fill_n(v.data, n * n, C(0));
@@ -126,7 +126,7 @@ void JacobiFactors(const Dense<C>& g, const Dense<C>& v, double* s, int64_t* ord
   for (int64_t j = 0; j < n; ++j) s[j] = std::sqrt(SquaredNorm(g.column(j), g.rows));
   std::iota(order, order + n, int64_t{0});
   std::stable_sort(order, order + n, [&](int64_t i, int64_t j) { return s[i] > s[j] || (s[i] != s[i] && s[j] == s[j]); });
-  const auto sort = [&](const Dense<C>& m) {
+  const auto sort = [&](const MatrixAt<C>& m) {
     for (int64_t j = 0; j < n; ++j) std::copy_n(m.column(order[j]), m.rows, room.column(j));
     std::copy_n(room.data, m.rows * n, m.data);
   };
@@ -139,10 +139,10 @@ void JacobiFactors(const Dense<C>& g, const Dense<C>& v, double* s, int64_t* ord
 
 // Replaces the columns of u from `rank` on by ones that are orthogonal to all others.
 template <class C>
-void Complete(const Dense<C>& u, int64_t rank, C* factors, const Dense<C>& room) {
+void Complete(const MatrixAt<C>& u, int64_t rank, C* factors, const MatrixAt<C>& room) {
   if (rank == u.columns) return;
   std::copy_n(u.data, u.rows * rank, room.data);
-  const Dense<C> known{room.data, u.rows, rank}, all{room.data + u.rows * rank, u.rows, u.columns};
+  const MatrixAt<C> known{room.data, u.rows, rank}, all{room.data + u.rows * rank, u.rows, u.columns};
   Reflect(known, factors);
   ReflectionsToColumns(known, factors, all);
   std::copy_n(all.column(rank), u.rows * (u.columns - rank), u.column(rank));

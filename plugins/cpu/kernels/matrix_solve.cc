@@ -15,7 +15,7 @@ using Matrix = Eigen::Matrix<C, Eigen::Dynamic, Eigen::Dynamic>;
 template <class C>
 using MapOf = Eigen::Map<Matrix<C>>;
 template <class C>
-MapOf<C> Of(const Dense<C>& m) {
+MapOf<C> Of(const MatrixAt<C>& m) {
   return {m.data, m.rows, m.columns};
 }
 template <class C>
@@ -26,7 +26,7 @@ using Decomposition = Eigen::PartialPivLU<Eigen::Ref<Matrix<C>>>;
 }
 // Refuses matrices with a diagonal element that is 0 or NaN.
 template <class C>
-void WantInvertible(const Dense<C>& m, int64_t at, int64_t count) {
+void WantInvertible(const MatrixAt<C>& m, int64_t at, int64_t count) {
   for (int64_t i = 0; i < m.rows; ++i)
     if (!(std::abs(m(i, i)) > 0)) Singular(at, count);
 }
@@ -41,7 +41,7 @@ class Inverse {
     InField(input.v->dtype, [&](auto zero) {
       using C = decltype(zero);
       ForMatrices<C>(f.f, count, Cost(n, n, n), 2 * uint64_t(sizes.size()), [&](int64_t k, C* room) {
-        const Dense<C> a{room, n, n}, inverse{room + n * n, n, n};
+        const MatrixAt<C> a{room, n, n}, inverse{room + n * n, n, n};
         Load(input.v, k, a, adjoint_);
         MapOf<C> map = Of(a);
         Eigen::Ref<Matrix<C>> ref(map);
@@ -69,7 +69,7 @@ class Solve {
     InField(matrix.v->dtype, [&](auto zero) {
       using C = decltype(zero);
       ForMatrices<C>(f.f, count, Cost(n, n, n + columns), uint64_t(n * n + 2 * n * columns), [&](int64_t k, C* room) {
-        const Dense<C> a{room, n, n}, b{room + n * n, n, columns}, x{b.data + n * columns, n, columns};
+        const MatrixAt<C> a{room, n, n}, b{room + n * n, n, columns}, x{b.data + n * columns, n, columns};
         Load(matrix.v, k, a, adjoint_);
         Load(rhs.v, k, b);
         MapOf<C> map = Of(a);
@@ -94,7 +94,7 @@ void ForPivots(const tw_frame* f, const tw_view* input, int64_t count, F&& body)
   const int64_t n = sizes.rows;
   if (sizes.columns != n) Invalid("input " + DimsText(input) + " does not hold square matrices");
   ForMatrices<C>(f, count, Cost(n, n, n), uint64_t(n * n), [&](int64_t k, C* room) {
-    const Dense<C> a{room, n, n};
+    const MatrixAt<C> a{room, n, n};
     if (n == 0) return body(k, 1.0, a);
     Load(input, k, a);
     MapOf<C> map = Of(a);
@@ -107,7 +107,7 @@ void ForPivots(const tw_frame* f, const tw_view* input, int64_t count, F&& body)
 void Determinant(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> output) {
   InField(input.v->dtype, [&](auto zero) {
     using C = decltype(zero);
-    ForPivots<C>(f.f, input.v, int64_t(output.size()), [&](int64_t k, double sign, const Dense<C>& a) {
+    ForPivots<C>(f.f, input.v, int64_t(output.size()), [&](int64_t k, double sign, const MatrixAt<C>& a) {
       C product(sign);
       for (int64_t i = 0; i < a.rows; ++i) product *= a(i, i);
       Write(output.v(), uint64_t(k), product);
@@ -118,7 +118,7 @@ void Determinant(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> output) {
 void LogDeterminant(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> sign, tw::Out<tw::Any> log_abs) {
   InField(input.v->dtype, [&](auto zero) {
     using C = decltype(zero);
-    ForPivots<C>(f.f, input.v, int64_t(sign.size()), [&](int64_t k, double exchanges, const Dense<C>& a) {
+    ForPivots<C>(f.f, input.v, int64_t(sign.size()), [&](int64_t k, double exchanges, const MatrixAt<C>& a) {
       C turn(exchanges);
       double sum = 0;
       for (int64_t i = 0; i < a.rows; ++i) {
@@ -134,7 +134,7 @@ void LogDeterminant(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw::Any> sign, t
 
 // Solves one triangular system in place. The matrix is lower triangular, or upper triangular.
 template <class C>
-void Substitute(const Dense<C>& a, const Dense<C>& x, bool lower) {
+void Substitute(const MatrixAt<C>& a, const MatrixAt<C>& x, bool lower) {
   const MapOf<C> map = Of(a);
   MapOf<C> result = Of(x);
   if (lower)
@@ -155,7 +155,7 @@ class TriangularSolve {
     InField(matrix.v->dtype, [&](auto zero) {
       using C = decltype(zero);
       ForMatrices<C>(f.f, count, Cost(n, n, columns), uint64_t(n * n + n * columns), [&](int64_t k, C* room) {
-        const Dense<C> a{room, n, n}, x{room + n * n, n, columns};
+        const MatrixAt<C> a{room, n, n}, x{room + n * n, n, columns};
         Load(matrix.v, Entry(matrix.v, output.v(), k), a, adjoint_);
         WantInvertible(a, k, count);
         Load(rhs.v, Entry(rhs.v, output.v(), k), x);
