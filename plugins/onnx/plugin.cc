@@ -32,9 +32,13 @@ struct Record {
 Record RecordOf(const thalweg::onnx::Port& port) {
   Record r;
   bool named = false;
-  for (const std::string& s : port.symbols) {
-    r.symbols.push_back({s.data(), s.size()});
-    named |= !s.empty();
+  // Names are for sizes that the graph does not know, of values whose rank it knows.
+  const bool fits = port.value.rank() == static_cast<int>(port.symbols.size());
+  for (size_t i = 0; fits && i < port.symbols.size(); ++i) {
+    const std::string& s = port.symbols[i];
+    const bool open = port.value.dim(static_cast<int>(i)) < 0 && !s.empty();
+    r.symbols.push_back({s.data(), open ? s.size() : 0});
+    named |= open;
   }
   r.value = {TW_SIZED(tw_import_value), port.name.data(), port.name.size(), port.edge, nullptr, 0, 0, nullptr, nullptr};
   if (named) {

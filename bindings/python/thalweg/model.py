@@ -126,7 +126,7 @@ class Model(Handle):
             raise InvalidArgumentError(f"signature '{s.name}' has no input '{unknown[0]}'; it has "
                                        f"{', '.join(repr(port.name) for port in s.inputs) or 'none'}")
         given = [_given(port, inputs.get(port.name)) for port in s.inputs]
-        handles = (ctypes.c_void_p * len(given))(*(t._handle if t else None for t in given))
+        handles = (ctypes.c_void_p * len(given))(*(t._handle if t is not None else None for t in given))
         results = (ctypes.c_void_p * len(s.outputs))()
 
         def run(token: Optional[int]) -> Optional[int]:
