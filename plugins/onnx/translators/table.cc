@@ -13,12 +13,12 @@ const std::multimap<Key, const Entry*>& Index() {
   static const auto* index = [] {
     auto* made = new std::multimap<Key, const Entry*>;
     for (const Family family : {
-             ActivationTranslators(), AttentionTranslators(),   CastTranslators(),     ControlTranslators(),   ConvTranslators(),
-             DetectionTranslators(),  ElementwiseTranslators(), FillTranslators(),     GatherTranslators(),    LogicTranslators(),
-             LossTranslators(),       MatMulTranslators(),      NormTranslators(),     OrderTranslators(),     PartTranslators(),
-             PoolTranslators(),       QuantiseTranslators(),    RandomTranslators(),   RecurrentTranslators(), ReductionTranslators(),
-             ResizeTranslators(),     SampleTranslators(),      SequenceTranslators(), ShapeTranslators(),     SignalTranslators(),
-             TextTranslators(),       TrainingTranslators(),    UnaryTranslators(),
+             ActivationTranslators(), AttentionTranslators(),   CastTranslators(),     ControlTranslators(),  ConvTranslators(),
+             DetectionTranslators(),  ElementwiseTranslators(), FillTranslators(),     GatherTranslators(),   LearningTranslators(),
+             LogicTranslators(),      LossTranslators(),        MatMulTranslators(),   NormTranslators(),     OrderTranslators(),
+             PartTranslators(),       PoolTranslators(),        QuantiseTranslators(), RandomTranslators(),   RecurrentTranslators(),
+             ReductionTranslators(),  ResizeTranslators(),      SampleTranslators(),   SequenceTranslators(), ShapeTranslators(),
+             SignalTranslators(),     TextTranslators(),        TrainingTranslators(), UnaryTranslators(),
          }) {
       for (const Entry* e = family.begin; e != family.end; ++e) made->emplace(Key{e->domain, e->op}, e);
     }
