@@ -75,7 +75,7 @@ class WireWriter {
     large_.append(small_, size_);
     is_large_ = true;
   }
-  char small_[120];
+  char small_[120] = {};
   uint8_t size_ = 0;  // of small_; unused once the bytes are in large_
   bool is_large_ = false;
   std::string large_;

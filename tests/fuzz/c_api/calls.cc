@@ -40,6 +40,8 @@ ENDS(tw_checkpoint_close, tw_checkpoint)
 ENDS(tw_saver_destroy, tw_saver)
 ENDS(tw_checkpointer_destroy, tw_checkpointer)
 ENDS(tw_iterator_destroy, tw_iterator)
+ENDS(tw_model_destroy, tw_model)
+ENDS(tw_record_writer_destroy, tw_record_writer)
 ENDS(tw_lbfgs_destroy, tw_lbfgs)
 ENDS(tw_step_stats_destroy, tw_step_stats)
 ENDS(tw_restore_report_destroy, tw_restore_report)
@@ -83,6 +85,13 @@ SPECIAL(tw_scope_end_operation) {
 // These return existing handles, not new ones.
 SPECIAL(tw_scope_graph) { tw_scope_graph(p.Handle<tw_scope>()); }
 SPECIAL(tw_saver_graph) { tw_saver_graph(p.Handle<tw_saver>()); }
+SPECIAL(tw_model_graph) { tw_model_graph(p.Handle<tw_model>()); }
+SPECIAL(tw_model_session) { tw_model_session(p.Handle<tw_model>()); }
+SPECIAL(tw_model_callable) {
+  tw_model* model = p.Handle<tw_model>();
+  tw_callable* borrowed = nullptr;
+  p.Note(tw_model_callable(model, p.Text(), p.Null() ? nullptr : &borrowed));
+}
 SPECIAL(tw_status_create) {
   const uint32_t code = p.Draw<uint32_t>();
   tw_status* made = tw_status_create(code, p.Text());

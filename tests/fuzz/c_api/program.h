@@ -51,6 +51,8 @@ namespace thalweg::fuzz {
   X(tw_checkpointer, tw_checkpointer_destroy, true)      \
   X(tw_saver, tw_saver_destroy, true)                    \
   X(tw_iterator, tw_iterator_destroy, false)             \
+  X(tw_model, tw_model_destroy, false)                   \
+  X(tw_record_writer, tw_record_writer_destroy, false)   \
   X(tw_lbfgs, tw_lbfgs_destroy, true)                    \
   X(tw_step_stats, tw_step_stats_destroy, false)         \
   X(tw_restore_report, tw_restore_report_destroy, false) \
