@@ -4,6 +4,7 @@ usage: PYTHONPATH=build/release/python make_op_corpus.py [OP...]     (default: a
 import pathlib
 import struct
 import sys
+import zlib
 
 import numpy as np
 
@@ -93,6 +94,10 @@ def attribute(attr, use, about, given):
 
 
 def plain(attr, kind, value):
+    if kind == "shape" and attr["list"]:
+        if any(s is None for s in value):
+            return bytes([1, len(value)])
+        return bytes([128, len(value)]) + b"".join(bytes([len(s)]) + b"".join(map(number, s)) for s in value)
     if kind == "shape":
         return bytes([1 + len(value)]) + b"".join(map(number, value))
     if kind == "tensor":
@@ -171,7 +176,82 @@ def some_right(drawn, count):
     return chosen
 
 
+# ---- Datasets, optionals, files of images and sounds ----
+
+
+def png():
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(b"\0\1\2\3")) + chunk(b"IEND", b""))
+
+
+def jpeg():  # of one scan, so that it is short
+    return (b"\xff\xd8\xff\xdb\0\x43\0" + b"\1" * 64 + b"\xff\xc2\0\x0b\x08\0\1\0\1\1\1\x11\0"
+            + b"\xff\xc4\0\x14\0\1" + bytes(16) + b"\xff\xda\0\x08\1\1\0\0\0\0\x7f\xff\xd9")
+
+
+def bmp():
+    return b"BM" + struct.pack("<IIIIiiHHIIiiII", 58, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0) + b"\1\2\3\0"
+
+
+def wav():
+    return b"RIFF" + struct.pack("<I", 40) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16) + b"data" + struct.pack(
+        "<Ihh", 4, 1, -2)
+
+
+ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)
+LONG = {"count": 2, "batch_size": 2, "buffer_size": 2, "num_shards": 2, "index": 1, "seed": 3, "seed2": 4, "start": 0, "stop": 5, "step": 2,
+        "size": 2, "shift": 1, "stride": 1, "num_parallel_calls": 2}
+ATTRS = {"Toutput_types": [np.float32], "output_types": [np.float32], "output_shapes": [None]}
+
+
+def special_use(op):
+    """Returns a use whose inputs must be of a certain form, or None."""
+    strings = {"DecodePng": png(), "DecodeImage": png(), "DecodeJpeg": jpeg(), "DecodeBmp": bmp(), "DecodeWav": wav()}
+    if op in strings:
+        return Use(op, [np.array(strings[op], object)], {}, {})
+    if op == "AnonymousIteratorV3":
+        return Use(op, [], {"output_types": [np.float32], "output_shapes": [None]}, {})
+    if op == "DecodeCSV":
+        defaults = [np.ones(1, np.float32), np.ones(1, np.int32)]
+        return Use(op, [np.array(["1.5,2"], object), defaults], {"OUT_TYPE": [np.float32, np.int32]}, {})
+    if op in ("EncodePng", "EncodeJpeg"):
+        return Use(op, [np.arange(12, dtype=np.uint8).reshape(2, 2, 3)], {"T": np.uint8} if op == "EncodePng" else {}, {})
+    if op == "EncodeWav":
+        return Use(op, [np.zeros((4, 1), np.float32), np.array(8000, np.int32)], {}, {})
+    if op == "ParseExampleV2":
+        no_keys = np.zeros(0, object)
+        return Use(op, [np.array([""], object), no_keys, no_keys, np.array(["a"], object), no_keys, [np.array(0.5, np.float32)]],
+                   {"Tdense": [np.float32], "num_sparse": 0, "sparse_types": [], "ragged_value_types": [], "ragged_split_types": [],
+                    "dense_shapes": [()]}, {})
+    if not (op.endswith(("Dataset", "DatasetV2", "DatasetV3")) or op.startswith("Optional")):
+        return None
+    about, inputs = tw.ops()[op], []
+    given = {a["name"] for a in about["attrs"]}
+    if "f" in given or "predicate" in given or "next_func" in given or "filename" in {x["name"] for x in about["inputs"]}:
+        return None
+    for x in about["inputs"]:
+        name, kind = x["name"], x.get("type")
+        array = tw.List(ROWS) if kind == "variant" else np.array(LONG.get(name, 1), np.int64) if kind == "int64" else np.array(False)
+        if kind == "resource":
+            array = tw.Variable(ROWS)
+        if name in ("components", "padding_values"):
+            array = ROWS if name == "components" else np.array(0, np.float32)
+        if name == "padded_shapes":
+            array = np.array([2], np.int64)
+        inputs.append([array] if "number_attr" in x or "list_attr" in x else array)
+    attrs = {k: v for k, v in ATTRS.items() if k in given} | ({"N": 1} if "N" in given else {})
+    if op in ("RangeDataset", "RandomDataset"):
+        attrs["output_types"] = [np.int64]
+    if "serialized_options" in given:
+        attrs["serialized_options"] = ""
+    return Use(op, inputs, attrs, {})
+
+
 def right_uses(op):
+    if special := special_use(op):
+        return [special]
     if op in kept.OPS:
         return [use for use in kept.plain_uses() if use.op == op]
     if op not in declared().ops:
@@ -184,7 +264,7 @@ def right_uses(op):
 def seeds(op):
     right = right_uses(op)
     out = [attempt(u, known=None if k else ALONE) for k, u in enumerate(right)]
-    if right:
+    if right and not any(isinstance(x, tw.List) for group in right[0].inputs if isinstance(group, list) for x in group):
         wrong = [Use(op, m.inputs, m.attrs, right[0].types) for m in mutations(right[0], tw.ops()[op], rng)]
         wrong = [bytes_ for u in wrong if (bytes_ := attempt(u))]
         out += [wrong[i] for i in rng.permutation(len(wrong))[:WRONG]]

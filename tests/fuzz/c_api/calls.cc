@@ -443,6 +443,87 @@ SPECIAL(tw_model_save) {
   p.Note(tw_model_save(graph, session, &signature, p.Null() ? 0 : 1, p.Path()));
 }
 
+SPECIAL(tw_model_load) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* path = p.Path();
+  const auto* options = p.Draw<const tw_model_options*>();
+  tw_model* made = nullptr;
+  p.Note(tw_model_load(runtime, path, options, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_model_recognise) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* path = p.Path();
+  tw_buffer* made = nullptr;
+  p.Note(tw_model_recognise(runtime, path, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+
+// ---- Datasets: blocks are taken, all components have room, and every dataset ends ----
+
+SPECIAL(tw_dataset_range) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const int64_t start = p.Draw<int64_t>() % 1000, stop = p.Draw<int64_t>() % 1000;
+  p.Keep(tw_dataset_range(scope, start, stop, p.Draw<int64_t>()));
+  p.NoteScope(tw_scope_code(scope));
+}
+SPECIAL(tw_dataset_repeat) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  p.Keep(tw_dataset_repeat(scope, dataset, std::abs(p.Draw<int64_t>() % 4)));
+  p.NoteScope(tw_scope_code(scope));
+}
+uint32_t ComponentsOf(tw_scope* scope, tw_output dataset) { return tw_dataset_component_count(tw_scope_graph(scope), dataset); }
+SPECIAL(tw_dataset_block) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  const uint32_t n = ComponentsOf(scope, dataset);
+  auto* arguments = p.Memory<tw_output>(n + 1);
+  p.Keep(tw_dataset_block(scope, dataset, p.Null() ? nullptr : arguments));
+  p.NoteScope(tw_scope_code(scope));
+  for (uint32_t i = 0; i < n; ++i) p.Keep(arguments[i]);
+}
+SPECIAL(tw_dataset_next) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>(), position = p.Draw<tw_output>();
+  const uint32_t n = ComponentsOf(scope, dataset);
+  auto* components = p.Memory<tw_output>(n + 1);
+  tw_dataset_next(scope, dataset, position, p.Null() ? nullptr : components);
+  p.NoteScope(tw_scope_code(scope));
+  for (uint32_t i = 0; i < n; ++i) p.Keep(components[i]);
+}
+SPECIAL(tw_dataset_padded_batch) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  const auto size = p.Draw<int64_t>();
+  const auto* shapes = p.Draw<const tw_shape*>();
+  const auto* padding = p.Draw<const tw_output*>();
+  if (ComponentsOf(scope, dataset) > Program::kList) shapes = nullptr, padding = nullptr;  // there are not as many
+  p.Keep(tw_dataset_padded_batch(scope, dataset, size, shapes, padding, uint32_t(p.Number())));
+  p.NoteScope(tw_scope_code(scope));
+}
+template <auto kFunction, class... More>
+void OfBlock(Program& p) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  tw_block* block = p.Taken(p.Handle<tw_block>());
+  const std::tuple<More...> more{p.Draw<More>()...};
+  p.Keep(std::apply([&](More... m) { return kFunction(scope, dataset, block, m...); }, more));
+  p.NoteScope(tw_scope_code(scope));
+}
+SPECIAL(tw_dataset_map) { OfBlock<&tw_dataset_map, int64_t>(p); }
+SPECIAL(tw_dataset_filter) { OfBlock<&tw_dataset_filter>(p); }
+SPECIAL(tw_dataset_take_while) { OfBlock<&tw_dataset_take_while>(p); }
+SPECIAL(tw_dataset_flat_map) { OfBlock<&tw_dataset_flat_map>(p); }
+SPECIAL(tw_dataset_interleave) { OfBlock<&tw_dataset_interleave, int64_t, int64_t>(p); }
+SPECIAL(tw_record_writer_create) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* path = p.Path();
+  tw_record_writer* made = nullptr;
+  p.Note(tw_record_writer_create(runtime, path, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+
 SPECIAL(tw_runtime_create_with) {
   tw_runtime_config config = {};
   config.size = p.Size(sizeof config);

@@ -12,9 +12,16 @@ namespace {
 
 constexpr uint32_t kTypes = 32;  // type numbers are 1 to kTypes
 
+// The schema calls every variant the same; names tell them apart.
+Variant VariantOf(const std::string& name) {
+  const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+  return has("dataset") || has("Dataset") ? Variant::kDataset : has("optional") || has("Optional") ? Variant::kOptional : Variant::kList;
+}
+
 Argument ReadArgument(const JsonValue& v) {
   Argument a;
   a.name = v["name"].text;
+  a.variant = VariantOf(a.name);
   a.type_attr = v["type_attr"].text;
   a.list_attr = v["list_attr"].text;
   a.number_attr = v["number_attr"].text;
@@ -48,6 +55,7 @@ OpSchema ReadOp(const JsonValue& v) {
   OpSchema op;
   op.name = v["name"].text;
   op.hash = HashOf(op.name);
+  op.makes = VariantOf(op.name);
   op.stateful = v["stateful"].text == "true";
   op.touches = !v["touches"].text.empty();
   op.has_kernels = !v["kernels"].items.empty();

@@ -8,12 +8,16 @@
 
 namespace thalweg::fuzz {
 
+// What a variant is.
+enum class Variant : uint8_t { kList, kDataset, kOptional };
+
 // An input or output. Its type is `dtype`, or is given by an attribute.
 struct Argument {
   std::string name, type_attr, list_attr, number_attr;
   uint32_t dtype = 0;
   bool is_ref = false;
-  std::string opens;  // of a handle: the resource type, unless it is a variable
+  Variant variant = Variant::kList;  // of an input of type variant
+  std::string opens;                 // of a handle: the resource type, unless it is a variable
 };
 
 struct AttrSchema {
@@ -29,10 +33,11 @@ struct OpSchema {
   std::string name;
   uint32_t hash = 0;  // of the name; inputs use it to select the op
   bool stateful = false, touches = false, has_kernels = false;
-  bool differs = false;      // results differ from run to run, as a kernel declares
-  bool makes_other = false;  // makes a resource other than a variable, named after its node
-  bool crosses = false;      // inserted by planning, between devices or processes
-  bool only_takes = false;   // takes a variant without making one, so the variant is not a list
+  bool differs = false;            // results differ from run to run, as a kernel declares
+  bool makes_other = false;        // makes a resource other than a variable, named after its node
+  bool crosses = false;            // inserted by planning, between devices or processes
+  bool only_takes = false;         // takes a variant without making one, so the variant is not a list
+  Variant makes = Variant::kList;  // of its outputs of type variant
   std::vector<Argument> inputs;
   std::vector<AttrSchema> attrs;
 

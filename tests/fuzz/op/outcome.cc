@@ -40,6 +40,9 @@ void SetAttr(tw_op* op, const AttrValue& a) {
   if (kind == "type") return tw_op_set_type(op, name, a.types[0]);
   if (kind == "tensor" && !list && a.tensor) return tw_op_set_tensor(op, name, a.tensor.get());
   if (kind == "shape" && !list) return tw_op_set_shape(op, name, a.numbers.data(), a.unknown ? -1 : int32_t(n));
+  std::vector<tw_shape> shapes;
+  for (const auto& dims : a.shapes) shapes.push_back({dims.data(), a.unknown ? -1 : int32_t(dims.size()), 0});
+  if (kind == "shape") return tw_op_set_shapes(op, name, shapes.data(), uint32_t(shapes.size()));
 }
 
 // Returns a handle to a variable of a runtime in which no use runs. Never released.
@@ -122,9 +125,25 @@ class Scene {
     return out->ok();
   }
 
+  // Adds a dataset of the rows of the value, or an optional that holds it or nothing.
+  tw_output EnterOther(size_t i, const Input& x) {
+    const uint32_t dtype = tw_tensor_dtype(x.value.get());
+    const bool empty = x.making == Making::kEmpty, rows = tw_tensor_rank(x.value.get()) > 0;
+    const bool optional = x.argument->variant == Variant::kOptional;
+    if (optional && empty) return Builder(graph_.get(), "OptionalNone", Text("optional", i)).Must();
+    const tw_output value = EnterValue(i, x);
+    Builder b(graph_.get(), optional ? "OptionalFromValue" : rows ? "TensorSliceDataset" : "TensorDataset", Text("other", i));
+    tw_op_set_types(b.Reads(value).op(), "Toutput_types", &dtype, 1);
+    const tw_shape unknown{nullptr, -1, 0};
+    if (!optional) tw_op_set_shapes(b.op(), "output_shapes", &unknown, 1);
+    const tw_output made = b.Must();
+    return x.making == Making::kTwo ? Builder(graph_.get(), "Pack", Text("others", i)).Reads(made).Reads(made).Must() : made;
+  }
+
   // A list cannot be fed: other ops make it from a value that is entered like any other.
   tw_output EnterList(size_t i, const Input& x) {
     if (!x.value) return EnterValue(i, x);
+    if (x.argument->variant != Variant::kList) return EnterOther(i, x);
     const uint32_t dtype = tw_tensor_dtype(x.value.get());
     const bool rows = x.making != Making::kEmpty && x.making != Making::kReserved && tw_tensor_rank(x.value.get()) > 0;
     const tw_output value = EnterValue(i, x);
@@ -160,8 +179,8 @@ class Scene {
     return Constant(name, t);
   }
 
-  // Adds sizes of results that cannot be fetched: the number of elements of a list, or the shape of
-  // a tensor of lists.
+  // Adds sizes of results that cannot be fetched: the number of elements of a list or dataset,
+  // whether an optional has a value, or the shape of a tensor of lists.
   void AddSizes() {
     const tw_operation* op = Operation("op");
     for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
@@ -169,7 +188,13 @@ class Scene {
       tw_shape told{};
       Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, &told), "describing an output");
       if (dtype != TW_VARIANT || !steps_.empty() || use_.op->name == "MutexLock") continue;
-      Builder size(graph_.get(), told.rank == 0 ? "TensorListLength" : "Shape", Text("size", k));
+      const Variant variant = use_.op->makes;
+      Builder size(graph_.get(),
+                   variant == Variant::kDataset    ? "DatasetCardinality"
+                   : variant == Variant::kOptional ? "OptionalHasValue"
+                   : told.rank == 0                ? "TensorListLength"
+                                                   : "Shape",
+                   Text("size", k));
       size.Reads(tw_operation_output(op, k)).Must();
     }
   }

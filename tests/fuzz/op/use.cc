@@ -269,6 +269,12 @@ class UseReader {
       v->unknown = b == 255;
       for (int i = (b - 1) % 16; i > 0; --i) v->numbers.push_back(in_.Number());
     }
+    for (int i = 0; i < n && a.kind == "shape" && a.list; ++i) {
+      std::vector<int64_t> dims;
+      for (int k = b > 127 ? in_.Byte() % 16 : 0; k > 0; --k) dims.push_back(in_.Number());
+      v->shapes.push_back(std::move(dims));
+    }
+    v->unknown = v->unknown || (a.kind == "shape" && a.list && b <= 127);
     if (a.kind == "tensor") v->tensor = ReadTensor(DtypeOf("dtype"), nullptr);
     for (int i = 0; i < n; ++i) {
       if (a.kind == "int") v->numbers.push_back(in_.Number());

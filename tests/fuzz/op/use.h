@@ -6,8 +6,9 @@
 //   type     of an attribute that gives types: index of an allowed one, + 64: inferred from the inputs, + 128: any type, allowed or not
 //   types    number of them (the low 3 bits), + 8: inferred from the inputs; an index each
 //   count    inputs of a list (the low 4 bits), + 16: inferred from the inputs, + 32: a number follows that replaces it
-//   other attributes   0: omitted; else the value: number, real, text, a byte, or, for lists, a size and values
-//   input    of handles and references: a State; of lists: a Making (the low 2 bits), + 4: the list knows the shape of its elements,
+//   other attributes   0: omitted; else the value: number, real, text, a byte, or, for lists, a size and values;
+//            lists of shapes: < 128: a size, the number of shapes of unknown rank; else a rank and sizes for each
+//   input    of handles and references: a State; of variants: a Making (the low 2 bits), + 4: the list knows the shape of its elements,
 //            + 8: of another type; of values 0, or 1 + another type than the attributes give; then a tensor
 //   tensor   the known facts (Known); rank; dims; number of elements that follow, which repeat; elements
 //   real     < 224: less 112, in eighths; else one of kRealEdges
@@ -28,15 +29,16 @@ struct AttrValue {
   std::vector<double> reals;
   std::vector<std::string> texts;
   std::vector<uint32_t> types;
+  std::vector<std::vector<int64_t>> shapes;  // of a list
   Tensor tensor;
-  bool unknown = false;  // a shape of unknown rank
+  bool unknown = false;  // a shape of unknown rank, or a list of them
 };
 
 // The defect of a handle.
 enum class State : uint8_t { kSound, kUninitialised, kOtherType, kSameAsBefore, kDestroyed, kOfAnotherRuntime, kNotFed, kCount };
 
 // How a list is made: from the tensor's rows, without elements, with unset elements, or two lists
-// in a vector.
+// in a vector. A dataset or an optional is made of the tensor, or as two in a vector.
 enum class Making : uint8_t { kRows, kEmpty, kReserved, kTwo, kCount };
 
 struct Input {
