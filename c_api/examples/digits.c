@@ -1,7 +1,7 @@
 /* Trains a small convolutional net on 1,797 handwritten digits of 8x8 pixels, then writes what `thalweg run` needs to use it.
  *
  * The data: one digit per line, 64 pixels from 0 to 16 and the label, separated by commas. Every fifth line is kept for the test.
- * Read it in this order: build_model (the graph), train (the loop and what it tells), evaluate, save, main. */
+ * Read it in this order: build_model (the graph), train (the loop), evaluate, save, main. */
 #define _POSIX_C_SOURCE 200809L
 #include "digits.h"
 
@@ -33,10 +33,9 @@ typedef struct digits { /* n pictures and their labels */
 
 typedef struct model {
   tw_graph* graph;
-  tw_output image, label;           /* feeds */
-  tw_output loss, prediction;       /* fetches */
-  const tw_operation *train, *init; /* targets */
-  tw_metric accuracy;
+  tw_output image, label, learning_rate; /* feeds */
+  tw_output loss, correct, prediction;   /* fetches */
+  const tw_operation *train, *init;      /* targets */
 } model;
 
 /* ---- Giving up: an example may just say why and stop ---- */
@@ -96,13 +95,20 @@ static tw_output dense(tw_scope* s, tw_output x, tw_output weights, tw_output bi
   return tw_scope_op2(s, "BiasAdd", tw_scope_op2(s, "MatMul", x, tw_variable_read(s, weights)), tw_variable_read(s, bias));
 }
 
-static void build_model(model* m, unsigned seed, int steps) {
+/* The mean of a vector, as a named scalar. */
+static tw_output mean(tw_scope* s, const char* name, tw_output x) {
+  const int32_t axis = 0;
+  return tw_scope_name(s, name, tw_scope_op2(s, "Mean", x, tw_scope_ints(s, &axis, 1)));
+}
+
+static void build_model(model* m, unsigned seed) {
   check(tw_graph_create(NULL, &m->graph));
   tw_scope* s = tw_scope_create(m->graph, NULL);
 
   const int64_t image_dims[] = {-1, kPixels}, label_dims[] = {-1};
   m->image = tw_scope_placeholder(s, "image", TW_FLOAT, image_dims, 2);
   m->label = tw_scope_placeholder(s, "label", TW_INT32, label_dims, 1);
+  m->learning_rate = tw_scope_placeholder(s, "learning_rate", TW_FLOAT, NULL, 0);
 
   /* Deviations after He: sqrt(2 / inputs of a unit). */
   const int32_t filter1[] = {3, 3, 1, 16}, filter2[] = {3, 3, 16, 32}, hidden[] = {128, 64}, output[] = {64, kClasses};
@@ -133,20 +139,18 @@ static void build_model(model* m, unsigned seed, int steps) {
   tw_op_set_type(largest, "output_type", TW_INT32);
   m->prediction = tw_scope_end(s, largest);
 
-  const int32_t axis = 0;
-  const tw_output losses = tw_scope_op2(s, "SparseSoftmaxCrossEntropyWithLogits", logits, m->label);
-  m->loss = tw_scope_name(s, "loss", tw_scope_op2(s, "Mean", losses, tw_scope_ints(s, &axis, 1)));
-  tw_metric_accuracy(s, "accuracy", logits, m->label, 0, &m->accuracy);
+  m->loss = mean(s, "loss", tw_scope_op2(s, "SparseSoftmaxCrossEntropyWithLogits", logits, m->label));
+  tw_op* hits = tw_scope_begin(s, "Cast", NULL);
+  tw_op_add_input(hits, tw_scope_op2(s, "Equal", m->prediction, m->label));
+  tw_op_set_type(hits, "DstT", TW_FLOAT);
+  m->correct = mean(s, "correct", tw_scope_end(s, hits));
 
   tw_gradient gradients[kWeights];
   tw_scope_gradients(s, m->loss, w, kWeights, gradients);
-  tw_polynomial falling; /* the rate falls to nothing along a parabola */
-  tw_polynomial_init(&falling);
-  falling.end = 0, falling.power = 2;
   tw_adam adam;
   tw_adam_init(&adam);
-  adam.learning_rate = tw_schedule_polynomial(s, tw_variable_read(s, tw_global_step(s)), 0.004, steps, &falling);
-  m->train = tw_global_step_advance(s, tw_train_adam(s, w, gradients, kWeights, &adam));
+  adam.learning_rate = m->learning_rate;
+  m->train = tw_train_adam(s, w, gradients, kWeights, &adam);
   m->init = tw_variable_initializer(s, "init");
   check(tw_scope_finish(s));
 }
@@ -191,17 +195,33 @@ static void load_digits(const char* path, digits* training, digits* test) {
   if (training->n < kBatch || test->n == 0) die("%s: only %d digits", path, training->n + test->n);
 }
 
-/* Gives the pictures and labels in batches. */
-static tw_iterator* make_batches(const digits* d, const tw_batch_options* how) {
-  const int64_t dims[] = {d->n, kPixels};
-  tw_tensor* both[2];
-  tw_iterator* batches;
-  check(tw_tensor_create_copy(TW_FLOAT, dims, 2, d->pixels, (uint64_t)d->n * kPixels * sizeof(float), &both[0]));
-  check(tw_tensor_create_copy(TW_INT32, dims, 1, d->labels, (uint64_t)d->n * sizeof(int32_t), &both[1]));
-  check(tw_iterator_create_batches(both, 2, how, &batches));
-  tw_tensor_release(both[0]);
-  tw_tensor_release(both[1]);
-  return batches;
+/* Small and good enough to shuffle with (xorshift32); seeded, so that two runs are alike. */
+static uint32_t random_number(uint32_t* state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 17;
+  *state ^= *state << 5;
+  return *state;
+}
+
+static void shuffle(int* order, int n, uint32_t* state) {
+  for (int i = n - 1; i > 0; --i) {
+    const int j = (int)(random_number(state) % (uint32_t)(i + 1)), t = order[i];
+    order[i] = order[j];
+    order[j] = t;
+  }
+}
+
+/* Tensors of the pictures and labels order[0 .. n). */
+static void make_batch(const digits* d, const int* order, int n, tw_tensor** image, tw_tensor** label) {
+  const int64_t dims[] = {n, kPixels};
+  check(tw_tensor_create(TW_FLOAT, dims, 2, image));
+  check(tw_tensor_create(TW_INT32, dims, 1, label));
+  float* pixels = tw_tensor_mutable_data(*image);
+  int32_t* labels = tw_tensor_mutable_data(*label);
+  for (int i = 0; i < n; ++i) {
+    memcpy(pixels + (size_t)i * kPixels, d->pixels + (size_t)order[i] * kPixels, kPixels * sizeof(float));
+    labels[i] = d->labels[order[i]];
+  }
 }
 
 /* ---- Progress: a bar that is drawn over itself, or a plain line per tenth where nobody watches ---- */
@@ -217,14 +237,14 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void show_progress(progress* p, int step, double loss) {
+static void show_progress(progress* p, int step, double loss, double accuracy) {
   const double time = now(), spent = time - p->started;
   const double rate = spent > 0 ? step * (double)kBatch / spent : 0, left = spent / step * (p->steps - step);
   if (p->quiet) return;
   if (!p->terminal) {
     if (step * 10 / p->steps == p->tenths) return;
     p->tenths = step * 10 / p->steps;
-    printf("step %d/%d  loss %.4f  %.0f examples/s  %.1f s left\n", step, p->steps, loss, rate, left);
+    printf("step %d/%d  loss %.4f  accuracy %.1f %%  %.0f examples/s  %.1f s left\n", step, p->steps, loss, 100 * accuracy, rate, left);
     return;
   }
   if (time - p->drawn < 0.05 && step < p->steps) return;
@@ -232,12 +252,15 @@ static void show_progress(progress* p, int step, double loss) {
   enum { kWidth = 24 };
   char bar[3 * kWidth + 1] = "";
   for (int i = 0; i < kWidth; ++i) strcat(bar, i * p->steps < step * kWidth ? "\u2588" : "\u2591");
-  printf("\r%s step %d/%d  loss %.4f  %.0f examples/s  %.1f s left \033[K", bar, step, p->steps, loss, rate, left);
+  printf("\r%s step %d/%d  loss %.4f  accuracy %.1f %%  %.0f examples/s  %.1f s left \033[K", bar, step, p->steps, loss, 100 * accuracy,
+         rate, left);
   if (step == p->steps) putchar('\n');
   fflush(stdout);
 }
 
 /* ---- Training and testing ---- */
+
+static float scalar(const tw_tensor* t) { return *(const float*)tw_tensor_data(t); }
 
 /* Accuracy on a set, in one step; counts[true][predicted] may be NULL. */
 static double evaluate(tw_session* session, const model* m, const digits* d, int counts[kClasses][kClasses]) {
@@ -257,62 +280,45 @@ static double evaluate(tw_session* session, const model* m, const digits* d, int
   return (double)right / d->n;
 }
 
-typedef struct telling { /* what the loop tells, to the screen and for the plot */
-  progress bar;
-  double loss; /* smoothed over the last few batches, for the eye */
-  history* h;
-} telling;
-
-static tw_status* after_step(void* user, const tw_fit_progress* at, uint32_t* out_stop) {
-  telling* t = user;
-  (void)out_stop;
-  const double keep = t->h->n_steps == 0 ? 0 : 0.9;
-  t->loss = keep * t->loss + (1 - keep) * at->values[0];
-  t->h->loss[t->h->n_steps++] = (float)at->values[0];
-  show_progress(&t->bar, t->h->n_steps, t->loss);
-  return NULL;
-}
-
-static tw_status* epoch_end(void* user, const tw_fit_progress* at, uint32_t* out_stop) {
-  telling* t = user;
-  (void)out_stop;
-  t->h->accuracy[t->h->n_epochs++] = (float)at->validation[1];
-  return NULL;
-}
-
 static void train(tw_session* session, const model* m, const options* o, const digits* training, const digits* test, history* h) {
-  const int steps = o->epochs * (training->n / kBatch);
-  h->loss = allocate((size_t)steps, sizeof(float));
-  h->accuracy = allocate((size_t)o->epochs, sizeof(float));
+  const tw_output feeds[] = {m->image, m->label, m->learning_rate}, fetches[] = {m->loss, m->correct};
+  const tw_signature step = {
+      .size = sizeof step, .feeds = feeds, .n_feeds = 3, .fetches = fetches, .n_fetches = 2, .targets = &m->train, .n_targets = 1};
   const tw_signature start = {.size = sizeof start, .targets = &m->init, .n_targets = 1};
   check(tw_session_run(session, &start, NULL, NULL, NULL));
+  tw_callable* run;
+  check(tw_callable_create(session, &step, &run));
 
-  tw_batch_options shuffled, whole;
-  tw_batch_options_init(&shuffled);
-  tw_batch_options_init(&whole);
-  shuffled.batch = kBatch, shuffled.shuffle = 1, shuffled.seed = o->seed, shuffled.drop_remainder = 1;
-  whole.batch = test->n;
-  tw_iterator *data = make_batches(training, &shuffled), *held_out = make_batches(test, &whole);
+  const int batches = training->n / kBatch;
+  int* order = allocate((size_t)training->n, sizeof(int));
+  for (int i = 0; i < training->n; ++i) order[i] = i;
+  h->loss = allocate((size_t)(o->epochs * batches), sizeof(float));
+  h->accuracy = allocate((size_t)o->epochs, sizeof(float));
+  progress p = {.steps = o->epochs * batches, .quiet = o->quiet, .terminal = isatty(STDOUT_FILENO), .started = now()};
+  uint32_t random = 2463534242u ^ (o->seed * 2654435761u);
+  double loss = 0, correct = 0; /* smoothed over the last few batches, for the eye */
 
-  const tw_output feeds[] = {m->image, m->label};
-  const char* name = "accuracy";
-  tw_trainer* trainer;
-  tw_trainer_model what;
-  tw_trainer_model_init(&what);
-  what.graph = m->graph, what.session = session, what.feeds = feeds, what.n_feeds = 2, what.loss = m->loss, what.step = m->train;
-  what.metrics = &m->accuracy, what.metric_names = &name, what.n_metrics = 1;
-  check(tw_trainer_create(&what, &trainer));
-
-  telling t = {.bar = {.steps = steps, .quiet = o->quiet, .terminal = isatty(STDOUT_FILENO), .started = now()}, .h = h};
-  const tw_fit_callback callback = {.size = sizeof callback, .user = &t, .after_step = after_step, .epoch_end = epoch_end};
-  tw_fit_options fit;
-  tw_fit_options_init(&fit);
-  fit.epochs = o->epochs, fit.validation = held_out, fit.callbacks = &callback, fit.n_callbacks = 1;
-  check(tw_trainer_fit(trainer, data, &fit, NULL));
-  if (!o->quiet) printf("trained in %.2f s\n", now() - t.bar.started);
-  tw_trainer_destroy(trainer);
-  tw_iterator_destroy(data);
-  tw_iterator_destroy(held_out);
+  for (h->n_epochs = 0; h->n_epochs < o->epochs; ++h->n_epochs) {
+    shuffle(order, training->n, &random);
+    for (int b = 0; b < batches; ++b, ++h->n_steps) {
+      tw_tensor *in[3], *out[2];
+      const float left = 1 - (float)h->n_steps / (float)p.steps; /* the rate falls to nothing along a parabola */
+      make_batch(training, order + b * kBatch, kBatch, &in[0], &in[1]);
+      check(tw_tensor_create_float(0.004f * left * left, &in[2]));
+      check(tw_callable_run(run, in, NULL, out));
+      h->loss[h->n_steps] = scalar(out[0]);
+      const double keep = h->n_steps == 0 ? 0 : 0.9;
+      loss = keep * loss + (1 - keep) * scalar(out[0]);
+      correct = keep * correct + (1 - keep) * scalar(out[1]);
+      for (int i = 0; i < 3; ++i) tw_tensor_release(in[i]);
+      for (int i = 0; i < 2; ++i) tw_tensor_release(out[i]);
+      show_progress(&p, h->n_steps + 1, loss, correct);
+    }
+    h->accuracy[h->n_epochs] = (float)evaluate(session, m, test, NULL);
+  }
+  if (!o->quiet) printf("trained in %.2f s\n", now() - p.started);
+  tw_callable_destroy(run);
+  free(order);
 }
 
 /* ---- What is left behind ---- */
@@ -424,7 +430,7 @@ int main(int argc, char** argv) {
   const char* session_options[] = {threads, device, "fallback=allow"};
   model m;
   tw_session* session;
-  build_model(&m, o.seed, o.epochs * (training.n / kBatch));
+  build_model(&m, o.seed);
   check(tw_session_create(m.graph, session_options, o.device ? 3 : 1, &session));
 
   history h = {0};

@@ -31,6 +31,7 @@ void VarsRule(const tw::Shape& s) {
 
 template <bool kPerChannel>
 void VarsGradRule(const tw::Shape& s) {
+  if (kPerChannel) WantRankAtLeast(s, 0, 1, "gradients");
   if (kPerChannel) WantRankAtLeast(s, 1, 1, "inputs");
   const MaybeDims in = Merge(s, In(s, 0), In(s, 1), "the shapes of 'gradients' and 'inputs'");
   const int64_t channels = kPerChannel ? Channels(in) : -1;

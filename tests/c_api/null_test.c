@@ -118,7 +118,6 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_checkpoint_read(NULL, "x", NULL));
   REFUSED(tw_checkpoint_verify(NULL, NULL));
   REFUSED(tw_dataset_component(NULL, 0, 0, NULL, NULL));
-  REFUSED(tw_dataset_component(graph, 0, 0, NULL, NULL));
   REFUSED(tw_dataset_iterator_create(NULL, 0, NULL, NULL));
   REFUSED(tw_dataset_iterator_create(graph, 0, NULL, NULL));
   REFUSED(tw_record_writer_create(NULL, NULL, NULL));

@@ -63,11 +63,12 @@ def stats(graph, tmp_path):
 NAMES = {"A loop of your own": digits, "Queues": queues, "Conditions, loops, functions": flow, "Training": training, "Graphs of others": imported,
          "Where the time goes": stats}
 CLUSTERS = {"Clusters"}  # need one: tests/distributed
+FILES = {"Models from files"}  # need files of models: model_test.py
 WITHOUT = "Without a graph"
 
 
 def test_every_chapter_with_a_fragment_is_known():
-    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS | {WITHOUT}
+    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS | FILES | {WITHOUT}
 
 
 def test_the_fragment_without_a_graph_runs():

@@ -96,7 +96,7 @@ def asserts(promises):
             lines.append(f"CHECK(sizeof({name}) == {struct['size']});")
             for field, offset, size, kind, _ in struct["fields"]:
                 lines.append(f"CHECK(offsetof({name}, {field}) == {offset} && sizeof((({name}*)0)->{field}) == {size});")
-                lines.append(pointer(f"{name}_{field}", kind, "*") + f" = &(({name}*)0)->{field};")
+                lines.append(pointer(f"{name}__{field}", kind, "*") + f" = &(({name}*)0)->{field};")
         lines += [pointer(name, kind) + f" = {name};" for name, kind in promise["functions"].items()]
         lines += [pointer(name, kind) + f" = ({name})0;" for name, kind in promise["callbacks"].items()]
         lines += [f"typedef {name} check_{name};" if kind == "handle" else f"CHECK(sizeof({name}) == sizeof({kind}));"

@@ -379,8 +379,133 @@ def optimizer(op, rows):
         return some(rows, 65536) if x["name"] == "indices" else f(rows, 64) if rows else f(N)
     return Case(op, [given(x) for x in tw.ops()[op]["inputs"]], {})
 
+# Pools of volumes, patches, blocks of space
+HALVED_VOLUME, CUBE = (2, 8, 16, 16, 32), dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID")
+
+
+def first_volume(rng):
+    return f(*VOLUME)(np.random.default_rng(1))
+
+
+def first_pooled_volume(rng):
+    return first_volume(rng).reshape(2, 8, 2, 16, 2, 16, 2, 32).max((2, 4, 6))
+
+
+def places_of_largest(rng):
+    """Returns where the largest numbers of first_image lie, as MaxPoolWithArgmax does."""
+    windows = first_image(rng).reshape(8, 32, 2, 32, 2, 32).transpose(0, 1, 3, 5, 2, 4).reshape(8, 32, 32, 32, 4).argmax(-1)
+    y, x, c = np.meshgrid(range(32), range(32), range(32), indexing="ij")
+    return ((2 * y + windows // 2) * 64 + 2 * x + windows % 2) * 32 + c
+
+
+case("MaxPool3D", f(*VOLUME), **CUBE)
+case("MaxPool3DGrad", first_volume, first_pooled_volume, f(*HALVED_VOLUME), **CUBE)
+case("MaxPool3DGradGrad", first_volume, first_pooled_volume, f(*VOLUME), **CUBE)
+case("AvgPool3D", f(*VOLUME), **CUBE)
+case("AvgPool3DGrad", i32(*VOLUME), f(*HALVED_VOLUME), **CUBE)
+case("MaxPoolWithArgmax", f(*IMAGE), **POOL)
+case("MaxPoolGradWithArgmax", first_image, f(*HALVED), places_of_largest, **POOL)
+case("MaxPoolGradGradWithArgmax", first_image, f(*IMAGE), places_of_largest, **POOL)
+case("ExtractImagePatches", f(*IMAGE), ksizes=[1, 3, 3, 1], strides=TWOS, rates=ONES, padding="VALID")
+case("SpaceToBatchND", f(*IMAGE), i32(2, 2), np.zeros((2, 2), np.int32))
+case("BatchToSpaceND", f(32, 32, 32, 32), i32(2, 2), np.zeros((2, 2), np.int32))
+case("SpaceToBatch", f(*IMAGE), np.zeros((2, 2), np.int32), block_size=2)
+case("BatchToSpace", f(32, 32, 32, 32), np.zeros((2, 2), np.int32), block_size=2)
+
+# Images
+PICTURES = (4, 256, 256, 3)
+BOXES = np.tile(np.array([[0.1, 0.2, 0.7, 0.9]], np.float32), (16, 1))
+WHICH = (np.arange(16) % 4).astype(np.int32)
+case("ResizeArea", f(*PICTURES), i32(128, 128))
+case("ResizeBicubic", f(4, 128, 128, 3), i32(256, 256))
+case("ResizeBicubicGrad", f(*PICTURES), f(4, 128, 128, 3))
+case("ScaleAndTranslate", f(4, 128, 128, 3), i32(256, 256), np.array([2, 2], np.float32), np.array([0, 0], np.float32))
+case("ScaleAndTranslateGrad", f(*PICTURES), f(4, 128, 128, 3), np.array([2, 2], np.float32), np.array([0, 0], np.float32))
+case("CropAndResize", f(*PICTURES), BOXES, WHICH, i32(128, 128))
+case("CropAndResizeGradImage", f(16, 128, 128, 3), BOXES, WHICH, i32(*PICTURES), T=np.float32)
+case("CropAndResizeGradBoxes", f(16, 128, 128, 3), f(*PICTURES), BOXES, WHICH)
+case("RGBToHSV", f(*PICTURES, low=0))
+case("HSVToRGB", f(*PICTURES, low=0))
+case("AdjustContrastv2", f(*PICTURES, low=0), scalar(1.5))
+case("AdjustHue", f(*PICTURES, low=0), scalar(0.1))
+case("AdjustSaturation", f(*PICTURES, low=0), scalar(1.5))
+
+
+def boxes(n):
+    def make(rng):
+        corner = rng.uniform(0, 0.9, (n, 2))
+        return np.concatenate([corner, corner + rng.uniform(0.01, 0.1, (n, 2))], 1).astype(np.float32)
+    return make
+
+
+case("NonMaxSuppression", boxes(4096), up(4096), scalar(256, np.int32), iou_threshold=0.5)
+case("NonMaxSuppressionV2", boxes(4096), up(4096), scalar(256, np.int32), scalar(0.5))
+case("NonMaxSuppressionV3", boxes(4096), up(4096), scalar(256, np.int32), scalar(0.5), scalar(0.1))
+case("NonMaxSuppressionV4", boxes(4096), up(4096), scalar(256, np.int32), scalar(0.5), scalar(0.1))
+case("NonMaxSuppressionV5", boxes(4096), up(4096), scalar(256, np.int32), scalar(0.5), scalar(0.1), scalar(0.0))
+case("NonMaxSuppressionWithOverlaps", f(512, 512, low=0), up(512), scalar(128, np.int32), scalar(0.5), scalar(0.1))
+case("CombinedNonMaxSuppression", lambda rng: boxes(1024)(rng).reshape(1, 1024, 1, 4), f(1, 1024, 8, low=0), scalar(64, np.int32),
+     scalar(256, np.int32), scalar(0.5), scalar(0.1))
+
+# Linear algebra and Fourier transforms
+
+
+def definite(rng):
+    x = rng.normal(size=(16, 128, 128))
+    return (x @ x.transpose(0, 2, 1) / 128 + np.eye(128)).astype(np.float32)
+
+
+def triangle(rng):
+    return np.linalg.cholesky(definite(rng).astype(np.float64)).astype(np.float32)
+
+
+def waves(*shape):
+    return lambda rng: (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+
+
+case("Cholesky", definite)
+case("CholeskyGrad", triangle, f(16, 128, 128))
+case("MatrixInverse", definite)
+case("MatrixDeterminant", definite)
+case("LogMatrixDeterminant", definite)
+case("MatrixSolve", definite, f(16, 128, 16))
+case("MatrixTriangularSolve", triangle, f(16, 128, 16))
+case("Qr", f(16, 128, 64), agree=0)
+case("Svd", f(4, 64, 64), agree=1)
+case("SelfAdjointEigV2", lambda rng: definite(rng)[:4], agree=1)
+for direction in ("FFT", "IFFT"):
+    case(direction, waves(1024, 1024))
+    case(f"{direction}2D", waves(4, 512, 512))
+    case(f"{direction}3D", waves(4, 64, 64, 64))
+case("RFFT", f(1024, 1024), i32(1024))
+case("RFFT2D", f(4, 512, 512), i32(512, 512))
+case("RFFT3D", f(4, 64, 64, 64), i32(64, 64, 64))
+case("IRFFT", waves(1024, 513), i32(1024))
+case("IRFFT2D", waves(4, 512, 257), i32(512, 512))
+case("IRFFT3D", waves(4, 64, 64, 33), i32(64, 64, 64))
+
+# Counts and quantised numbers
+case("DenseBincount", whole(0, 1000, N), scalar(1000, np.int32), f(0))
+case("RaggedBincount", np.arange(0, N + 1, 1024, dtype=np.int64), whole(0, 1000, N), scalar(1000, np.int32), f(0))
+case("FakeQuantWithMinMaxArgs", f(N, low=-6, high=6))
+case("FakeQuantWithMinMaxArgsGradient", f(N), f(N, low=-6, high=6))
+case("FakeQuantWithMinMaxVars", f(N, low=-6, high=6), scalar(-6), scalar(6))
+case("FakeQuantWithMinMaxVarsGradient", f(N), f(N, low=-6, high=6), scalar(-6), scalar(6))
+case("FakeQuantWithMinMaxVarsPerChannel", f(*ROWS, low=-6, high=6), np.full(64, -6, np.float32), np.full(64, 6, np.float32))
+case("FakeQuantWithMinMaxVarsPerChannelGradient", f(*ROWS), f(*ROWS, low=-6, high=6), np.full(64, -6, np.float32), np.full(64, 6, np.float32))
+case("Empty", i32(1024, 1024), dtype=np.float32, init=True)
+
 
 LEFT_OUT = {
+    "a dataset is a value that steps take from element by element": "AnonymousIteratorV3 BatchDatasetV2 CacheDatasetV2 ConcatenateDataset "
+    "DatasetCardinality DummyMemoryCache DummySeedGenerator FilterDataset FixedLengthRecordDatasetV2 FlatMapDataset GeneratorDataset "
+    "InterleaveDataset IteratorGetNext IteratorGetNextSync IteratorV2 MakeEpochIterator MakeIterator MapDataset OptionsDataset "
+    "PaddedBatchDatasetV2 ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDatasetV2 PrefetchDataset RandomDataset RangeDataset "
+    "RepeatDataset ScanDataset ShardDataset ShuffleDatasetV3 SkipDataset TFRecordDataset TakeDataset TakeWhileDataset TensorDataset "
+    "TensorSliceDataset TextLineDataset UnbatchDataset WindowDataset ZipDataset",
+    "its time is that of libpng, libjpeg or of reading a text": "DecodeBmp DecodeCSV DecodeImage DecodeJpeg DecodePng DecodeWav EncodeJpeg "
+    "EncodePng EncodeWav ParseExampleV2",
+    "passes a value on": "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone VariableShape",
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
     "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
     "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration "

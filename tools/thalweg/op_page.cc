@@ -58,12 +58,14 @@ class Said {
     return {};
   }
   std::vector<Paragraph> Meaning() const { return entry_ ? entry_->text.meaning : std::vector<Paragraph>(); }
-  // Returns the examples that call `op`.
+  // Returns the examples that call `op`. Programs make datasets by the methods of tw.data, so that an
+  // example of those stands for the dataset ops of its entry.
   std::vector<std::string> Examples(const std::string& op) const {
     std::vector<std::string> found;
     const std::string call = "tw.ops." + SnakeCase(op);  // with a trailing _ if it is a Python keyword
     for (const std::string& code : entry_ ? entry_->text.examples : std::vector<std::string>()) {
-      if (code.find(call + "(") != code.npos || code.find(call + "_(") != code.npos) found.push_back(code);
+      const bool calls = code.find(call + "(") != code.npos || code.find(call + "_(") != code.npos;
+      if (calls || code.find("tw.data.") != code.npos) found.push_back(code);
     }
     return found;
   }
