@@ -5,7 +5,7 @@ import itertools
 import cases
 import tw
 from declare import declared
-from missing import MISSING, QUANTISED, SMALL
+from missing import MISSING, QUANTISED
 from schema import ALL, Schema
 from thalweg import Tensor, _low, as_dtype
 from thalweg.errors import made
@@ -56,7 +56,7 @@ for op, t in sorted(listed - found):
     cases.holds(f"{op} of {t}", False, "has a kernel, or the schema excludes it: take it off the list")
 
 # Cast has one kernel for all types, which rejects unsupported types at the first step.
-CAST = [t for t in ALL if t not in QUANTISED + SMALL + ["string"]]
+CAST = [t for t in ALL if t not in QUANTISED + ["string"]]
 for source, to in itertools.product(ALL, ALL):
     types = as_dtype(source), as_dtype(to)
     graph = tw.Graph()
