@@ -20,7 +20,8 @@ void Count(const tw_frame* f, const tw_view* numbers, const tw_view* weights, bo
     if (IndexAt(numbers, i) < 0) Invalid("number " + PositionText(numbers, i) + " = " + tw::text(IndexAt(numbers, i)) + " is negative");
   const T* weight = weights->count ? reinterpret_cast<const T*>(Bytes(weights)) : nullptr;
   using Sum = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  ParallelFor(f, rows, Cost(bins + 1) + Cost(int64_t(numbers->count) / std::max<int64_t>(1, rows), 8), [&](int64_t first, int64_t end) {
+  const int64_t cleared = std::min<int64_t>(bins, int64_t{1} << 40);  // no rows may ask for any number of bins
+  ParallelFor(f, rows, Cost(cleared + 1) + Cost(int64_t(numbers->count) / std::max<int64_t>(1, rows), 8), [&](int64_t first, int64_t end) {
     const TempArray<Sum> sums(f, size_t(bins));
     for (int64_t row = first; row < end; ++row) {
       std::fill_n(sums.get(), bins, Sum(0));
