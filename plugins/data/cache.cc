@@ -31,7 +31,7 @@ class Store {
   }
 
  private:
-  mutable std::mutex mu_;
+  mutable std::mutex mu_;  // guards the two below
   Elements elements_;
   uint64_t round_ = 0;  // of the pass that filled it
 };

@@ -21,7 +21,7 @@ class Functions {
   }
 
  private:
-  std::mutex mu_;
+  std::mutex mu_;  // guards all_
   std::map<std::string, tw::Function> all_;
 };
 

@@ -50,10 +50,10 @@ TW_EXPORT void tw_metric_accuracy(tw_scope* scope, const char* name, tw_output p
  * Variables: `name`/total, `name`/count. */
 TW_EXPORT void tw_metric_top_k(tw_scope* scope, const char* name, tw_output scores, tw_output labels, int64_t k, tw_output weights,
                                tw_metric* out_metric);
-/* Of two classes, true positives over predicted positives (precision) or over all positives (recall). predictions: numbers, of which those
- * above the threshold are positive; or bools. labels: of the shape of predictions; positive if not 0; bool, integer or floating.
- * threshold: for numbers; finite. Without a predicted (or a true) positive the value is NaN.
- * Variables: `name`/total, `name`/count. */
+/* For two classes: precision is true positives over predicted positives, recall is true positives over all positives. predictions: numbers,
+ * of which those above the threshold are positive; or bools. labels: of the shape of predictions; positive if not 0; bool, integer or
+ * floating. threshold: for numbers; finite. Without a predicted (or a true) positive the value is NaN. Variables: `name`/total,
+ * `name`/count. */
 TW_EXPORT void tw_metric_precision(tw_scope* scope, const char* name, tw_output predictions, tw_output labels, double threshold,
                                    tw_output weights, tw_metric* out_metric);
 TW_EXPORT void tw_metric_recall(tw_scope* scope, const char* name, tw_output predictions, tw_output labels, double threshold,

@@ -28,7 +28,8 @@ extern "C" {
 
 typedef struct tw_trainer tw_trainer;
 
-/* What a trainer trains. Set `size` to sizeof(tw_trainer_model) and unused fields to 0, or use tw_trainer_model_init. Lists are copied. */
+/* The model that a trainer trains. Set `size` to sizeof(tw_trainer_model) and unused fields to 0, or use tw_trainer_model_init. Lists are
+ * copied. */
 typedef struct tw_trainer_model {
   uint32_t size, flags;
   tw_graph* graph;          /* holds everything below; must outlive the trainer */
@@ -134,7 +135,7 @@ enum {
   TW_FIT_STOPPED = 3   /* a callback asked for it */
 };
 
-/* What a call has done. Set `size` to sizeof(tw_fit_report) before the call. */
+/* The result of a call of tw_trainer_fit. Set `size` to sizeof(tw_fit_report) before the call. */
 typedef struct tw_fit_report {
   uint32_t size, flags;
   int64_t epochs, steps; /* so far, those of earlier calls and of a resumed training included */

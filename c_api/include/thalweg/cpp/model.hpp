@@ -14,7 +14,7 @@
 
 namespace tw {
 
-/* What tw_model_options has, with texts that the object owns. */
+/* The options of tw_model_options, with texts that the object owns. */
 struct ModelOptions {
   std::string importer;
   std::vector<std::string> options, session_options, signatures;
