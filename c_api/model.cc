@@ -117,22 +117,38 @@ Status OpenSession(const tw_model_options* options, tw_model* m) {
   return FromC(tw_session_create(m->graph.get(), all.data(), uint32_t(all.size()), &m->session));
 }
 
-Status RunStep(const thalweg::ModelStep& step, tw_model* m) {
-  std::vector<tw_output> feeds;
-  std::vector<tw_tensor*> values;
+// The values that a run feeds and fetches, and the operations that it runs for their effects.
+struct RunLists {
+  std::vector<tw_output> feeds, fetches;
   std::vector<const tw_operation*> targets;
-  for (const thalweg::Edge& e : step.feeds) feeds.push_back(thalweg::EncodeOutput(*m->graph->graph, e));
-  for (const thalweg::Tensor& t : step.values) values.push_back(t.get());
-  for (const thalweg::Node* n : step.effects) {
-    ASSIGN_OR_RETURN(const tw_operation* op, thalweg::NeedOperationOf(*m->graph, n));
-    targets.push_back(op);
+
+  Status AddTargets(const tw_graph& graph, const std::vector<const thalweg::Node*>& effects) {
+    for (const thalweg::Node* n : effects) {
+      ASSIGN_OR_RETURN(const tw_operation* op, thalweg::NeedOperationOf(graph, n));
+      targets.push_back(op);
+    }
+    return Status();
   }
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
+  tw_signature signature() const {
+    tw_signature what = {};
+    what.size = sizeof what;
+    what.feeds = feeds.data();
+    what.n_feeds = uint32_t(feeds.size());
+    what.fetches = fetches.data();
+    what.n_fetches = uint32_t(fetches.size());
+    what.targets = targets.data();
+    what.n_targets = uint32_t(targets.size());
+    return what;
+  }
+};
+
+Status RunStep(const thalweg::ModelStep& step, tw_model* m) {
+  RunLists lists;
+  std::vector<tw_tensor*> values;
+  for (const thalweg::Edge& e : step.feeds) lists.feeds.push_back(thalweg::EncodeOutput(*m->graph->graph, e));
+  for (const thalweg::Tensor& t : step.values) values.push_back(t.get());
+  RETURN_IF_ERROR(lists.AddTargets(*m->graph, step.effects));
+  const tw_signature what = lists.signature();
   return FromC(tw_session_run(m->session, &what, values.data(), nullptr, nullptr));
 }
 
@@ -141,22 +157,11 @@ StatusOr<tw_callable*> CallableOf(tw_model* m, size_t i) {
   std::lock_guard lock(m->mu);
   SignatureView& view = m->signatures[i];
   if (view.callable) return view.callable;
-  std::vector<tw_output> feeds, fetches;
-  std::vector<const tw_operation*> targets;
-  for (const tw_model_value* v : view.inputs) feeds.push_back(v->output);
-  for (const tw_model_value* v : view.outputs) fetches.push_back(v->output);
-  for (const thalweg::Node* n : s.effects) {
-    ASSIGN_OR_RETURN(const tw_operation* op, thalweg::NeedOperationOf(*m->graph, n));
-    targets.push_back(op);
-  }
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.fetches = fetches.data();
-  what.n_fetches = uint32_t(fetches.size());
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
+  RunLists lists;
+  for (const tw_model_value* v : view.inputs) lists.feeds.push_back(v->output);
+  for (const tw_model_value* v : view.outputs) lists.fetches.push_back(v->output);
+  RETURN_IF_ERROR(lists.AddTargets(*m->graph, s.effects));
+  const tw_signature what = lists.signature();
   Status made = FromC(tw_callable_create(m->session, &what, &view.callable));
   if (!made.ok()) return thalweg::Prefix(made, StrCat("signature '", Shown(s.name), "':"));
   return view.callable;
