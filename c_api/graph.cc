@@ -10,6 +10,7 @@
 #include "framework/graph/flow.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/left_out.h"
+#include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/device.h"
 
 using thalweg::Edge;
@@ -53,7 +54,8 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& of_graph) {
   if (thalweg::FlowOf(node.op()) != thalweg::Flow::kNone) return Status();
   std::string devices, types;
   for (const thalweg::Device* device : runtime.devices()) {
-    if (runtime.registry().FindKernel(node.op(), device->kind(), node.types(), node.in_at(), node.out_at(), node.attrs())) return Status();
+    ASSIGN_OR_RETURN(const thalweg::KernelDef* kernel, thalweg::ChooseKernel(runtime.registry(), *device, {node, {}, {}}));
+    if (kernel) return Status();
     devices += thalweg::StrCat(devices.empty() ? "" : ", ", device->name());
   }
   for (const uint32_t type : node.types()) types += thalweg::StrCat(types.empty() ? "" : ", ", thalweg::DTypeName(type));

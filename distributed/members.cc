@@ -78,8 +78,16 @@ Members::~Members() {
 Status Members::Announce(const TaskId& task, uint64_t incarnation) {
   const std::string key = StrCat(kTasks, task.job, "/", task.index), value = StrCat(incarnation);
   uint64_t revision = 0;
-  return FromC(role_->def.put(role_->host, member_, key.data(), key.size(), value.data(), value.size(), 1, UINT64_MAX,
-                              role_->host->run->now(role_->host) + patience_, &revision));
+  const tw_put put = {TW_SIZED(tw_put),
+                      key.data(),
+                      key.size(),
+                      value.data(),
+                      value.size(),
+                      UINT64_MAX,
+                      role_->host->run->now(role_->host) + patience_,
+                      1,
+                      0};
+  return FromC(role_->def.put(role_->host, member_, &put, &revision));
 }
 
 Status Members::Watch(std::function<void(const TaskId& task, uint64_t incarnation)> changed) {

@@ -126,7 +126,7 @@ Status Messenger::Listen(const EndpointOptions& options) {
   c.credential_len = options.credential.size();
   c.largest = largest_;
   c.arg = this;
-  c.place = [](void* arg, const tw_incoming* m, void** out_data, void**) { static_cast<Messenger*>(arg)->PlaceRequest(m, out_data); };
+  c.place = [](void* arg, const tw_incoming* m, tw_placing* to) { static_cast<Messenger*>(arg)->PlaceRequest(m, to); };
   c.serve = [](void* arg, const tw_incoming* m) { static_cast<Messenger*>(arg)->ServeRequest(m); };
   c.gone = [](void* arg, uint64_t id) { static_cast<Messenger*>(arg)->Gone(id); };
   tw_sink bound = {TW_SIZED(tw_sink), &address_, AppendTo};
@@ -243,9 +243,9 @@ Status Messenger::Send(const std::shared_ptr<Outgoing>& o) {
   m.body = o->call.body.data;
   m.bytes = o->call.body.bytes;
   m.arg = o.get();
-  m.place = [](void* arg, const tw_incoming* in, void** out_data, void**) {
+  m.place = [](void* arg, const tw_incoming* in, tw_placing* to) {
     auto* self = static_cast<Outgoing*>(arg);
-    self->messenger->PlaceAnswer(self, in, out_data);
+    self->messenger->PlaceAnswer(self, in, to);
   };
   m.done = [](void* arg, tw_status* s) {
     auto* self = static_cast<Outgoing*>(arg);
@@ -267,7 +267,8 @@ void Messenger::Cancel(uint64_t name) {
   if (it != calls_.end() && it->second->peer) transport_->def.cancel(transport_->host, it->second->peer->handle, name);
 }
 
-void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) {
+void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, tw_placing* to) {
+  void* data = nullptr;
   o->head.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
   if (m->bytes == 0) return;
   o->refused = m->bytes;
@@ -286,17 +287,18 @@ void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) 
       const auto where = place(fields, m->bytes);
       o->unwanted = where.status();
       if (!where.ok()) return;
-      *out_data = *where;
+      data = *where;
     }
-    if (!*out_data) {
+    if (!data) {
       o->body = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
-      *out_data = o->body.get();
+      data = o->body.get();
     }
   } catch (...) {  // no memory: the body is not wanted
   }
-  o->placed = *out_data != nullptr;
+  o->placed = data != nullptr;
   o->bytes = o->placed ? m->bytes : 0;
   if (o->placed) o->refused = 0;
+  tw_put_place(to, data);
 }
 
 void Messenger::Done(Outgoing* o, Status s) {
@@ -368,7 +370,7 @@ Status Messenger::MakeRoom(Incoming* request, uint64_t bytes) {
   return Prefix(request->body_room_.status(), StrCat("a message of ", bytes, " bytes:"));
 }
 
-void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
+void Messenger::PlaceRequest(const tw_incoming* m, tw_placing* to) {
   try {
     auto request = std::make_shared<Incoming>();
     request->messenger_ = this;
@@ -383,9 +385,8 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     }
     std::lock_guard lock(mu_);
     const auto arriving = arriving_.emplace(m->id, std::move(request)).first->second;
-    *out_data = arriving->body_.get();
+    tw_put_place(to, arriving->body_.get());
   } catch (...) {  // no memory: ServeRequest finds no request and reports that
-    *out_data = nullptr;
   }
 }
 

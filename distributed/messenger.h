@@ -151,9 +151,9 @@ class Messenger {
   void End(const std::shared_ptr<Outgoing>& o, Status why, bool reached);
   void Drop(uint64_t name);
   void Done(Outgoing* o, Status s);
-  void PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data);
+  void PlaceAnswer(Outgoing* o, const tw_incoming* m, tw_placing* to);
   Status MakeRoom(Incoming* request, uint64_t bytes);
-  void PlaceRequest(const tw_incoming* m, void** out_data);
+  void PlaceRequest(const tw_incoming* m, tw_placing* to);
   void ServeRequest(const tw_incoming* m);
   std::shared_ptr<Incoming> TakeArriving(uint64_t id);
   void Gone(uint64_t id);

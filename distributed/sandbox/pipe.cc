@@ -383,7 +383,7 @@ bool Pipe::Begin(Exchange* x, const Header& h, std::string_view rest) {
   x->in = {TW_SIZED(tw_incoming), id, peer.data(), peer.size(), x->head_in.data(), x->head_in.size(), nullptr, h.bytes, x, TW_PEER_ANY, 0};
   void *data = nullptr, *region = nullptr;
   const tw_place_fn place = mine_ ? x->m.place : config_.place;
-  if (place) place(mine_ ? x->m.arg : config_.arg, &x->in, &data, &region);
+  if (place) tw_ask_place(place, mine_ ? x->m.arg : config_.arg, &x->in, &data, &region);
   x->in.body = x->to = static_cast<char*>(data);
   x->rest = h.bytes;
   x->placed = true;

@@ -19,21 +19,26 @@ bool GradBuilder::FromC(tw_edge c, Edge* e) {
   return true;
 }
 
-tw_edge GradBuilder::Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs) {
+tw_edge GradBuilder::Add(const tw_new_node& n) {
   NodeSpec spec;
-  spec.op = std::string(op);
-  spec.name = d_->graph()->UniqueName(StrCat(scope_, op));
-  spec.device = node_->device();
+  spec.op = std::string(n.op, n.op_len);
+  spec.name = d_->graph()->UniqueName(StrCat(scope_, n.name_len ? std::string_view(n.name, n.name_len) : std::string_view(spec.op)));
+  spec.device = n.device_len ? std::string(n.device, n.device_len) : node_->device();
   spec.place = node_->place();
-  for (uint32_t i = 0; i < n; ++i) {
+  for (uint32_t i = 0; i < n.n_in; ++i) {
     Edge e;
-    if (!FromC(in[i], &e)) return 0;
+    if (!FromC(n.in[i], &e)) return 0;
     spec.inputs.push_back(e);
   }
-  for (uint32_t i = 0; i < n_attrs; ++i) {
-    auto v = AttrValue::FromC(attrs[i]);
+  for (uint32_t i = 0; i < n.n_after; ++i) {
+    Edge e;
+    if (!FromC(n.after[i], &e)) return 0;
+    spec.controls.push_back(e.node);
+  }
+  for (uint32_t i = 0; i < n.n_attrs; ++i) {
+    auto v = AttrValue::FromC(n.attrs[i]);
     if (!v.ok()) return Fail(v.status()), 0;
-    spec.attrs[std::string(attrs[i].name, attrs[i].name_len)] = *std::move(v);
+    spec.attrs[std::string(n.attrs[i].name, n.attrs[i].name_len)] = *std::move(v);
   }
   auto node = d_->graph()->AddNode(std::move(spec));
   if (!node.ok()) return Fail(node.status()), 0;

@@ -21,6 +21,10 @@ void Scanner::Fail(size_t column, std::string_view message) {
   if (ok()) status_ = InvalidArgument(what_, ", column ", column, ": ", message);
 }
 
+void Scanner::FailUnknown(size_t column, std::string_view message) {
+  if (ok()) status_ = Unimplemented(what_, ", column ", column, ": ", message);
+}
+
 char Scanner::Peek() {
   if (!ok()) return 0;
   while (pos_ < text_.size() && IsSpace(text_[pos_])) ++pos_;

@@ -22,6 +22,9 @@ class Scanner {
   size_t column();
   // Records an error, unless one is already recorded.
   void Fail(size_t column, std::string_view message);
+  // As Fail, for a word that is correct in a later version of the language: the error is
+  // UNIMPLEMENTED.
+  void FailUnknown(size_t column, std::string_view message);
 
   // Returns the next character that is not white space without consuming it; 0 at the end or after
   // an error.

@@ -119,7 +119,7 @@ class AttrParser {
     size_t column = in_.column();
     std::string_view word = in_.ExpectWord("an element type");
     uint32_t t = DTypeByName(word);
-    if (in_.ok() && t == TW_INVALID_TYPE) in_.Fail(column, StrCat("'", word, "' is no element type"));
+    if (in_.ok() && t == TW_INVALID_TYPE) in_.FailUnknown(column, StrCat("'", word, "' is no element type"));
     return t;
   }
 

@@ -1,14 +1,16 @@
 #include "framework/graph/builder.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 
 void tw_builder::NotHere(const char* call) { Fail(thalweg::FailedPrecondition("'", call, "' cannot be called from this callback")); }
-tw_edge tw_builder::Emit(std::string_view, const tw_edge*, uint32_t, const tw_attr*, uint32_t) { return NotHere("emit"), 0; }
+tw_edge tw_builder::Add(const tw_new_node&) { return NotHere("emit"), 0; }
 tw_edge tw_builder::Output(tw_edge, uint32_t) { return NotHere("output"), 0; }
 tw_edge tw_builder::Constant(uint32_t, const int64_t*, uint32_t, const void*, uint64_t) { return NotHere("constant"), 0; }
 thalweg::Status tw_builder::Describe(tw_edge, uint32_t*, tw_shape*) {
@@ -72,15 +74,52 @@ auto Call(tw_builder* b, F&& body) noexcept -> decltype(body()) {
   }
 }
 
+constexpr uint64_t kLongestName = 1 << 16;  // far beyond any name; an uninitialised length is probably larger
+
+// A text that was left out is empty.
+Status CheckText(const char** text, uint64_t* len, std::string_view what) {
+  if (*len > kLongestName) return InvalidArgument("the ", what, " of a node has ", *len, " bytes");
+  if (*len && !*text) return InvalidArgument("the ", what, " of a node is NULL");
+  if (!*text) *text = "";
+  return Status();
+}
+
+tw_edge AddNode(tw_builder* b, tw_new_node n) {
+  const std::tuple<const char**, uint64_t*, std::string_view> texts[] = {
+      {&n.op, &n.op_len, "op"}, {&n.name, &n.name_len, "name"}, {&n.device, &n.device_len, "device"}};
+  for (const auto& [text, len, what] : texts) {
+    if (Status s = CheckText(text, len, what); !s.ok()) return b->Fail(std::move(s)), 0;
+  }
+  if ((n.n_in && !n.in) || (n.n_attrs && !n.attrs) || (n.n_after && !n.after)) {
+    return b->Fail(InvalidArgument("a list of a node of ", std::string_view(n.op, n.op_len), " is NULL")), 0;
+  }
+  for (uint32_t i = 0; i < n.n_attrs; ++i) {
+    if (n.attrs[i].name_len <= kLongestName) continue;
+    return b->Fail(InvalidArgument("the name of attribute ", i, " has ", n.attrs[i].name_len, " bytes")), 0;
+  }
+  return b->Add(n);
+}
+
 tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
+  return Call(b, [&] {
+    tw_new_node node = {};
+    node.size = sizeof node;
+    node.op = op;
+    node.op_len = len;
+    node.in = in;
+    node.n_in = n;
+    node.attrs = a;
+    node.n_attrs = n_a;
+    return AddNode(b, node);
+  });
+}
+tw_edge Add(tw_builder* b, const tw_new_node* n) {
   return Call(b, [&]() -> tw_edge {
-    constexpr uint64_t kLongest = 1 << 16;  // far beyond any name; an uninitialised length is probably larger
-    if (len > kLongest) return b->Fail(InvalidArgument("the name of an op has ", len, " bytes")), 0;
-    for (uint32_t i = 0; i < n_a; ++i) {
-      if (a[i].name_len <= kLongest) continue;
-      return b->Fail(InvalidArgument("the name of attribute ", i, " has ", a[i].name_len, " bytes")), 0;
-    }
-    return b->Emit({op, len}, in, n, a, n_a);
+    if (!n || n->size < 2 * sizeof(uint32_t) || n->flags)
+      return b->Fail(InvalidArgument("a tw_new_node is NULL, or has no head; fill it with TW_SIZED")), 0;
+    tw_new_node node = {};
+    std::memcpy(static_cast<void*>(&node), n, std::min(size_t{n->size} / 8 * 8, sizeof node));
+    return AddNode(b, node);
   });
 }
 tw_edge Output(tw_builder* b, tw_edge node, uint32_t i) {
@@ -214,7 +253,8 @@ const tw_graph_api* GraphApi() {
                                    SetShape,
                                    Dim,
                                    GetHandle,
-                                   SetHandle};
+                                   SetHandle,
+                                   Add};
   return &api;
 }
 

@@ -8,7 +8,7 @@
 
 struct tw_builder {
   virtual ~tw_builder() = default;
-  virtual tw_edge Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs);
+  virtual tw_edge Add(const tw_new_node& n);
   virtual tw_edge Output(tw_edge node, uint32_t i);
   virtual tw_edge Constant(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes);
   virtual thalweg::Status Describe(tw_edge e, uint32_t* out_dtype, tw_shape* out_shape);

@@ -374,6 +374,8 @@ class Parser {
         arg.dtype = dtype;
       } else if (spec && spec->kind == TW_ATTR_TYPE) {
         (spec->list ? arg.list_attr : arg.type_attr) = p.type;
+      } else if (!spec && !IsRef(dtype)) {
+        in_.FailUnknown(p.type_column, StrCat("'", p.type, "' is neither an element type nor an attribute of kind type"));
       } else {
         in_.Fail(p.type_column, StrCat("'", p.type, "' is neither an element type nor an attribute of kind type",
                                        IsRef(dtype) ? "; references are written ref(type)" : ""));

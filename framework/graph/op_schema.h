@@ -114,7 +114,8 @@ struct OpSchema {
 // Formats "files" or "files and network".
 std::string TouchesText(uint32_t touches);
 
-// INVALID_ARGUMENT gives the column of the error.
+// INVALID_ARGUMENT gives the column of the error; UNIMPLEMENTED that of a word that is no element
+// type here.
 StatusOr<OpSchema> ParseOpSchema(std::string_view text);
 // Parses the text of an unread schema and keeps the members that the text does not define. Also
 // refuses a gradient callback together with `no_gradient`.

@@ -181,8 +181,8 @@ StatusOr<std::unique_ptr<FolderLock>> FolderLocks::Take(const std::string& folde
 StatusOr<std::unique_ptr<WritableFile>> PluginFiles::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckPath(path));
   void* file = nullptr;
-  RETURN_IF_ERROR(
-      Call(*role_, "create", path, [&] { return role_->def.create(role_->host, role_->def.user, path.data(), path.size(), &file); }));
+  const tw_file_request request = {TW_SIZED(tw_file_request), path.data(), path.size()};
+  RETURN_IF_ERROR(Call(*role_, "create", path, [&] { return role_->def.create(role_->host, role_->def.user, &request, &file); }));
   return std::make_unique<PluginWritable>(role_, path, file);
 }
 
@@ -190,8 +190,8 @@ StatusOr<std::unique_ptr<ReadableFile>> PluginFiles::Open(const std::string& pat
   RETURN_IF_ERROR(CheckPath(path));
   void* file = nullptr;
   uint64_t bytes = 0;
-  RETURN_IF_ERROR(
-      Call(*role_, "open", path, [&] { return role_->def.open(role_->host, role_->def.user, path.data(), path.size(), &file, &bytes); }));
+  const tw_file_request request = {TW_SIZED(tw_file_request), path.data(), path.size()};
+  RETURN_IF_ERROR(Call(*role_, "open", path, [&] { return role_->def.open(role_->host, role_->def.user, &request, &file, &bytes); }));
   return std::make_unique<PluginReadable>(role_, path, file, bytes);
 }
 

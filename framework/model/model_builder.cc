@@ -113,19 +113,25 @@ StatusOr<std::vector<const Node*>> ModelGraph::DecodeNodes(const tw_edge* edges,
   return all;
 }
 
-tw_edge ModelGraph::Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs) {
+tw_edge ModelGraph::Add(const tw_new_node& n) {
+  const std::string_view op(n.op, n.op_len);
   NodeSpec spec;
   spec.op = op;
-  for (uint32_t i = 0; i < n; ++i) {
-    auto e = Decode(in[i]);
+  spec.device = std::string(n.device, n.device_len);
+  for (uint32_t i = 0; i < n.n_in; ++i) {
+    auto e = Decode(n.in[i]);
     if (!e.ok()) return Fail(Prefix(e.status(), StrCat(*place_, place_->empty() ? "" : ": ", op, ": input ", i, ":"))), 0;
     spec.inputs.push_back(*e);
   }
-  for (uint32_t i = 0; i < n_attrs; ++i) {
-    auto v = AttrValue::FromC(attrs[i]);
+  for (uint32_t i = 0; i < n.n_attrs; ++i) {
+    auto v = AttrValue::FromC(n.attrs[i]);
     if (!v.ok()) return Fail(Prefix(v.status(), StrCat(op, ":"))), 0;
-    spec.attrs[std::string(attrs[i].name, attrs[i].name_len)] = *std::move(v);
+    spec.attrs[std::string(n.attrs[i].name, n.attrs[i].name_len)] = *std::move(v);
   }
+  auto controls = DecodeNodes(n.after, n.n_after, "node to run after");
+  if (!controls.ok()) return Fail(Prefix(controls.status(), StrCat(op, ":"))), 0;
+  spec.controls = *std::move(controls);
+  if (n.name_len) name_ = std::string(n.name, n.name_len);
   spec.name = TakeName(op);
   return Add(std::move(spec));
 }

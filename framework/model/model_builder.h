@@ -27,7 +27,7 @@ class ModelGraph final : public tw_builder {
  public:
   ModelGraph(std::shared_ptr<Graph> graph, uint32_t number, const std::string* place)
       : graph_(std::move(graph)), number_(number), place_(place) {}
-  tw_edge Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs) override;
+  tw_edge Add(const tw_new_node& n) override;
   tw_edge Output(tw_edge node, uint32_t i) override;
   tw_edge Constant(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes) override;
   Status Describe(tw_edge e, uint32_t* out_dtype, tw_shape* out_shape) override;

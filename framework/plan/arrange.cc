@@ -47,7 +47,7 @@ Status CheckBudget(const PlanOptions& o, const NameOfValue& name, const Plan& pl
 Status Arrange(const PlanOptions& o, const NameOfValue& name, Plan* plan, PlanShapes* shapes) {
   const bool for_memory = o.order == "smallest_peak";
   if (plan->prioritized && !for_memory) Reorder(OrderByPriority(*plan), plan, shapes);
-  plan->records = WorthRecording(*plan, o);
+  plan->records = WorthRecording(*plan, *shapes, o);
   if (plan->records && o.order == "auto") Reorder(OrderForRuns(*plan), plan, shapes);
   MarkHeavy(*plan, shapes);
   plan->async = NeedsCounts(*plan);

@@ -75,7 +75,7 @@ class Emitter {
     const auto name = [&](size_t v) { return NameOf(edges_[v]); };
     RETURN_IF_ERROR(Arrange(*w_.options, name, plan_.get(), &shapes_));
     MarkSimple(plan_.get());
-    if (plan_->records && !plan_->counted) plan_->runs = FindRuns(*plan_);
+    if (plan_->records && !plan_->counted) plan_->runs = FindRuns(*plan_, shapes_);
     if (plan_->counted) SetCounts(plan_.get());
     Note();
     plan_->shapes = std::make_shared<PlanShapes>(std::move(shapes_));

@@ -156,14 +156,19 @@ bool LayoutForms::Find(const WorkNode& n, LayoutChoice::Form* form) {
   form->kernel = form->attrs.empty()
                      ? n.kernel
                      : registry.FindKernel(n.node->op(), n.device->kind(), n.node->types(), n.node->in_at(), n.node->out_at(), form->attrs);
-  return turns && form->kernel;
+  // A kernel that may decline was asked about the node as it is, not about this form of it.
+  return turns && form->kernel && !form->kernel->def.fits;
 }
 
 const KernelDef* TurningKernel(const WorkGraph& w, const OpSchema& op, uint32_t dtype, const Device& device) {
   const uint32_t in[] = {dtype, TW_INT32};
   auto resolved = ResolveNode(op, in, std::vector<AttrValue>(op.attrs.size()));
   if (!resolved.ok()) return nullptr;
-  return w.runtime().registry().FindKernel(op, device.kind(), resolved->types, op.in_at, op.out_at, resolved->attrs);
+  const KernelDef* k = nullptr;
+  do {  // only a kernel that never declines
+    k = w.runtime().registry().FindKernel(op, device.kind(), resolved->types, op.in_at, op.out_at, resolved->attrs, k);
+  } while (k && k->def.fits);
+  return k;
 }
 
 }  // namespace thalweg

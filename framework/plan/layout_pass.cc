@@ -240,8 +240,7 @@ class Turner {
     x.ordered = nodes_[size_t(a.node)].ordered;
     if (device) {
       x.device = device;
-      x.kernel =
-          w_.runtime().registry().FindKernel(op, device->kind(), x.node->types(), x.node->in_at(), x.node->out_at(), x.node->attrs());
+      x.kernel = TurningKernel(w_, op, dtype, *device);
       if (!x.kernel) return NotFound("no kernel of ", op.name, " to turn a value with");
     }
     return WorkEdge{Push(std::move(x)), 0};

@@ -40,7 +40,7 @@ std::string InputTypesText(const Node& node) {
   return s;
 }
 
-Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked) {
+Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked, std::string_view declined) {
   std::set<std::string> kinds, specs;
   for (const KernelDef* k : runtime.registry().Kernels(node.op().name)) {
     kinds.insert(k->spec.kind);
@@ -48,6 +48,10 @@ Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked)
   }
   const std::string there = KindsFor(runtime, node, kinds);
   std::string have = there.empty() ? StrCat("kernels of ", node.op().name, ": ", SomeOf(specs)) : StrCat("there is one on ", there);
+  if (!declined.empty()) {
+    return NotFound(node.title(), ": no kernel for it on device '", asked.empty() ? "any" : Shown(asked), "': ", declined,
+                    "; place the node elsewhere, or set the session option fallback=warn");
+  }
   return NotFound(node.title(), ": no kernel for (", InputTypesText(node), ") on device '", asked.empty() ? "any" : Shown(asked), "'; ",
                   have, "; place the node elsewhere, set the session option fallback=warn, or load a plugin that has the kernel");
 }

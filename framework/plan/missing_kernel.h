@@ -15,7 +15,7 @@ std::string InputTypesText(const Node& node);
 
 // NOT_FOUND; the message lists the kinds of devices, with their plugins, that have a kernel for the
 // node, or else the kernels of the op. asked: the devices that the node may run on; empty means
-// any.
-Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked);
+// any. declined: the kernels there that decline the node, with their reasons.
+Status MissingKernel(Runtime& runtime, const Node& node, std::string_view asked, std::string_view declined = {});
 
 }  // namespace thalweg

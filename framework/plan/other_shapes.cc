@@ -11,6 +11,7 @@
 #include "framework/plan/layout.h"
 #include "framework/plan/part.h"
 #include "framework/plan/shape_source.h"
+#include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/device.h"
 #include "framework/runtime/evaluate.h"
 
@@ -216,6 +217,10 @@ class Rework {
     if (!InferShapes(*n.node, shapes, values, handles, &answer).ok()) return false;
     const bool has_values = std::any_of(n.values.begin(), n.values.end(), [](const Tensor& v) { return bool(v); });
     if (has_values && !Evaluate(i, shapes, values, &answer)) return false;
+    if (n.kernel && n.kernel->def.fits) {  // another kernel would be chosen if it declines now
+      for (const Shape& s : answer.shapes) shapes.push_back(s.c());
+      if (!KernelFits(*n.kernel, *n.device, {*n.node, shapes, values}).ok()) return false;
+    }
     for (const Shape& s : answer.shapes) out->push_back(classes_->Number(s));
     return true;
   }

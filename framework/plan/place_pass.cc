@@ -12,7 +12,9 @@
 #include "framework/graph/function_shapes.h"
 #include "framework/plan/missing_kernel.h"
 #include "framework/plan/place_by_cost.h"
+#include "framework/plan/work_facts.h"
 #include "framework/plan/work_graph.h"
+#include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/missing_device.h"
 
 namespace thalweg {
@@ -65,7 +67,7 @@ class Placer {
     }
     if (by_cost) ChooseByCost(&groups);
     NoteReasons(groups);
-    return Status();
+    return refused_;
   }
 
  private:
@@ -194,11 +196,34 @@ class Placer {
 
   static bool Admits(const DeviceSpec& spec, const Device& d) { return spec.Admits(d.spec()) && !(d.on_request() && spec.kind.empty()); }
 
-  const KernelDef* KernelOn(const Node& n, const Device& d) const {
-    return w_.runtime().registry().FindKernel(n.op(), d.kind(), n.types(), n.in_at(), n.out_at(), n.attrs());
+  // A kernel that refuses the node ends the pass: see refused_.
+  const KernelDef* KernelOn(const NodeFacts& facts, const Device& d, std::string* declined = nullptr) const {
+    auto k = ChooseKernel(w_.runtime().registry(), d, facts, declined);
+    if (k.ok()) return *k;
+    if (refused_.ok()) refused_ = OfNode(facts.node, k.status());
+    return nullptr;
   }
-  bool RunsThere(const DeviceSpec& spec, const Node& n) const {
+  const KernelDef* KernelOn(const Node& n, const Device& d) const { return KernelOn(NodeFacts{n, {}, {}}, d); }
+  const KernelDef* KernelOn(const WorkNode& n, const Device& d, std::string* declined = nullptr) const {
+    const KernelDef* best =
+        w_.runtime().registry().FindKernel(n.node->op(), d.kind(), n.node->types(), n.node->in_at(), n.node->out_at(), n.node->attrs());
+    if (!best || !best->def.fits) return best;  // nearly always, and then nobody needs the facts
+    const WorkFacts facts(w_, n);
+    return KernelOn(facts.facts(), d, declined);
+  }
+  template <class SomeNode>
+  bool RunsThere(const DeviceSpec& spec, const SomeNode& n) const {
     return std::any_of(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(spec, *d) && KernelOn(n, *d); });
+  }
+  // Returns the reasons of the kernels that decline the node on the admitted devices, each once; "" if
+  // there are none.
+  std::string Declined(const DeviceSpec& spec, const WorkNode& n) const {
+    std::set<std::string> kinds;
+    std::string text;
+    for (Device* d : devices_) {
+      if (Admits(spec, *d) && kinds.insert(d->kind()).second) KernelOn(n, *d, &text);
+    }
+    return text;
   }
 
   // Returns the first device that the spec admits and that has kernels for all nodes of the group;
@@ -210,7 +235,7 @@ class Placer {
       bool all = true;
       for (size_t k = 0; all && k < g.nodes.size(); ++k) {
         WorkNode& n = w_.nodes[size_t(g.nodes[k])];
-        all = (n.kernel = KernelOn(*n.node, *d)) != nullptr;
+        all = (n.kernel = KernelOn(n, *d)) != nullptr;
       }
       auto holders = idle ? idle_.find(g.id) : idle_.end();
       for (size_t k = 0; all && holders != idle_.end() && k < holders->second.size(); ++k) all = KernelOn(*holders->second[k], *d);
@@ -241,6 +266,7 @@ class Placer {
       Bend(spec_[size_t(g->id)], g);
       d = Choose(*g);
     }
+    RETURN_IF_ERROR(refused_);
     if (!d) return NoDevice(*g);
     PutOn(d, g);
     if (!Admits(g->spec, *d)) {
@@ -307,7 +333,7 @@ class Placer {
     for (size_t k = 0; k < placed.size(); ++k) {
       Group& g = (*groups)[k];
       PutOn(placed[k].device, &g);
-      for (int32_t i : g.nodes) w_.nodes[size_t(i)].kernel = KernelOn(*w_.nodes[size_t(i)].node, *g.device);
+      for (int32_t i : g.nodes) w_.nodes[size_t(i)].kernel = KernelOn(w_.nodes[size_t(i)], *g.device);
       if (placed[k].devices.size() == 1) continue;
       g.why = PlaceNote::kCost;
       g.ns = placed[k].ns;
@@ -320,30 +346,31 @@ class Placer {
   void NoteReasons(const std::vector<Group>& groups) {
     for (const Group& g : groups) {
       for (int32_t i : g.nodes) {
-        const Node* node = w_.nodes[size_t(i)].node;
+        const WorkNode& work = w_.nodes[size_t(i)];
+        const Node* node = work.node;
         PlaceNote note{node, g.device, g.why, nullptr, g.ns, g.other_ns};
-        if (g.why == PlaceNote::kFirst && devices_.size() > 1) Constraint(g, *node, &note);
+        if (g.why == PlaceNote::kFirst && devices_.size() > 1) Constraint(g, work, &note);
         w_.notes.places.push_back(note);
       }
     }
   }
 
   // Notes why a node had no choice, if it had none.
-  void Constraint(const Group& g, const Node& node, PlaceNote* note) const {
-    const auto leaves_no_choice = [&](const Node& n) {
-      const auto own = ParseDeviceSpec(n.device());
+  void Constraint(const Group& g, const WorkNode& node, PlaceNote* note) const {
+    const auto leaves_no_choice = [&](const WorkNode& n) {
+      const auto own = ParseDeviceSpec(n.node->device());
       return own.ok() &&
              std::count_if(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(*own, *d) && KernelOn(n, *d); }) == 1;
     };
     if (leaves_no_choice(node)) {
-      note->why = node.device().empty() ? PlaceNote::kOnlyThere : PlaceNote::kAsked;
+      note->why = node.node->device().empty() ? PlaceNote::kOnlyThere : PlaceNote::kAsked;
       return;
     }
     for (int32_t i : g.nodes) {
-      const Node* other = w_.nodes[size_t(i)].node;
-      if (other == &node || !leaves_no_choice(*other)) continue;
+      const WorkNode& other = w_.nodes[size_t(i)];
+      if (&other == &node || !leaves_no_choice(other)) continue;
       note->why = PlaceNote::kShared;
-      note->with = other;
+      note->with = other.node;
       return;
     }
     if (!g.spec.text().empty()) note->why = PlaceNote::kAsked;
@@ -354,7 +381,7 @@ class Placer {
   void Report(const Group& g, const Device& d) {
     for (int32_t i : g.nodes) {
       const Node& node = *w_.nodes[size_t(i)].node;
-      std::string why = WhyElsewhere(g, node);
+      std::string why = WhyElsewhere(g, w_.nodes[size_t(i)]);
       if (w_.options->fallback == "warn") {
         w_.runtime().Log(2, StrCat(node.title(), ": placed on ", ShortName(d), " because ", why));
       }
@@ -362,17 +389,21 @@ class Placer {
     }
   }
 
-  std::string WhyElsewhere(const Group& g, const Node& node) const {
+  std::string WhyElsewhere(const Group& g, const WorkNode& node) const {
     std::vector<const Device*> asked;
     for (const Device* d : devices_) {
       if (Admits(g.spec, *d)) asked.push_back(d);
     }
     const std::string text = asked.size() == 1 ? ShortName(*asked[0]) : StrCat("'", Shown(g.spec.text()), "'");
     if (asked.empty()) return StrCat("there is no device ", text);
-    if (!RunsThere(g.spec, node)) return StrCat(text, " has no kernel for (", InputTypesText(node), ")");
+    if (!RunsThere(g.spec, node)) {
+      const std::string declined = Declined(g.spec, node);
+      if (!declined.empty()) return StrCat(text, " has no kernel that takes it: ", declined);
+      return StrCat(text, " has no kernel for (", InputTypesText(*node.node), ")");
+    }
     const Node* lacks = nullptr;
     for (int32_t i : g.nodes) {
-      if (!lacks && !RunsThere(g.spec, *w_.nodes[size_t(i)].node)) lacks = w_.nodes[size_t(i)].node;
+      if (!lacks && !RunsThere(g.spec, w_.nodes[size_t(i)])) lacks = w_.nodes[size_t(i)].node;
     }
     if (auto holders = idle_.find(g.id); !lacks && holders != idle_.end()) {
       for (const Node* n : holders->second) {
@@ -385,8 +416,8 @@ class Placer {
 
   Status NoDevice(const Group& g) const {
     for (int32_t i : g.nodes) {
-      const Node& node = *w_.nodes[size_t(i)].node;
-      if (!RunsThere(g.spec, node)) return OfNode(node, NoDeviceFor(g.spec, node));
+      const WorkNode& n = w_.nodes[size_t(i)];
+      if (!RunsThere(g.spec, n)) return OfNode(*n.node, NoDeviceFor(g.spec, n));
     }
     std::string all;
     for (size_t k = 0; k < g.nodes.size() && k < 8; ++k) all += StrCat(k ? ", " : "", w_.nodes[size_t(g.nodes[k])].node->title());
@@ -397,10 +428,11 @@ class Placer {
   }
 
   // Explains why no device fits one node, with the devices and kernels that exist.
-  Status NoDeviceFor(const DeviceSpec& spec, const Node& node) const {
+  Status NoDeviceFor(const DeviceSpec& spec, const WorkNode& n) const {
     const std::string asked = spec.text();
+    const Node& node = *n.node;
     if (std::any_of(devices_.begin(), devices_.end(), [&](const Device* d) { return Admits(spec, *d); }))
-      return MissingKernel(w_.runtime(), node, asked);
+      return MissingKernel(w_.runtime(), node, asked, Declined(spec, n));
     return Prefix(MissingDevice(w_.runtime(), asked, spec.kind), StrCat(node.title(), ":"));
   }
 
@@ -412,6 +444,7 @@ class Placer {
   std::map<int32_t, std::vector<const Node*>> idle_;  // per group; see CollectIdleHolders
   std::vector<Device*> devices_;
   bool has_state_ = false, has_wishes_ = false;
+  mutable Status refused_;  // the first error with which a kernel refused a node
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ class Parser {
       size_t column = in_.column();
       std::string_view word = in_.ExpectWord("an element type or _");
       uint32_t t = word == "_" ? 0 : DTypeByName(word);
-      if (in_.ok() && t == TW_INVALID_TYPE && word != "_") in_.Fail(column, StrCat("'", word, "' is no element type"));
+      if (in_.ok() && t == TW_INVALID_TYPE && word != "_") in_.FailUnknown(column, StrCat("'", word, "' is no element type"));
       to->push_back(t);
     } while (in_.ok() && in_.Take(","));
   }

@@ -28,7 +28,8 @@ struct KernelSpec {
   std::string text;
 };
 
-// INVALID_ARGUMENT gives the column of the error.
+// INVALID_ARGUMENT gives the column of the error; UNIMPLEMENTED that of a word that is no element
+// type here.
 StatusOr<KernelSpec> ParseKernelSpec(std::string_view text);
 
 struct OpSchema;

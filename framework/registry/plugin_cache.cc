@@ -15,6 +15,7 @@
 #include "framework/io/crc32c.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/plugin_writers.h"
+#include "framework/registry/role.h"
 #include "thalweg/plugin/abi.h"
 
 namespace thalweg {
@@ -26,7 +27,11 @@ constexpr size_t kMostBytes = 64 << 20;
 
 // The head of the file. A cache of another build is not used, because that build judged plugins by
 // other rules.
-std::string Head() { return StrCat("thalweg-plugins 3 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
+std::string Head() {
+  std::string head = StrCat("thalweg-plugins 4 epoch ", TW_EPOCH, " minor ", TW_MINOR);
+  for (const RoleVersion& r : RoleVersions()) head += StrCat(" ", r.name, " ", r.major, ".", r.minor);
+  return StrCat(head, " sanitizer ", HostSanitizer(), "\n");
+}
 
 std::string StampText(const FileStamp& s) { return StrCat(s.device, " ", s.inode, " ", s.size, " ", s.modified_ns, " ", s.changed_ns); }
 

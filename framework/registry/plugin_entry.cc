@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 
+#include "framework/registry/own_cpu.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/registrar.h"
 
@@ -62,7 +63,8 @@ Status Agree(const tw_plugin& p, PluginRecord* record) {
              "), this runtime offers ", VersionText(TW_EPOCH, 0, TW_MINOR));
   if (p.epoch != TW_EPOCH) {
     return Refuse(record, FailedPrecondition(both),
-                  p.epoch < TW_EPOCH ? "rebuild the plugin against this runtime's headers"
+                  p.epoch < TW_EPOCH ? "rebuild the plugin against this runtime's headers, with tw_add_op(r, &d) for r->op(r, &d), "
+                                       "and so on for other roles"
                                      : "upgrade the runtime, or rebuild the plugin against its headers");
   }
   if (p.floor > p.target)
@@ -137,8 +139,25 @@ Status AgreeWithPlugin(const tw_plugin& d, PluginRecord* record, tw_plugin* seal
   if (d.flags != 0)
     return Refuse(record, InvalidArgument("its descriptor has flags ", d.flags, ", unknown to this runtime"), "upgrade the runtime");
   RETURN_IF_ERROR(SanitizerClash(record, BuildValue(record->build, "sanitizer")));
+  if (const std::string missing = MissingOnThisCpu(BuildValue(record->build, "cpu")); !missing.empty()) {
+    return Refuse(record, FailedPrecondition("it is built for a CPU with ", missing, ", which this machine's CPU lacks"),
+                  "build it without -march=native, or for this CPU");
+  }
   if (sealed->init) return Status();
   return Refuse(record, InvalidArgument("its descriptor has no init"), "fill it with TW_PLUGIN of thalweg/plugin/plugin.h");
+}
+
+Status CheckSomethingIsLeft(const Registration& r, PluginRecord* record) {
+  if (r.left_out.empty() || !r.empty()) return Status();
+  return Refuse(record, FailedPrecondition("this runtime can use nothing of it: ", r.left_out[0].why), r.left_out[0].fix);
+}
+
+void DescribeLeftOut(const Registration& r, PluginRecord* record) {
+  if (r.read_later) return;  // the manifest has said it
+  record->left_out.clear();
+  for (const Registration::LeftOut& l : r.left_out) {
+    record->left_out.push_back(StrCat(l.why, l.count == 1 ? "" : StrCat(" (", l.count, " definitions)"), "; ", l.fix));
+  }
 }
 
 Status InitPlugin(const tw_plugin& sealed, const tw_host* host, Registration* r, void** instance, bool* started, PluginRecord* record) {
@@ -154,7 +173,9 @@ Status InitPlugin(const tw_plugin& sealed, const tw_host* host, Registration* r,
   }
   *started = s.ok();
   if (!r->status.ok()) return Refuse(record, r->status, kReport);
-  return s.ok() ? s : Refuse(record, Prefix(s, "its init failed:"), "put that right, or leave the plugin out");
+  if (!s.ok()) return Refuse(record, Prefix(s, "its init failed:"), "put that right, or leave the plugin out");
+  DescribeLeftOut(*r, record);
+  return CheckSomethingIsLeft(*r, record);
 }
 
 }  // namespace thalweg

@@ -21,6 +21,10 @@ Status AgreeWithPlugin(const tw_plugin& d, PluginRecord* record, tw_plugin* seal
 // FAILED_PRECONDITION if a library built with this sanitizer cannot be loaded into this process.
 // sanitizer: "" for none.
 Status SanitizerClash(PluginRecord* record, std::string_view sanitizer);
+// Records the definitions that are left out.
+void DescribeLeftOut(const Registration& r, PluginRecord* record);
+// FAILED_PRECONDITION if all definitions are left out.
+Status CheckSomethingIsLeft(const Registration& r, PluginRecord* record);
 // Runs init and collects its registrations, all or none. *started: init returned without an error,
 // so shutdown must be called.
 Status InitPlugin(const tw_plugin& sealed, const tw_host* host, Registration* r, void** instance, bool* started, PluginRecord* record);

@@ -37,6 +37,7 @@ void Describe(const PluginManifest& m, PluginRecord* record) {
   record->build = m.build;
   record->epoch = m.epoch;
   record->minor = std::min<uint32_t>(TW_MINOR, m.target);
+  record->left_out = m.left_out;
   record->ops = m.ops;
   record->roles.clear();
   for (const auto& role : m.roles) record->roles.push_back(role.name);
@@ -113,7 +114,7 @@ Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, Known
   }
   Describe(p->manifest, record);
   record->state = PluginRecord::kKnown;
-  record->reason.clear();
+  record->reason = LeftOutText(*record);
   record->fix.clear();
   return CheckId(disabled, record);
 }
@@ -203,7 +204,7 @@ StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool wh
   RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
   Registration r;
   if (!whole) return ManifestOf(*record, sealed, r);
-  plugin.host = make_host_(record->id, path, record->minor);
+  plugin.host = make_host_(record->id, path, record->minor, {});
   bool started = false;
   Status s = InitPlugin(sealed, plugin.host.get(), &r, &plugin.instance, &started, record);
   if (started) plugin.shutdown = sealed.shutdown;

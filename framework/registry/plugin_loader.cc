@@ -16,6 +16,8 @@
 namespace thalweg {
 namespace {
 
+constexpr uint32_t kWarning = 2;
+
 // Fills a record from registrations. They match the manifest, unless the plugin depends on more
 // than the machine.
 void Describe(const Registration& r, PluginRecord* record) {
@@ -34,7 +36,6 @@ void TellFloatState(const tw_host& host, const std::string& became, std::string_
   if (became.empty()) return;
   const std::string text = StrCat("it changed the floating-point state of its thread when ", when, " (", became,
                                   "); that is undone; link it without -ffast-math, and let init leave rounding as it is");
-  constexpr uint32_t kWarning = 2;
   host.run->log(&host, kWarning, text.data(), text.size());
 }
 
@@ -44,6 +45,7 @@ void ForgetContents(PluginRecord* record) {
   record->ops.clear();
   record->devices.clear();
   record->roles.clear();
+  record->left_out.clear();
   record->kernels = 0;
 }
 
@@ -79,6 +81,9 @@ PluginLoader::~PluginLoader() {
     // The runtime behind the table is destroyed after the loader. Other owners of the plugin must
     // not reach it.
     if (last.use_count() > 1) last->host->self = nullptr;
+  }
+  for (const auto& l : unloaded_) {
+    if (const std::shared_ptr<Loaded> kept = l.lock()) kept->host->self = nullptr;
   }
 }
 
@@ -292,7 +297,7 @@ Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Load
   tw_plugin sealed;
   RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
   if (const Loaded* other = FindLoaded(record->id)) return SameId(record, *other->record);
-  self->host = make_host_(record->id, record->path, record->minor);
+  self->host = make_host_(record->id, record->path, record->minor, self);
   Registration r;
   r.read_later = checked;
   bool started = false;
@@ -301,6 +306,13 @@ Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Load
   RETURN_IF_ERROR(s);
   TellFloatState(*self->host, self->float_state, "its library was opened");
   TellFloatState(*self->host, kept.Undo(), "its init ran");
+  registry_->LeaveOutOrphans(&r);
+  DescribeLeftOut(r, record);
+  RETURN_IF_ERROR(CheckSomethingIsLeft(r, record));
+  for (const std::string& l : record->left_out) {
+    const std::string text = StrCat("some of what it provides is left out: ", l);
+    self->host->run->log(self->host.get(), kWarning, text.data(), text.size());
+  }
   Describe(r, record);
   for (const auto& kind : r.devices) kind->pin = self;
   for (const auto& role : r.roles) role->pin = self;
@@ -318,7 +330,7 @@ Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Load
   }
   loaded_.push_back(self);
   record->state = PluginRecord::kLoaded;
-  record->reason.clear();
+  record->reason = LeftOutText(*record);
   record->fix.clear();
   return Status();
 }
@@ -356,6 +368,8 @@ Status PluginLoader::Unload(std::string_view id) {
   std::shared_ptr<Loaded> plugin = std::move(*it);
   loaded_.erase(it);
   registry_->Remove(id);
+  std::erase_if(unloaded_, [](const auto& l) { return l.expired(); });
+  unloaded_.push_back(plugin);
   ForgetContents(plugin->record.get());
   plugin->record->state = PluginRecord::kDisabled;
   plugin->record->reason = "the program unloaded it";

@@ -29,8 +29,9 @@ namespace thalweg {
 class PluginLoader final : private PluginSource {
  public:
   // make_host: makes a host table for the plugin of that id and path, with the agreed minor; the
-  // loader keeps it as long as the plugin.
-  using MakeHost = std::function<std::unique_ptr<tw_host, void (*)(tw_host*)>(std::string_view id, std::string_view path, uint32_t minor)>;
+  // loader keeps it as long as the plugin. plugin: keeps the plugin's code loaded while it is locked.
+  using MakeHost = std::function<std::unique_ptr<tw_host, void (*)(tw_host*)>(std::string_view id, std::string_view path, uint32_t minor,
+                                                                              std::weak_ptr<const void> plugin)>;
   PluginLoader(Registry* registry, MakeHost make_host, PluginLoading loading = {});
   // Shuts all plugins down, the last loaded first. A plugin whose device memory tensors still use
   // stays until the last of them is released; the `self` of its host table is NULL from then on.
@@ -100,6 +101,7 @@ class PluginLoader final : private PluginSource {
   PluginCatalogue catalogue_;
   std::vector<std::unique_ptr<KnownPlugin>> found_;  // good, and not in the catalogue yet
   std::vector<std::shared_ptr<Loaded>> loaded_;
+  std::vector<std::weak_ptr<Loaded>> unloaded_;  // whose memory tensors may still use
   std::vector<std::shared_ptr<PluginRecord>> records_;
 };
 

@@ -60,6 +60,7 @@ bool TakePart(std::string_view word, std::string_view rest, PluginManifest* m) {
   if (word == "target") return ParseNumber(rest, &m->target);
   if (word == "op") return add(&m->ops);
   if (word == "op_role") return add(&m->op_roles);
+  if (word == "left_out") return add(&m->left_out);
   if (word == "resource") return add(&m->resources);
   if (word == "role") return UnescapeLine(rest, &m->roles.emplace_back().name);
   if (word == "role_for") return TakeRoleFor(rest, m);
@@ -106,6 +107,7 @@ PluginManifest ManifestOf(const PluginRecord& record, const tw_plugin& d, const 
   for (const auto& t : r.resources) m.resources.push_back(t->type);
   for (const auto& k : r.devices) m.devices.push_back({k->kind, k->has_streams});
   for (const auto& role : r.roles) m.roles.push_back({StrCat(role->role, " ", role->name), role->kind});
+  m.left_out = record.left_out;
   return m;
 }
 
@@ -125,6 +127,7 @@ std::string ManifestText(const PluginManifest& m) {
   for (const auto& role : m.roles) {
     role.kind.empty() ? AddLine(&out, "role", role.name) : AddLine(&out, "role_for", StrCat(role.kind, " ", role.name));
   }
+  for (const std::string& l : m.left_out) AddLine(&out, "left_out", l);
   return out + "end\n";
 }
 

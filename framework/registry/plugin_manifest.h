@@ -30,6 +30,7 @@ struct PluginManifest {
   std::vector<std::string> resources;  // types
   std::vector<DeviceKindName> devices;
   std::vector<Role> roles;
+  std::vector<std::string> left_out;  // see PluginRecord
 };
 
 // Returns true if the plugin has kernels of the op for the kind of device, or for any kind if

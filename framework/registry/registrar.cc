@@ -1,7 +1,9 @@
 #include "framework/registry/registrar.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "framework/base/shown.h"
 #include "framework/base/strings.h"
 #include "framework/registry/seal.h"
 #include "thalweg/plugin/resource.h"
@@ -55,6 +57,10 @@ Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k
     SEAL_ENTRY(capture, end);
     SEAL_ENTRY(capture, replay);
     SEAL_ENTRY(capture, release);
+    const bool updates = k->capture->mark != nullptr;
+    if (updates != (k->capture->update != nullptr) || updates != (k->capture->updated != nullptr)) {
+      return InvalidArgument(what, ": capture.mark, update and updated only make sense together");
+    }
   }
   if (def.profile) {
     RETURN_IF_ERROR(Seal(def.profile, StrCat(what, ": profile set"), &k->profile.emplace()));
@@ -73,37 +79,66 @@ Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k
 }  // namespace
 
 Registrar::Registrar(const tw_host* host, std::string plugin, Registration* r) : host_(host), plugin_(std::move(plugin)), out_(r) {
-  c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device, &Registrar::Compiler,
-         &Registrar::FileSystem, &Registrar::Transport, &Registrar::Collective, &Registrar::Membership, &Registrar::Importer},
-        this};
+  c_ = {{TW_SIZED(tw_registrar), &Registrar::AddRole, &Registrar::Offers}, this};
 }
 
-tw_status* Registrar::Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d) {
+tw_status* Registrar::AddRole(tw_registrar* r, const tw_role* d) {
   Registrar* self = reinterpret_cast<C*>(r)->self;
-  tw_status* s = Guard([&] { return (self->*add)(d); });
+  tw_status* s = Guard([&] { return self->Add(d); });
   // A plugin that ignores the returned error is refused all the same.
   if (s && self->out_->status.ok()) self->out_->status = s->status;
   return s;
 }
-tw_status* Registrar::Op(tw_registrar* r, const tw_op_def* d) { return Add(r, &Registrar::AddOp, d); }
-tw_status* Registrar::Kernel(tw_registrar* r, const tw_kernel_def* d) { return Add(r, &Registrar::AddKernel, d); }
-tw_status* Registrar::Resource(tw_registrar* r, const tw_resource_def* d) { return Add(r, &Registrar::AddResource, d); }
-tw_status* Registrar::Device(tw_registrar* r, const tw_device_def* d) { return Add(r, &Registrar::AddDevice, d); }
-tw_status* Registrar::Compiler(tw_registrar* r, const tw_compiler_def* d) { return Add(r, &Registrar::AddRole<tw_compiler_def>, d); }
-tw_status* Registrar::FileSystem(tw_registrar* r, const tw_file_system_def* d) {
-  return Add(r, &Registrar::AddRole<tw_file_system_def>, d);
+
+uint32_t Registrar::Offers(tw_registrar*, const char* role, uint64_t len, uint32_t major, uint32_t minor) {
+  std::string fix;
+  return role && CheckRoleVersion({role, len}, major, minor, &fix).ok();
 }
-tw_status* Registrar::Transport(tw_registrar* r, const tw_transport_def* d) { return Add(r, &Registrar::AddRole<tw_transport_def>, d); }
-tw_status* Registrar::Collective(tw_registrar* r, const tw_collective_def* d) { return Add(r, &Registrar::AddRole<tw_collective_def>, d); }
-tw_status* Registrar::Membership(tw_registrar* r, const tw_membership_def* d) { return Add(r, &Registrar::AddRole<tw_membership_def>, d); }
-tw_status* Registrar::Importer(tw_registrar* r, const tw_importer_def* d) { return Add(r, &Registrar::AddRole<tw_importer_def>, d); }
+
+Status Registrar::Add(const tw_role* d) {
+  tw_role role;
+  RETURN_IF_ERROR(Seal(d, "registration", &role));
+  ASSIGN_OR_RETURN(std::string_view name, SealText(role.name, role.name_len, "registration: name of the role"));
+  if (role.floor > role.minor) {
+    return InvalidArgument("registration of role '", Shown(name), "': floor ", role.floor, " is above minor ", role.minor);
+  }
+  std::string fix;
+  if (Status s = CheckRoleVersion(name, role.major, role.floor, &fix); !s.ok()) {
+    out_->lacks_ops = out_->lacks_ops || name == "op";
+    out_->LeaveOut(StrCat("definitions of role '", Shown(name), "': ", Message(s)), std::move(fix));
+    return Status();
+  }
+  using Adder = Status (Registrar::*)(const void*);
+  static constexpr std::pair<std::string_view, Adder> kAdders[] = {
+      {"op", &Registrar::AddOp},
+      {"kernel", &Registrar::AddKernel},
+      {"resource", &Registrar::AddResource},
+      {"device", &Registrar::AddDevice},
+      {"compiler", &Registrar::AddSealed<tw_compiler_def>},
+      {"file_system", &Registrar::AddSealed<tw_file_system_def>},
+      {"transport", &Registrar::AddSealed<tw_transport_def>},
+      {"collective", &Registrar::AddSealed<tw_collective_def>},
+      {"membership", &Registrar::AddSealed<tw_membership_def>},
+      {"importer", &Registrar::AddSealed<tw_importer_def>},
+  };
+  for (const auto& [of, add] : kAdders) {
+    if (of == name) return (this->*add)(role.definition);
+  }
+  return Internal("role '", name, "' has a version, but nothing takes its definitions");
+}
 
 template <class Def>
-Status Registrar::AddRole(const void* d) {
+Status Registrar::AddSealed(const void* d) {
   ASSIGN_OR_RETURN(std::unique_ptr<Role> role, SealRole(static_cast<const Def*>(d)));
   role->host = host_;
   role->plugin = plugin_;
   out_->roles.push_back(std::move(role));
+  return Status();
+}
+
+Status Registrar::LeaveOut(std::string_view what, std::string_view name, const Status& why) {
+  out_->lacks_ops = out_->lacks_ops || what == "op";
+  out_->LeaveOut(StrCat(what, " '", Shown(name), "': ", Message(why)), "upgrade the runtime to one that has the element type");
   return Status();
 }
 
@@ -120,7 +155,11 @@ Status Registrar::AddOp(const void* d) {
   op->host = host_;
   op->plugin = plugin_;
   // Roles are looked up by name, so the schema of an op that has one must be parsed.
-  if (!out_->read_later || text.find("role") != text.npos) RETURN_IF_ERROR(ReadOpSchema(op.get()));
+  if (!out_->read_later || text.find("role") != text.npos) {
+    Status s = ReadOpSchema(op.get());
+    if (s.code() == absl::StatusCode::kUnimplemented) return LeaveOut("op", op->name, s);
+    RETURN_IF_ERROR(s);
+  }
   out_->ops.push_back(std::move(op));
   return Status();
 }
@@ -132,7 +171,9 @@ Status Registrar::AddKernel(const void* d) {
   if (!def.execute) return Needs(false, StrCat("kernel '", text, "'"), "execute");
   if (out_->read_later && HeadOf(text) != "*") return KeepKernel(def, text);
   auto k = std::make_unique<KernelDef>();
-  ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
+  auto spec = ParseKernelSpec(text);
+  if (spec.status().code() == absl::StatusCode::kUnimplemented) return LeaveOut("kernel", text, spec.status());
+  ASSIGN_OR_RETURN(k->spec, std::move(spec));
   k->def = def;
   k->def.spec = k->spec.text.data();
   k->host = host_;

@@ -21,25 +21,19 @@ class Registrar {
     tw_registrar base;
     Registrar* self;
   };
-  static tw_status* Op(tw_registrar* r, const tw_op_def* d);
-  static tw_status* Kernel(tw_registrar* r, const tw_kernel_def* d);
-  static tw_status* Resource(tw_registrar* r, const tw_resource_def* d);
-  static tw_status* Device(tw_registrar* r, const tw_device_def* d);
-  static tw_status* Compiler(tw_registrar* r, const tw_compiler_def* d);
-  static tw_status* FileSystem(tw_registrar* r, const tw_file_system_def* d);
-  static tw_status* Transport(tw_registrar* r, const tw_transport_def* d);
-  static tw_status* Collective(tw_registrar* r, const tw_collective_def* d);
-  static tw_status* Membership(tw_registrar* r, const tw_membership_def* d);
-  static tw_status* Importer(tw_registrar* r, const tw_importer_def* d);
-  // Calls `add` with the definition, converts exceptions, and remembers the first refusal.
-  static tw_status* Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d);
+  static tw_status* AddRole(tw_registrar* r, const tw_role* d);
+  static uint32_t Offers(tw_registrar* r, const char* role, uint64_t len, uint32_t major, uint32_t minor);
+  // Checks the role and its version, then passes the definition to the function of its role.
+  Status Add(const tw_role* d);
+  // Leaves a definition out because of an element type that is unknown here.
+  Status LeaveOut(std::string_view what, std::string_view name, const Status& why);
   Status AddOp(const void* d);
   Status AddKernel(const void* d);
   Status KeepKernel(tw_kernel_def def, std::string_view text);  // the spec is parsed later
   Status AddResource(const void* d);
   Status AddDevice(const void* d);
   template <class Def>
-  Status AddRole(const void* d);
+  Status AddSealed(const void* d);
 
   C c_;
   const tw_host* host_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <tuple>
 
 #include "framework/base/dtype.h"
@@ -66,6 +67,13 @@ bool Before(const std::shared_ptr<const Role>& a, const std::shared_ptr<const Ro
 }
 
 }  // namespace
+
+void Registration::LeaveOut(std::string why, std::string fix) {
+  for (LeftOut& l : left_out) {
+    if (l.why == why) return void(++l.count);
+  }
+  left_out.push_back({std::move(why), std::move(fix)});
+}
 
 // ---- Registry ----
 
@@ -160,6 +168,19 @@ Status Registry::Commit(Registration r) {
   for (auto& role : r.roles) played_.push_back(std::move(role));
   std::sort(played_.begin(), played_.end(), Before);
   return Status();
+}
+
+void Registry::LeaveOutOrphans(Registration* r) const {
+  if (!r->lacks_ops) return;
+  std::set<std::string_view> own;
+  for (const auto& op : r->ops) own.insert(op->name);
+  const auto orphan = [&](std::string_view op) {
+    if (op == "*" || own.count(op) || HasOp(op)) return false;
+    r->LeaveOut(StrCat("kernels of op '", op, "': there is no such op"), "load the plugin that defines it");
+    return true;
+  };
+  std::erase_if(r->kernels, [&](const auto& k) { return orphan(k->spec.op); });
+  std::erase_if(r->unread, [&](const auto& k) { return orphan(k.op); });
 }
 
 void Registry::AddKernel(std::unique_ptr<KernelDef> k) const {
@@ -329,8 +350,8 @@ StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {
 
 const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
                                       const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
-                                      const std::vector<AttrValue>& attrs) const {
-  Bring(PluginSource::Part::kKernel, op.name, kind);  // a plugin that is not loaded may have a better kernel
+                                      const std::vector<AttrValue>& attrs, const KernelDef* after) const {
+  if (!after) Bring(PluginSource::Part::kKernel, op.name, kind);  // a plugin that is not loaded may have a better kernel
   std::shared_lock lock(mu_);
   auto it = kernels_.find(op.name);
   if (it != kernels_.end() && !it->second.unread.empty()) {
@@ -339,7 +360,12 @@ const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind,
     it = kernels_.find(op.name);
   }
   if (it == kernels_.end()) return nullptr;
+  bool reached = !after;
   for (const auto& k : it->second.best_first) {
+    if (!reached) {
+      reached = k.get() == after;
+      continue;
+    }
     if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) &&
         Fits(k->spec.out_types, types.data() + in_at.back(), out_at) && Knows(*k, attrs)) {
       return k.get();

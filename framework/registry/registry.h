@@ -67,6 +67,16 @@ struct Registration {
   std::vector<std::unique_ptr<ResourceType>> resources;
   std::vector<std::unique_ptr<DeviceKind>> devices;
   std::vector<std::shared_ptr<Role>> roles;
+  // Definitions that this runtime cannot use: a newer version of their role, an element type that it
+  // does not know. Each reason stands here once, with what to do.
+  struct LeftOut {
+    std::string why, fix;
+    uint32_t count = 1;  // definitions
+  };
+  std::vector<LeftOut> left_out;
+  bool lacks_ops = false;  // some of them are ops, so kernels of unknown ops are left out, too
+  void LeaveOut(std::string why, std::string fix);
+  bool empty() const { return ops.empty() && kernels.empty() && unread.empty() && resources.empty() && devices.empty() && roles.empty(); }
   Status status;  // the first refusal, even if the plugin ignored it
 };
 
@@ -96,6 +106,9 @@ class Registry {
   // Commits all or nothing. ALREADY_EXISTS names both plugins; NOT_FOUND for a kernel of an unknown
   // op or an unknown argument name.
   Status Commit(Registration r);
+  // Leaves out kernels of ops that neither the registration nor the registry has, if the former lacks
+  // ops.
+  void LeaveOutOrphans(Registration* r) const;
   // Removes all registrations of the plugin. REQUIRES: nothing of it is in use.
   void Remove(std::string_view plugin);
   // FAILED_PRECONDITION if another plugin has kernels of the plugin's ops, or somebody holds one of
@@ -110,10 +123,11 @@ class Registry {
   // Returns the op that plays a role; FAILED_PRECONDITION if no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
   // Returns the best kernel of the op for these types (flat, inputs then outputs) and attributes
-  // (in schema order) on a device kind; NULL if there is none.
+  // (in schema order) on a device kind; NULL if there is none. after: the best of those that rank
+  // behind this one. Does not ask kernels whether they decline: see runtime/choose_kernel.h.
   const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
-                              const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
-                              const std::vector<AttrValue>& attrs) const;
+                              const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at, const std::vector<AttrValue>& attrs,
+                              const KernelDef* after = nullptr) const;
   // Returns all kernels of the op, best first.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   const ResourceType* FindResourceType(std::string_view type) const;

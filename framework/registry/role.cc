@@ -1,6 +1,7 @@
 #include "framework/registry/role.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "framework/base/strings.h"
 #include "framework/registry/seal.h"
@@ -63,7 +64,36 @@ Status TakeKind(const std::string& what, RoleOf<Def>* r) {
   return Status();
 }
 
+constexpr RoleVersion kRoles[] = {
+    {"op", TW_OP_MAJOR, TW_OP_MINOR},
+    {"kernel", TW_KERNEL_MAJOR, TW_KERNEL_MINOR},
+    {"resource", TW_RESOURCE_MAJOR, TW_RESOURCE_MINOR},
+    {"device", TW_DEVICE_MAJOR, TW_DEVICE_MINOR},
+    {"compiler", TW_COMPILER_MAJOR, TW_COMPILER_MINOR},
+    {"file_system", TW_FILE_SYSTEM_MAJOR, TW_FILE_SYSTEM_MINOR},
+    {"transport", TW_TRANSPORT_MAJOR, TW_TRANSPORT_MINOR},
+    {"collective", TW_COLLECTIVE_MAJOR, TW_COLLECTIVE_MINOR},
+    {"membership", TW_MEMBERSHIP_MAJOR, TW_MEMBERSHIP_MINOR},
+    {"importer", TW_IMPORTER_MAJOR, TW_IMPORTER_MINOR},
+};
+
 }  // namespace
+
+std::span<const RoleVersion> RoleVersions() { return kRoles; }
+
+const RoleVersion* FindRoleVersion(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kRoles), std::end(kRoles), [name](const RoleVersion& r) { return r.name == name; });
+  return found == std::end(kRoles) ? nullptr : found;
+}
+
+Status CheckRoleVersion(std::string_view name, uint32_t major, uint32_t floor, std::string* fix) {
+  const RoleVersion* here = FindRoleVersion(name);
+  if (here && major == here->major && floor <= here->minor) return Status();
+  *fix = here && major < here->major ? "rebuild the plugin against this runtime's headers"
+                                     : "upgrade the runtime, or rebuild the plugin against its headers";
+  if (!here) return FailedPrecondition("this runtime does not know the role");
+  return FailedPrecondition("they need version ", major, ".", floor, ", this runtime has ", here->major, ".", here->minor);
+}
 
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d) {
   std::string what;

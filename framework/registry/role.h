@@ -1,8 +1,11 @@
 // Role: a function of a plugin beside ops, kernels, resource types and devices: graph compiler,
 // file system, transport, collective, membership, importer. Each is a sealed definition under a name.
+// RoleVersion: a version of a role, of all roles that a plugin can register definitions for.
 // Threads: immutable once registered; a user holds a reference, which keeps the plugin loaded.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +14,17 @@
 #include "thalweg/plugin/plugin.h"
 
 namespace thalweg {
+
+// A role that this runtime knows, with its version (see plugin/role.h).
+struct RoleVersion {
+  std::string_view name;  // "op", "device"
+  uint32_t major, minor;
+};
+std::span<const RoleVersion> RoleVersions();
+const RoleVersion* FindRoleVersion(std::string_view name);  // NULL if there is no such role
+// OK if a definition of the role with that version can be used here; FAILED_PRECONDITION says what
+// is missing, *fix what to do.
+Status CheckRoleVersion(std::string_view name, uint32_t major, uint32_t floor, std::string* fix);
 
 struct Role {
   std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership",

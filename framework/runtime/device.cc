@@ -23,7 +23,8 @@ class DeviceMemory final : public RawMemory {
 
   StatusOr<void*> Allocate(uint64_t bytes) override {
     void* memory = nullptr;
-    RETURN_IF_ERROR(FromC(def_.allocate(host_, self_, bytes, kAlign, &memory)));
+    const tw_allocation wanted = {TW_SIZED(tw_allocation), bytes, kAlign};
+    RETURN_IF_ERROR(FromC(def_.allocate(host_, self_, &wanted, &memory)));
     if (!memory) return Internal("the device's plugin answered no memory and no error");
     return memory;
   }
@@ -47,7 +48,8 @@ class StagingMemory final : public RawMemory {
 
   StatusOr<void*> Allocate(uint64_t bytes) override {
     void* memory = nullptr;
-    RETURN_IF_ERROR(FromC(set_.allocate(host_, self_, bytes, &memory)));
+    const tw_allocation wanted = {TW_SIZED(tw_allocation), bytes, kAlign};
+    RETURN_IF_ERROR(FromC(set_.allocate(host_, self_, &wanted, &memory)));
     if (!memory) return Internal("the device's plugin answered no memory and no error");
     return memory;
   }
@@ -193,7 +195,8 @@ StatusOr<std::unique_ptr<Stream>> Stream::Create(Device* device) {
   if (!device->has_streams()) return Unimplemented(device->name(), " has no streams");
   std::unique_ptr<Stream> s(new Stream(device, new tw_timeline));
   const DeviceKind& kind = device->def();
-  Status made = FromC(kind.streams.create(kind.host, device->self(), s->line_, &s->stream_));
+  const tw_stream_config config = {TW_SIZED(tw_stream_config), s->line_};
+  Status made = FromC(kind.streams.create(kind.host, device->self(), &config, &s->stream_));
   if (made.ok() && !s->stream_) made = Internal("the plugin answered no stream and no error");
   if (!made.ok()) return Prefix(made, StrCat(device->name(), ": cannot make a stream:"));
   return s;

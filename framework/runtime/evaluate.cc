@@ -7,43 +7,14 @@
 #include "framework/base/dtype.h"
 #include "framework/base/local_memory.h"
 #include "framework/runtime/async_calls.h"
+#include "framework/runtime/choose_kernel.h"
+#include "framework/runtime/node_record.h"
 #include "framework/runtime/one_call_step.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/tensor/payer.h"
 
 namespace thalweg {
-namespace {
-
-class NodeC {
- public:
-  NodeC(const NodeRun& run, const std::vector<tw_shape>& shapes) {
-    const Node& n = *run.node;
-    n.FillC(&attrs_);
-    c.size = sizeof c;
-    c.host = run.host ? run.host : run.kernel->host;
-    c.user = run.kernel->def.user;
-    c.name = n.name().data();
-    c.name_len = n.name().size();
-    c.op = n.op().name.data();
-    c.op_len = n.op().name.size();
-    c.attrs = attrs_.data();
-    c.types = run.types;
-    c.shapes = shapes.data();
-    c.in_at = n.in_at().data();
-    c.n_attrs = attrs_.size();
-    c.n_in = uint32_t(n.n_in());
-    c.n_out = uint32_t(n.n_out());
-    c.device = run.device->self();
-  }
-  tw_node c{};
-
- private:
-  CAttrs attrs_;
-};
-
-}  // namespace
-
 bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values) {
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
@@ -113,7 +84,7 @@ Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, Memo
     *out_state = run.kernel->def.user;
     return Status();
   }
-  NodeC node(run, shapes);
+  NodeRecord node(run, *run.device, shapes);
   const PaysFor pays(budget);
   Status s = FromC(run.kernel->def.create(&node.c, out_state));
   return s.ok() ? s : OfNode(*run.node, Prefix(s, run.node->title() + ":"));
@@ -125,7 +96,7 @@ void DestroyState(const KernelDef& kernel, void* state) {
 
 StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape>& shapes) {
   if (!run.kernel->def.prepare) return uint64_t{0};
-  NodeC node(run, shapes);
+  NodeRecord node(run, *run.device, shapes);
   uint64_t bytes = 0;
   Status s = FromC(run.kernel->def.prepare(&node.c, run.state, &bytes));
   if (!s.ok()) return OfNode(*run.node, Prefix(s, run.node->title() + ":"));
@@ -267,6 +238,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     ~Destroyer() { DestroyState(*run.kernel, run.state); }
   } destroyer{run};
   f.c.state = run.state;
+  f.c.device = device->self();
   Tensor scratch;
   bool known = true;
   for (const tw_shape& s : all_shapes) known = known && Shape(s).known();
@@ -298,7 +270,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
 StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, std::span<const tw_shape> shapes,
                                              std::span<const Tensor> values, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(Device * host, runtime.host_device());
-  const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
+  ASSIGN_OR_RETURN(const KernelDef* kernel, ChooseKernel(runtime.registry(), *host, {node, shapes, values}));
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
   if (kernel->spec.may_block || kernel->spec.async || kernel->spec.nondeterministic)
     return FailedPrecondition(node.title(), " cannot run while planning");

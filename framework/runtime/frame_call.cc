@@ -97,6 +97,7 @@ std::unique_ptr<FrameCall> FrameCalls::Make(int32_t node) {
   if (DeviceQueues* queues = step_->QueuesOf(n.run.device)) f.c.stream = queues->compute()->c();
   f.c.host = n.run.host ? n.run.host : n.run.kernel->host;
   f.c.state = n.run.state;
+  f.c.device = n.run.device->self();
   f.c.in_at = n.run.node->in_at().data();
   f.c.out_at = n.run.node->out_at().data();
   return c;

@@ -12,6 +12,7 @@
 #include "framework/io/checkpoint_set.h"
 #include "framework/io/file_set.h"
 #include "framework/io/file_system.h"
+#include "framework/registry/seal.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/carrier.h"
 #include "framework/runtime/container.h"
@@ -27,6 +28,7 @@
 #include "framework/runtime/timeline.h"
 #include "framework/runtime/variant.h"
 #include "framework/runtime/waiting_calls.h"
+#include "framework/tensor/lent.h"
 #include "framework/tensor/memory_budget.h"
 #include "framework/tensor/payer.h"
 #include "thalweg/plugin/checkpoint.h"
@@ -39,7 +41,8 @@ namespace {
 struct HostTable {
   tw_host c;  // must be first; its self is the Runtime, or NULL once the runtime is gone (see PluginLoader)
   std::string id, path;
-  FileSystem* files = nullptr;  // NULL: the runtime's
+  FileSystem* files = nullptr;       // NULL: the runtime's
+  std::weak_ptr<const void> plugin;  // keeps the plugin's code while it is locked; empty: the code stays by itself
 };
 const HostTable& Of(const tw_host* h) { return *reinterpret_cast<const HostTable*>(h); }
 
@@ -67,14 +70,48 @@ tw_status* StatusText(const tw_status* s, tw_sink* to) {
 void StatusRelease(tw_status* s) { (void)FromC(s); }
 
 // ---- tensors ----
-tw_status* TensorMake(const tw_host*, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out) {
+// Makes a tensor of memory that the plugin lends. Its code stays until the memory is released.
+StatusOr<Tensor> TensorOf(const HostTable& host, const tw_tensor_config& c) {
+  struct Pinned {
+    std::shared_ptr<const void> plugin;
+    void (*release)(void*);
+    void* user;
+  };
+  const DTypeInfo* type = FindDType(c.dtype);
+  if (!type || !type->plain) return InvalidArgument("memory cannot hold elements of type ", DTypeName(c.dtype));
+  ASSIGN_OR_RETURN(const int64_t needed, CountBytes(c.dims, int32_t(c.rank), c.dtype));
+  if (uint64_t(needed) != c.bytes) {
+    return InvalidArgument("a tensor of ", type->name, " and shape ", ShapeText(c.dims, int32_t(c.rank)), " needs ", needed, " bytes, not ",
+                           c.bytes);
+  }
+  if (const uint32_t align = AlignmentOf(c.dtype); reinterpret_cast<uintptr_t>(c.data) % align != 0) {
+    return InvalidArgument("the memory of a tensor of ", type->name, " must be aligned to ", align, " bytes");
+  }
+  auto pinned = std::make_unique<Pinned>(Pinned{host.plugin.lock(), nullptr, c.user});
+  Pinned* const kept = pinned.get();
+  Lent lent(
+      [](void* p) {
+        const std::unique_ptr<Pinned> owned(static_cast<Pinned*>(p));
+        if (owned->release) owned->release(owned->user);
+      },
+      pinned.release());
+  ASSIGN_OR_RETURN(Tensor t, LendTensor(c.dtype, c.dims, int32_t(c.rank), c.data, c.bytes, /*read_only=*/true, std::move(lent)));
+  kept->release = c.release;  // only now: after a failure the memory is still the caller's
+  return t;
+}
+
+tw_status* TensorMake(const tw_host* h, const tw_tensor_config* config, tw_tensor** out) {
   return Guard([&]() -> Status {
-    if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank), nullptr, PayerOfThread()));
+    tw_tensor_config c;
+    RETURN_IF_ERROR(Seal(config, "tw_tensor_config", &c));
+    if (c.rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", c.rank, " is more than ", kMaxRank);
+    if (!c.data && (c.bytes || c.release)) return InvalidArgument("bytes or release are given, but no data");
+    ASSIGN_OR_RETURN(Tensor t, c.data ? TensorOf(Of(h), c) : Tensor::Make(c.dtype, c.dims, int32_t(c.rank), nullptr, PayerOfThread()));
     *out = t.release();
     return Status();
   });
 }
+uint32_t TensorTypeOf(const tw_host*, const char* word, uint64_t len) { return DTypeByName({word, len}); }
 tw_status* TensorReshape(const tw_host*, tw_tensor* t, const int64_t* dims, uint32_t rank, tw_tensor** out) {
   return Guard([&]() -> Status {
     if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
@@ -453,8 +490,8 @@ tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to)
 
 constexpr tw_status_api kStatus = {sizeof(tw_status_api), 0, StatusMake, StatusCodeOf, StatusText, StatusRelease};
 constexpr tw_tensor_api kTensor = {
-    sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView,       TensorRetain, TensorRelease, TensorSetString,
-    TensorAllocate,        TensorGive, TensorForward, TensorKeep,    TensorForwardPart};
+    sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView,        TensorRetain, TensorRelease, TensorSetString,
+    TensorAllocate,        TensorGive, TensorForward, TensorKeep,    TensorForwardPart, TensorTypeOf};
 constexpr tw_resource_api kResource = {sizeof(tw_resource_api),
                                        0,
                                        ResourceOpen,
@@ -472,8 +509,9 @@ constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, R
 
 }  // namespace
 
-std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor) {
-  auto* t = new HostTable{{}, std::string(id), std::string(path), nullptr};
+std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor,
+                                                           std::weak_ptr<const void> plugin) {
+  auto* t = new HostTable{{}, std::string(id), std::string(path), nullptr, std::move(plugin)};
   t->c = {sizeof(tw_host), 0, TW_EPOCH, minor, runtime, &kStatus, &kTensor, GraphApi(), &kResource, &kTimeline, &kRun, Query, Setting};
   return {&t->c, [](tw_host* h) { delete reinterpret_cast<HostTable*>(h); }};
 }

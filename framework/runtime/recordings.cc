@@ -15,6 +15,11 @@ constexpr uint32_t kWarm = 2;      // uses of the same memory before it is recor
 constexpr size_t kStories = 8;     // sets of memory that a run remembers
 constexpr uint32_t kAttempts = 3;  // attempts to record a run
 
+std::vector<char> BytesOf(const tw_view& v) {
+  const char* bytes = static_cast<const char*>(v.data) + v.offset;
+  return v.bytes ? std::vector<char>(bytes, bytes + v.bytes) : std::vector<char>();
+}
+
 }  // namespace
 
 Recordings::Recordings(StepState* step) : step_(step), spare_(step->plan().values.size()), own_memory_(spare_.size(), 0) {
@@ -48,8 +53,14 @@ void Recordings::AddNode(Run* run, size_t i) {
     const PlanValue::Kind kind = p.values[size_t(v)].kind;
     return kind != PlanValue::kBlock && kind != PlanValue::kConst;
   };
-  for (int32_t v : n.in) {
-    if (moves(v)) run->moves.push_back(&step_->slot(v));
+  for (size_t k = 0; k < n.in.size(); ++k) {
+    const int32_t v = n.in[k];
+    const bool is_const = p.values[size_t(v)].kind == PlanValue::kConst;
+    if (n.run.host_in[k] && !is_const && p.values[size_t(v)].dtype != TW_RESOURCE) {
+      run->told.emplace_back(uint32_t(i), &step_->slot(v));  // the kernel has read it when it returns, wherever it is
+    } else if (moves(v)) {
+      run->moves.push_back(&step_->slot(v));
+    }
   }
   bool holds = false;
   for (int32_t v : n.out) {
@@ -224,6 +235,10 @@ Recordings::Story* Recordings::Find(Run* run) {
     dims_.push_back(s->view.rank);
     dims_.insert(dims_.end(), s->view.dims, s->view.dims + std::max(s->view.rank, 0));
   }
+  for (const auto& [node, slot] : run->told) {  // their memory may move, because the recording does not hold it
+    dims_.push_back(slot->view.rank);
+    dims_.insert(dims_.end(), slot->view.dims, slot->view.dims + std::max(slot->view.rank, 0));
+  }
   const auto known = [&](const Story& s) { return s.times && s.memory == now_ && s.dims == dims_; };
   auto found = std::find_if(run->stories.begin(), run->stories.end(), known);
   if (found == run->stories.end()) {
@@ -248,6 +263,67 @@ tw_status* Recordings::ExecuteAll(const Run& run, size_t* failed) {
   return nullptr;
 }
 
+// As ExecuteAll, while the queue is being recorded: names the work of nodes that may have to be
+// updated.
+tw_status* Recordings::RecordAll(const Run& run, size_t* failed) {
+  if (run.told.empty()) return ExecuteAll(run, failed);
+  const DeviceKind& kind = run.device->def();
+  void* stream = step_->QueuesOf(run.device)->compute()->c();
+  size_t next = 0;
+  bool named = false;
+  for (*failed = size_t(run.nodes.begin); *failed < size_t(run.nodes.end); ++*failed) {
+    const bool names = next < run.told.size() && run.told[next].first == *failed;
+    while (next < run.told.size() && run.told[next].first == *failed) ++next;
+    if (names || named) {
+      if (tw_status* s = kind.capture->mark(kind.host, stream, names ? *failed + 1 : 0)) return s;
+    }
+    named = names;
+    if (tw_status* s = CallSimple(step_->plan().nodes[*failed], step_->frame(*failed))) return s;
+  }
+  return nullptr;
+}
+
+// Records the node's work again, in place of what the recording has of it.
+Status Recordings::UpdateNode(const Run& run, void* recording, uint32_t node) {
+  const DeviceKind& kind = run.device->def();
+  void* stream = step_->QueuesOf(run.device)->compute()->c();
+  RETURN_IF_ERROR(FromC(kind.capture->update(kind.host, stream, recording, uint64_t{node} + 1)));
+  Status s;
+  try {
+    s = FromC(CallSimple(step_->plan().nodes[node], step_->frame(node)));
+  } catch (...) {
+    s = Thrown();
+  }
+  Status ended = FromC(kind.capture->updated(kind.host, stream, recording, uint64_t{node} + 1));
+  return s.ok() ? ended : s;
+}
+
+// Updates the parts of the story's recording whose kernels would get other host arguments now. After
+// an error the recording is gone.
+Status Recordings::Follow(Run* run, Story* story) {
+  size_t at = 0;
+  for (size_t k = 0; k < run->told.size();) {
+    const uint32_t node = run->told[k].first;
+    const size_t first = at;
+    std::vector<char> now;
+    for (; k < run->told.size() && run->told[k].first == node; ++k) {
+      const std::vector<char> text = BytesOf(run->told[k].second->view);
+      now.insert(now.end(), text.begin(), text.end());
+    }
+    at += now.size();
+    const bool same = at <= story->told.size() && std::equal(now.begin(), now.end(), story->told.begin() + ptrdiff_t(first));
+    if (same) continue;
+    Status s = at <= story->told.size() ? UpdateNode(*run, story->recording, node) : Internal("the sizes of arguments have changed");
+    if (!s.ok()) {
+      Release(*run, std::exchange(story->recording, nullptr));
+      ++run->failures;
+      return s;
+    }
+    std::copy(now.begin(), now.end(), story->told.begin() + ptrdiff_t(first));
+  }
+  return Status();
+}
+
 // Converts exceptions to errors, so that the run's locks are released.
 Status Recordings::Enqueue(Run* run) {
   try {
@@ -265,7 +341,8 @@ Status Recordings::EnqueueAll(Run* run) {
   size_t failed = size_t(run->nodes.begin);
   if (!stream->c()) return step_->Describe(failed, stream->timeline()->failure());
   if (story->times == kWarm + 1) Record(run, story);
-  const bool replays = story->recording && story->times > kWarm;
+  bool replays = story->recording && story->times > kWarm;
+  if (replays && !run->told.empty()) replays = Follow(run, story).ok();  // else the nodes say themselves what is wrong
   tw_status* s = replays ? kind.capture->replay(kind.host, stream->c(), story->recording) : ExecuteAll(*run, &failed);
   return s ? step_->Describe(failed, FromC(s)) : Status();
 }
@@ -279,10 +356,11 @@ void Recordings::Record(Run* run, Story* story) {
   void* made = std::exchange(story->recording, nullptr);
   if (!capture.end_into) Release(*run, std::exchange(made, nullptr));
   size_t failed = size_t(run->nodes.begin);
-  Status s = FromC(capture.begin(kind.host, stream));
+  const tw_capture_config config = {TW_SIZED(tw_capture_config), stream};
+  Status s = FromC(capture.begin(kind.host, &config));
   if (s.ok()) {
     try {
-      s = FromC(ExecuteAll(*run, &failed));
+      s = FromC(RecordAll(*run, &failed));
     } catch (...) {
       s = Thrown();
     }
@@ -291,6 +369,11 @@ void Recordings::Record(Run* run, Story* story) {
   }
   if (s.ok()) {
     story->recording = made;
+    story->told.clear();
+    for (const auto& [node, slot] : run->told) {
+      const std::vector<char> text = BytesOf(slot->view);
+      story->told.insert(story->told.end(), text.begin(), text.end());
+    }
     return;
   }
   Release(*run, made);

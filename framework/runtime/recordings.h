@@ -53,6 +53,7 @@ class Recordings {
     uint64_t last = 0;          // when it was last given
     uint32_t times = 0;         // how often it was given; 0: not since the plan's memory moved
     void* recording = nullptr;  // of other memory if times is 0
+    std::vector<char> told;     // what the recorded kernels got in the slots of Run::told
   };
   struct Lock {
     uint32_t node, input;  // flat input of the node
@@ -67,6 +68,7 @@ class Recordings {
     std::vector<std::pair<Resource*, const Lock*>> wants;  // filled while the locks are taken
     std::vector<KernelFrame*> opens;                       // frames of nodes with locks
     std::vector<const Slot*> moves;                        // slots whose memory is not the plan's
+    std::vector<std::pair<uint32_t, const Slot*>> told;    // host arguments that may be others in every step, by node
     std::vector<Story> stories;
     uint32_t failures = 0;  // failed attempts to record
   };
@@ -82,6 +84,9 @@ class Recordings {
   Story* Find(Run* run);
   void Record(Run* run, Story* story);
   tw_status* ExecuteAll(const Run& run, size_t* failed);
+  tw_status* RecordAll(const Run& run, size_t* failed);
+  Status Follow(Run* run, Story* story);
+  Status UpdateNode(const Run& run, void* recording, uint32_t node);
   void Release(const Run& run, void* recording);
 
   StepState* const step_;

@@ -90,7 +90,10 @@ Runtime::Runtime(const RuntimeOptions& options)
       resources_(&registry_) {
   registry_.SetWarn([this](const std::string& text) { Log(TW_LOG_WARNING, text); });
   loader_ = std::make_unique<PluginLoader>(
-      &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); },
+      &registry_,
+      [this](std::string_view id, std::string_view path, uint32_t minor, std::weak_ptr<const void> plugin) {
+        return MakeHostTable(this, id, path, minor, std::move(plugin));
+      },
       LoadingOf(options, [this](const std::string& text) { Log(TW_LOG_WARNING, text); }));
 }
 

@@ -159,6 +159,7 @@ Status StepState::Init(Runtime* rt) {
     for (uint32_t k : n.run.open_update) in[k] = &slots_[opened_slots_[i] + k].view;
     f.c.host = n.run.host ? n.run.host : n.run.kernel->host;
     f.c.state = n.run.state;
+    f.c.device = n.run.device->self();
     f.c.in_at = n.run.node->in_at().data();
     f.c.out_at = n.run.node->out_at().data();
     const size_t location = LocationOf(n.run.device);

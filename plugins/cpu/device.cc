@@ -46,9 +46,10 @@ tw_status* Enumerate(const tw_host* host, void*, tw_device_list* to) {
 
 // Large blocks start on a huge page and request huge pages. A matrix product that walks 4 KiB pages
 // spends its time on TLB misses.
-tw_status* Allocate(const tw_host* host, void*, uint64_t bytes, uint64_t align, void** out_memory) {
+tw_status* Allocate(const tw_host* host, void*, const tw_allocation* wanted, void** out_memory) {
   return tw::guard(host, [&] {
-    if (align < kMinAlign) align = kMinAlign;
+    const uint64_t bytes = wanted->bytes;
+    uint64_t align = std::max<uint64_t>(wanted->align, kMinAlign);
     bool huge = bytes >= kHugeFrom;
     if (huge && align < kHugePage) align = kHugePage;
     void* p = nullptr;
@@ -71,7 +72,7 @@ tw_status* Copy(const tw_host*, void*, const tw_copy* c) {
 
 void register_device(tw::Plugin& p) {
   tw_device_def d{TW_SIZED(tw_device_def), TW_S("CPU"), nullptr, Enumerate, Allocate, Release, Copy, nullptr};
-  tw::check(p.r->device(p.r, &d));
+  tw::check(tw_add_device(p.r, &d));
 }
 
 }  // namespace thalweg::cpu

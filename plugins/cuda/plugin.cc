@@ -78,8 +78,8 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
 }
 
 // The requested alignment is met, because the driver aligns to 256 bytes.
-tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
-  return tw::guard(host, [&] { *out_memory = reinterpret_cast<void*>(static_cast<Device*>(self)->Allocate(bytes)); });
+tw_status* Allocate(const tw_host* host, void* self, const tw_allocation* a, void** out_memory) {
+  return tw::guard(host, [&] { *out_memory = reinterpret_cast<void*>(static_cast<Device*>(self)->Allocate(a->bytes)); });
 }
 
 void Release(const tw_host* host, void* self, void* memory, uint64_t) {
@@ -98,11 +98,11 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
   });
 }
 
-tw_status* AllocatePinned(const tw_host* host, void* self, uint64_t bytes, void** out_address) {
+tw_status* AllocatePinned(const tw_host* host, void* self, const tw_allocation* a, void** out_address) {
   return tw::guard(host, [&] {
     Device& device = *static_cast<Device*>(self);
     device.Enter();
-    Check(device.driver(), device.driver().cuMemHostAlloc(out_address, std::max<uint64_t>(bytes, 1), CU_MEMHOSTALLOC_PORTABLE),
+    Check(device.driver(), device.driver().cuMemHostAlloc(out_address, std::max<uint64_t>(a->bytes, 1), CU_MEMHOSTALLOC_PORTABLE),
           "allocating pinned memory");
   });
 }

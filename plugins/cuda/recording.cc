@@ -45,8 +45,8 @@ void Recording::Launch(CUstream queue) const { Check(device_.driver(), device_.d
 
 namespace {
 
-tw_status* Begin(const tw_host* host, void* stream) {
-  return tw::guard(host, [&] { static_cast<Stream*>(stream)->BeginRecording(); });
+tw_status* Begin(const tw_host* host, const tw_capture_config* c) {
+  return tw::guard(host, [&] { static_cast<Stream*>(c->stream)->BeginRecording(); });
 }
 tw_status* End(const tw_host* host, void* stream, void** out_recording) {
   return tw::guard(host, [&] {

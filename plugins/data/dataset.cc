@@ -66,7 +66,7 @@ uint64_t ElementBytes(uint32_t dtype) {
 
 Ref Call::Make(uint32_t dtype, const std::vector<int64_t>& dims) const {
   tw_tensor* t = nullptr;
-  tw::check(host()->tensor->make(host(), dtype, dims.data(), uint32_t(dims.size()), &t));
+  tw::check(tw_make_tensor(host(), dtype, dims.data(), uint32_t(dims.size()), &t));
   return Ref(host(), t);
 }
 

@@ -31,11 +31,10 @@ tw_status* Join(const tw_host* h, void*, const tw_member_config* c, int64_t dead
 
 void Leave(const tw_host*, void* member) { delete static_cast<Member*>(member); }
 
-tw_status* Put(const tw_host* h, void* member, const char* key, uint64_t key_len, const void* value, uint64_t bytes, uint32_t mine,
-               uint64_t expected, int64_t deadline, uint64_t* out_revision) {
+tw_status* Put(const tw_host* h, void* member, const tw_put* p, uint64_t* out_revision) {
   return Guarded(h, [&] {
-    const uint64_t at =
-        Of(member).Put({key, size_t(key_len)}, {static_cast<const char*>(value), size_t(bytes)}, mine != 0, expected, deadline);
+    const std::string_view value(static_cast<const char*>(p->value), size_t(p->bytes));
+    const uint64_t at = Of(member).Put({p->key, size_t(p->key_len)}, value, p->mine != 0, p->expected, p->deadline);
     if (out_revision) *out_revision = at;
   });
 }
@@ -75,7 +74,7 @@ tw_status* Init(const tw_host*, tw_registrar* r, void**) {
   d.remove = Remove;
   d.watch = AddWatch;
   d.unwatch = EndWatch;
-  return r->membership(r, &d);
+  return tw_add_membership(r, &d);
 }
 
 }  // namespace

@@ -79,16 +79,16 @@ static void put(stream* s, item* i) {
   pthread_cond_broadcast(&s->changed);
   pthread_mutex_unlock(&s->mutex);
 }
-static tw_status* stream_create(const tw_host* h, void* self, tw_timeline* line, void** out_stream) {
+static tw_status* stream_create(const tw_host* h, void* self, const tw_stream_config* c, void** out_stream) {
   stream* s = calloc(1, sizeof *s);
   (void)self;
   if (!s) return full(h);
-  s->h = h, s->line = line, s->last = &s->first;
+  s->h = h, s->line = c->line, s->last = &s->first;
   pthread_mutex_init(&s->mutex, NULL);
   pthread_cond_init(&s->changed, NULL);
-  h->timeline->retain(line);
+  h->timeline->retain(c->line);
   if (pthread_create(&s->thread, NULL, run, s) == 0) return *out_stream = s, NULL;
-  h->timeline->release(line);
+  h->timeline->release(c->line);
   free(s);
   return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no thread for a stream"));
 }
@@ -143,9 +143,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   (void)h;
   return to->add(to, &d);
 }
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  void* memory = bytes > SIZE_MAX - align ? NULL : aligned_alloc(align, (bytes + align - 1) / align * align);
+  void* memory = a->bytes > SIZE_MAX - a->align ? NULL : aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   if (!memory) return full(h);
   *out_memory = memory;
   return NULL;
@@ -213,8 +213,8 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
       {TW_SIZED(tw_kernel_def), TW_S("Relu(float) @ASYNC; capture_safe"), .execute = relu},
       {TW_SIZED(tw_kernel_def), TW_S("MatMul(float, float) @ASYNC; capture_safe"), .create = matmul_create, .execute = matmul}};
   (void)h, (void)out_instance;
-  TW_TRY(r->device(r, &d));
-  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; ++i) TW_TRY(r->kernel(r, &kernels[i]));
+  TW_TRY(tw_add_device(r, &d));
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; ++i) TW_TRY(tw_add_kernel(r, &kernels[i]));
   return NULL;
 }
 TW_PLUGIN("org.example.async", "1.0", init)

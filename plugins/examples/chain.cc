@@ -326,5 +326,5 @@ TW_CPP_PLUGIN("org.example.chain", "1.0", p) {
                          Load,
                          Tag,
                          nullptr};
-  tw::check(p.r->compiler(p.r, &def));
+  tw::check(tw_add_compiler(p.r, &def));
 }

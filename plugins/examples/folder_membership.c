@@ -276,11 +276,10 @@ static void leave(const tw_host* h, void* self) {
   if (!m->lost) end_member(m, m->id, m->lease);
   free_member(m);
 }
-static tw_status* put(const tw_host* h, void* self, const char* key, uint64_t key_len, const void* value, uint64_t bytes, uint32_t mine,
-                      uint64_t expected, int64_t deadline, uint64_t* out_revision) {
+static tw_status* put(const tw_host* h, void* self, const tw_put* p, uint64_t* out_revision) {
   member* m = self;
-  if (!key_len) return failure(h, TW_INVALID_ARGUMENT, m->path, "a key has at least one byte");
-  return change(m, (record){mine ? m->id : 0, 0, key_len, bytes}, key, value, expected, deadline, out_revision);
+  if (!p->key_len) return failure(h, TW_INVALID_ARGUMENT, m->path, "a key has at least one byte");
+  return change(m, (record){p->mine ? m->id : 0, 0, p->key_len, p->bytes}, p->key, p->value, p->expected, p->deadline, out_revision);
 }
 static tw_status* get(const tw_host* h, void* self, const char* key, uint64_t key_len, int64_t deadline, tw_sink* to,
                       uint64_t* out_revision) {
@@ -325,6 +324,6 @@ static void unwatch(const tw_host* h, void* self) {
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_membership_def d = {TW_SIZED(tw_membership_def), TW_S("file"), NULL, join, leave, put, get, remove_key, start_watch, unwatch};
   (void)h, (void)out_instance;
-  return r->membership(r, &d);
+  return tw_add_membership(r, &d);
 }
 TW_PLUGIN("org.example.file", "1.0", init)

@@ -110,6 +110,6 @@ static tw_status* init(const tw_host* host, tw_registrar* r, void** out_instance
   const tw_importer_def def = {TW_SIZED(tw_importer_def), TW_S("linear"),         TW_S("linear functions of the example"),
                                TW_S(".linear"),           .recognise = recognise, .load = load};
   (void)host, (void)out_instance;
-  return r->importer(r, &def);
+  return tw_add_importer(r, &def);
 }
 TW_PLUGIN("org.example.linear_importer", "1.0", init)

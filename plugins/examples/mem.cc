@@ -46,9 +46,9 @@ tw_status* With(const tw_host* h, Files* files, F&& body) {
 Files* Of(void* user) { return static_cast<Files*>(user); }
 Open* File(void* file) { return static_cast<Open*>(file); }
 
-tw_status* Create(const tw_host* h, void* user, const char* path, uint64_t len, void** out) {
+tw_status* Create(const tw_host* h, void* user, const tw_file_request* r, void** out) {
   return With(h, Of(user), [&] {
-    auto [it, is_new] = Of(user)->by_path.try_emplace({path, len}, std::make_shared<std::string>());
+    auto [it, is_new] = Of(user)->by_path.try_emplace({r->path, r->path_len}, std::make_shared<std::string>());
     if (!is_new) throw tw::Error{TW_ALREADY_EXISTS, "there is a file of that name"};
     *out = new Open{Of(user), it->second};
   });
@@ -65,9 +65,9 @@ tw_status* Append(const tw_host* h, void* file, const void* bytes, uint64_t n) {
 tw_status* Sync(const tw_host*, void*) { return nullptr; }
 void Release(const tw_host*, void* file) { delete File(file); }
 tw_status* Close(const tw_host*, void* file) { return delete File(file), nullptr; }
-tw_status* OpenFile(const tw_host* h, void* user, const char* path, uint64_t len, void** out, uint64_t* out_bytes) {
+tw_status* OpenFile(const tw_host* h, void* user, const tw_file_request* r, void** out, uint64_t* out_bytes) {
   return With(h, Of(user), [&] {
-    const Bytes& found = Of(user)->Find({path, len});
+    const Bytes& found = Of(user)->Find({r->path, r->path_len});
     *out_bytes = found->size();
     *out = new Open{Of(user), found};
   });
@@ -136,5 +136,5 @@ TW_CPP_PLUGIN_WITH("org.example.mem", "1.0", Files, p, files) {
                                   nullptr,
                                   nullptr,
                                   nullptr};
-  tw::check(p.r->file_system(p.r, &def));
+  tw::check(tw_add_file_system(p.r, &def));
 }

@@ -131,7 +131,7 @@ static bool begin(const connection* c, call* i, const frame* f, const void* head
   void *data = NULL, *region = NULL;
   const uint64_t id = c->mine ? f->id : ++c->e->count;
   i->in = (tw_incoming){TW_SIZED(tw_incoming), id, c->name, strlen(c->name), head, f->head, NULL, f->bytes, i, TW_PEER_ANY, 0};
-  UNLOCKED(c->e, i->m.place(i->m.arg, &i->in, &data, &region));
+  UNLOCKED(c->e, tw_ask_place(i->m.place, i->m.arg, &i->in, &data, &region));
   i->in.body = i->to = data, i->rest = data ? f->bytes : 0, i->placed = true;
   if (!i->rest) advance(i, 0);
   return true;
@@ -307,6 +307,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
                               .cancel = cancel_call,      .answer = answer_call, .close_peer = close_peer,
                               .close = close_endpoint};
   (void)h, (void)out_instance;
-  return r->transport(r, &d);
+  return tw_add_transport(r, &d);
 }
 TW_PLUGIN("org.example.unix", "1.0", init)

@@ -13,9 +13,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   (void)h;
   return to->add(to, &d);
 }
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  void* memory = bytes > SIZE_MAX - align ? NULL : aligned_alloc(align, (bytes + align - 1) / align * align);
+  void* memory = a->bytes > SIZE_MAX - a->align ? NULL : aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   if (!memory) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the toy is full"));
   *out_memory = memory;
   return NULL;
@@ -40,7 +40,7 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
                            .allocate = allocate,    .release = release, .copy = copy};
   const tw_kernel_def k = {TW_SIZED(tw_kernel_def), TW_S("Neg(float) @TOY"), .execute = negate};
   (void)h, (void)out_instance;
-  TW_TRY(r->device(r, &d));
-  return r->kernel(r, &k);
+  TW_TRY(tw_add_device(r, &d));
+  return tw_add_kernel(r, &k);
 }
 TW_PLUGIN("org.example.toy", "1.0", init)

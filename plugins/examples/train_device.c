@@ -12,9 +12,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   (void)h;
   return to->add(to, &d);
 }
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  void* memory = bytes > SIZE_MAX - align ? NULL : aligned_alloc(align, (bytes + align - 1) / align * align);
+  void* memory = a->bytes > SIZE_MAX - a->align ? NULL : aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   if (!memory) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no more memory"));
   *out_memory = memory;
   return NULL;
@@ -60,8 +60,8 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_kernel_def product = {TW_SIZED(tw_kernel_def), TW_S("MatMul(float, float) @TRAIN"), .create = matmul_create, .execute = matmul};
   const tw_kernel_def positive = {TW_SIZED(tw_kernel_def), TW_S("Relu(float) @TRAIN"), .execute = relu};
   (void)h, (void)out_instance;
-  TW_TRY(r->device(r, &d));
-  TW_TRY(r->kernel(r, &product));
-  return r->kernel(r, &positive);
+  TW_TRY(tw_add_device(r, &d));
+  TW_TRY(tw_add_kernel(r, &product));
+  return tw_add_kernel(r, &positive);
 }
 TW_PLUGIN("org.example.train", "1.0", init)

@@ -31,8 +31,8 @@ static tw_status* twice_gradient(const tw_grad_call* c) {
 static tw_status* init(const tw_host* host, tw_registrar* r, void** out_instance) {
   const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("Twice(x: T[*s]) -> (y: T[*s]); T: {float, double}"), .gradient = twice_gradient};
   (void)host, (void)out_instance;
-  TW_TRY(r->op(r, &op));
-  TW_TRY(r->kernel(r, &kernel_float));
-  return r->kernel(r, &kernel_double);
+  TW_TRY(tw_add_op(r, &op));
+  TW_TRY(tw_add_kernel(r, &kernel_float));
+  return tw_add_kernel(r, &kernel_double);
 }
 TW_PLUGIN("org.example.twice", "1.0", init)

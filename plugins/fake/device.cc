@@ -134,11 +134,11 @@ void Device::Profile(tw_span_list* to) {
 
 namespace {
 
-tw_status* AllocatePinned(const tw_host* h, void* self, uint64_t bytes, void** out_address) {
+tw_status* AllocatePinned(const tw_host* h, void* self, const tw_allocation* a, void** out_address) {
   return tw::guard(h, [&] {
-    void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!p) throw tw::Error{TW_RESOURCE_EXHAUSTED, "the host has no " + std::to_string(bytes) + " bytes to pin"};
-    static_cast<Device*>(self)->counters().pinned += int64_t(bytes);
+    void* p = std::aligned_alloc(64, (a->bytes + 63) / 64 * 64);
+    if (!p) throw tw::Error{TW_RESOURCE_EXHAUSTED, "the host has no " + std::to_string(a->bytes) + " bytes to pin"};
+    static_cast<Device*>(self)->counters().pinned += int64_t(a->bytes);
     *out_address = p;
   });
 }
@@ -167,7 +167,8 @@ tw_status* Read(const tw_host* h, void* self, tw_number_list* to) {
                                                        {"pinned", c.pinned},
                                                        {"simulated_ns", c.simulated_ns},
                                                        {"records", c.records},
-                                                       {"replays", c.replays}};
+                                                       {"replays", c.replays},
+                                                       {"updates", c.updates}};
     for (const auto& [name, value] : numbers) tw::check(to->add(to, name, std::strlen(name), value));
   });
 }

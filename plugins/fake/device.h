@@ -31,7 +31,7 @@ struct Faults {
 // The counters of a device, which are the names of its statistics.
 struct Counters {
   std::atomic<int64_t> kernels{0}, copies_in{0}, copies_out{0}, copies_inside{0}, copies_peer{0}, bytes_in{0}, bytes_out{0}, waits{0},
-      streams{0}, pinned{0}, simulated_ns{0}, records{0}, replays{0};
+      streams{0}, pinned{0}, simulated_ns{0}, records{0}, replays{0}, updates{0};
 };
 
 struct Command {

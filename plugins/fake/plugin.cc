@@ -35,8 +35,8 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
   });
 }
 
-tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
-  return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(bytes); });
+tw_status* Allocate(const tw_host* host, void* self, const tw_allocation* a, void** out_memory) {
+  return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(a->bytes); });
 }
 void Release(const tw_host*, void* self, void* memory, uint64_t) { static_cast<Device*>(self)->Release(memory); }
 tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
@@ -54,7 +54,7 @@ tw_device_def Definition(Instance& self) {
   if (s.has("peer")) d.peer = &kPeer;
   if (s.has("events")) d.events = &kEvents;
   if (s.has("statistics")) d.statistics = &kStatistics;
-  if (s.has("capture")) d.capture = &kCapture;
+  if (s.has("capture")) d.capture = s.has("updates") ? &kCapture : &kCaptureWithoutUpdates;
   if (s.has("profile")) d.profile = &kProfile;
   if (s.has("dlpack")) d.dlpack = &kDlpack;
   return d;

@@ -1,6 +1,8 @@
 #include "stream.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "text.h"
 
@@ -37,7 +39,7 @@ Stream::~Stream() {
 void Stream::Put(Queue::Item item) { worker_->Put(&queue_, std::move(item)); }
 
 void Stream::Enqueue(Command command) {
-  if (recording_) return recording_->push_back(std::move(command));
+  if (recording_) return recording_->push_back({part_, std::move(command)});
   for (const uint32_t* work : device_.others().Since(&others_seen_))
     PutCommand({Command::kWait, "a wait for another library", [work] { Others::Await(work); }, nullptr, nullptr, 0, 0});
   PutCommand(std::move(command));
@@ -84,6 +86,30 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
 void Stream::BeginRecording() {
   if (recording_) throw tw::Error{TW_FAILED_PRECONDITION, device_.uid() + ": the queue is being recorded already"};
   recording_.emplace();
+  part_ = 0;
+}
+
+void Stream::Mark(uint64_t part) {
+  if (!recording_) throw tw::Error{TW_FAILED_PRECONDITION, device_.uid() + ": the queue is not being recorded, so nothing is marked"};
+  part_ = part;
+}
+
+void Stream::EndUpdate(Recording* of, uint64_t part) {
+  if (!recording_) throw tw::Error{TW_FAILED_PRECONDITION, device_.uid() + ": the queue is not being recorded"};
+  const Recording now = std::exchange(*recording_, {});
+  recording_.reset();
+  auto next = now.begin();
+  for (Recorded& r : *of) {
+    if (r.part != part) continue;
+    if (next == now.end() || next->command.what != r.command.what) break;
+    r.command = (next++)->command;
+  }
+  const auto parts = std::count_if(of->begin(), of->end(), [part](const Recorded& r) { return r.part == part; });
+  if (next != now.end() || size_t(parts) != now.size())
+    throw tw::Error{TW_INVALID_ARGUMENT, device_.uid() + ": part " + std::to_string(part) + " of the recording is " +
+                                             std::to_string(parts) + " commands, and others than the " + std::to_string(now.size()) +
+                                             " that update it"};
+  ++device_.counters().updates;
 }
 
 Recording Stream::EndRecording() {
@@ -114,8 +140,8 @@ void Submit(Device& device, void* stream, Command command) {
 
 namespace {
 
-tw_status* Create(const tw_host* h, void* self, tw_timeline* line, void** out_stream) {
-  return tw::guard(h, [&] { *out_stream = new Stream(*static_cast<Device*>(self), line); });
+tw_status* Create(const tw_host* h, void* self, const tw_stream_config* c, void** out_stream) {
+  return tw::guard(h, [&] { *out_stream = new Stream(*static_cast<Device*>(self), c->line); });
 }
 void Destroy(const tw_host*, void* stream) { delete static_cast<Stream*>(stream); }
 tw_status* Signal(const tw_host* h, void* stream, uint64_t value) {
@@ -148,8 +174,8 @@ tw_status* RecordEvent(const tw_host* h, void* stream, void** out_event) {
 void ReleaseEvent(const tw_host*, void*, void* event) { delete static_cast<Event*>(event); }
 void* NativeQueue(const tw_host*, void* stream) { return stream; }
 
-tw_status* BeginCapture(const tw_host* h, void* stream) {
-  return tw::guard(h, [&] { static_cast<Stream*>(stream)->BeginRecording(); });
+tw_status* BeginCapture(const tw_host* h, const tw_capture_config* c) {
+  return tw::guard(h, [&] { static_cast<Stream*>(c->stream)->BeginRecording(); });
 }
 tw_status* EndCapture(const tw_host* h, void* stream, void** out_recording) {
   return tw::guard(h, [&] { *out_recording = new Recording(static_cast<Stream*>(stream)->EndRecording()); });
@@ -158,12 +184,22 @@ tw_status* Replay(const tw_host* h, void* stream, void* recording) {
   return tw::guard(h, [&] {
     Stream& s = *static_cast<Stream*>(stream);
     ++s.device().counters().replays;
-    for (const Command& c : *static_cast<Recording*>(recording)) s.Enqueue(c);
+    for (const Recorded& r : *static_cast<Recording*>(recording)) s.Enqueue(r.command);
   });
 }
 void ReleaseRecording(const tw_host*, void*, void* recording) { delete static_cast<Recording*>(recording); }
 tw_status* EndCaptureInto(const tw_host* h, void* stream, void* recording) {
   return tw::guard(h, [&] { *static_cast<Recording*>(recording) = static_cast<Stream*>(stream)->EndRecording(); });
+}
+
+tw_status* MarkCapture(const tw_host* h, void* stream, uint64_t part) {
+  return tw::guard(h, [&] { static_cast<Stream*>(stream)->Mark(part); });
+}
+tw_status* BeginUpdate(const tw_host* h, void* stream, void*, uint64_t) {
+  return tw::guard(h, [&] { static_cast<Stream*>(stream)->BeginRecording(); });
+}
+tw_status* EndUpdate(const tw_host* h, void* stream, void* recording, uint64_t part) {
+  return tw::guard(h, [&] { static_cast<Stream*>(stream)->EndUpdate(static_cast<Recording*>(recording), part); });
 }
 
 }  // namespace
@@ -172,6 +208,9 @@ const tw_stream_set kStreams = {TW_SIZED(tw_stream_set), Create, Destroy, Signal
 const tw_stream_set kStreamsWithoutWait = {TW_SIZED(tw_stream_set), Create, Destroy, Signal, nullptr};
 const tw_peer_set kPeer = {TW_SIZED(tw_peer_set), Reaches, CopyToPeer};
 const tw_event_set kEvents = {TW_SIZED(tw_event_set), TW_S("fake"), WaitForEvent, RecordEvent, ReleaseEvent, NativeQueue};
-const tw_capture_set kCapture = {TW_SIZED(tw_capture_set), BeginCapture, EndCapture, Replay, ReleaseRecording, EndCaptureInto};
+const tw_capture_set kCapture = {TW_SIZED(tw_capture_set), BeginCapture, EndCapture,  Replay,   ReleaseRecording,
+                                 EndCaptureInto,           MarkCapture,  BeginUpdate, EndUpdate};
+const tw_capture_set kCaptureWithoutUpdates = {TW_SIZED(tw_capture_set), BeginCapture, EndCapture, Replay, ReleaseRecording,
+                                               EndCaptureInto,           nullptr,      nullptr,    nullptr};
 
 }  // namespace thalweg::fake

@@ -17,7 +17,12 @@
 
 namespace thalweg::fake {
 
-using Recording = std::vector<Command>;
+// Recorded commands, each with the part of the recording that it belongs to; 0: none.
+struct Recorded {
+  uint64_t part;
+  Command command;
+};
+using Recording = std::vector<Recorded>;
 
 class Stream {
  public:
@@ -33,6 +38,9 @@ class Stream {
   void WaitFor(std::shared_ptr<Gate> gate, const char* what);
   void BeginRecording();
   Recording EndRecording();
+  void Mark(uint64_t part);
+  // Ends the recording of work that replaces the part.
+  void EndUpdate(Recording* of, uint64_t part);
 
  private:
   void Put(Queue::Item item);
@@ -47,6 +55,7 @@ class Stream {
   uint64_t last_ = 0;    // the latest value that it was told to signal
   size_t others_seen_ = 0;
   std::optional<Recording> recording_;
+  uint64_t part_ = 0;  // of the commands that are being recorded
   Queue queue_;
 };
 
@@ -55,7 +64,7 @@ void Submit(Device& device, void* stream, Command command);
 
 extern const tw_stream_set kStreams, kStreamsWithoutWait;
 extern const tw_event_set kEvents;
-extern const tw_capture_set kCapture;
+extern const tw_capture_set kCapture, kCaptureWithoutUpdates;
 
 }  // namespace thalweg::fake
 

@@ -414,9 +414,9 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
   x->in = {TW_SIZED(tw_incoming), id, name_.data(), name_.size(), x->in_head.data(), f.head, nullptr, f.bytes, x.get(), role_, 0};
   void *data = nullptr, *region = nullptr;
   if (mine_) {
-    x->out.place(x->out.arg, &x->in, &data, &region);
+    tw_ask_place(x->out.place, x->out.arg, &x->in, &data, &region);
   } else {
-    endpoint_->config().place(endpoint_->config().arg, &x->in, &data, &region);
+    tw_ask_place(endpoint_->config().place, endpoint_->config().arg, &x->in, &data, &region);
   }
   x->in.body = data;
   Outbox* way = nullptr;

@@ -96,7 +96,7 @@ tw_status* Init(const tw_host*, tw_registrar* r, void** out_instance) {
   d.poll = Poll;
   d.wake = Wake;
   d.user = instance.get();
-  TW_TRY(r->transport(r, &d));
+  TW_TRY(tw_add_transport(r, &d));
   *out_instance = instance.release();
   return nullptr;
 }

@@ -13,9 +13,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   return to->add(to, &d);
 }
 
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  void* memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+  void* memory = aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   if (!memory) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
   *out_memory = memory;
   return NULL;
@@ -91,7 +91,7 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_device_def d = {TW_SIZED(tw_device_def), TW_S("NULL"), NULL, enumerate, allocate, release, copy};
   const tw_kernel_def k = {TW_SIZED(tw_kernel_def), TW_S("* @NULL; cheap"), NULL, create, nothing, destroy, NULL};
   (void)h, (void)out_instance;
-  TW_TRY(r->device(r, &d));
-  return r->kernel(r, &k);
+  TW_TRY(tw_add_device(r, &d));
+  return tw_add_kernel(r, &k);
 }
 TW_PLUGIN("org.thalweg.null", "0.1.0", init)

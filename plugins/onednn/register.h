@@ -27,7 +27,7 @@ void AddKernel(tw::Plugin& p, const std::string& op, const Library& library, con
   d.execute = [](const tw_frame* f) { return tw::Call<decltype(&K::operator())>::run(*static_cast<const K*>(f->state), f); };
   d.destroy = [](const tw_host*, void* state) { delete static_cast<K*>(state); };
   d.prepare = tw::Scratch<K>::prepare;
-  tw::check(p.r->kernel(p.r, &d));
+  tw::check(tw_add_kernel(p.r, &d));
 }
 
 }  // namespace thalweg::onednn

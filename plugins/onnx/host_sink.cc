@@ -12,7 +12,7 @@ class Held {
     const Dims& dims = value.dims();
     const auto rank = static_cast<uint32_t>(dims.size());
     if (value.dtype() == TW_STRING) {
-      Check(host, host->tensor->make(host, TW_STRING, dims.data(), rank, &tensor_));
+      Check(host, tw_make_tensor(host, TW_STRING, dims.data(), rank, &tensor_));
       for (size_t i = 0; i < value.strings().size(); ++i) {
         Check(host, host->tensor->set_string(tensor_, i, value.strings()[i].data(), value.strings()[i].size()));
       }

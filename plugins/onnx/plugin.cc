@@ -120,7 +120,7 @@ const tw_importer_def kImporter = {
 tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   (void)h;
   (void)out_instance;
-  return r->importer(r, &kImporter);
+  return tw_add_importer(r, &kImporter);
 }
 
 }  // namespace

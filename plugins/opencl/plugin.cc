@@ -121,8 +121,8 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
 
 // Every device meets the requested alignment: memory is a handle, and a buffer is aligned for the
 // largest type.
-tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
-  return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(bytes); });
+tw_status* Allocate(const tw_host* host, void* self, const tw_allocation* a, void** out_memory) {
+  return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(a->bytes); });
 }
 
 void Release(const tw_host* host, void* self, void* memory, uint64_t) {

@@ -197,8 +197,8 @@ void Stream::Open(void* gate_ptr, const tw_status* why) {
 
 namespace {
 
-tw_status* Create(const tw_host* host, void* self, tw_timeline* line, void** out_stream) {
-  return tw::guard(host, [&] { *out_stream = new Stream(host, *static_cast<Device*>(self), line); });
+tw_status* Create(const tw_host* host, void* self, const tw_stream_config* c, void** out_stream) {
+  return tw::guard(host, [&] { *out_stream = new Stream(host, *static_cast<Device*>(self), c->line); });
 }
 void Destroy(const tw_host*, void* stream) { delete static_cast<Stream*>(stream); }
 tw_status* Signal(const tw_host* host, void* stream, uint64_t value) {

@@ -99,7 +99,7 @@ tw_status* Init(const tw_host*, tw_registrar* r, void**) {
   def.options_len = kOptions.size();
   def.recognise = Recognise;
   def.load = Load;
-  return r->importer(r, &def);
+  return tw_add_importer(r, &def);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ std::string Sink::Asset(const std::string& name) {
 
 TensorPtr Sink::String(const std::string& text) const {
   tw_tensor* t = nullptr;
-  Check(host()->tensor->make(host(), TW_STRING, nullptr, 0, &t));
+  Check(tw_make_tensor(host(), TW_STRING, nullptr, 0, &t));
   TensorPtr made(t, TensorRelease{host()});
   Check(host()->tensor->set_string(t, 0, text.data(), text.size()));
   return made;

@@ -253,6 +253,20 @@ def test_compilers_that_lay_out_otherwise_are_found(tree, tmp_path):
     assert len(found) == 4 and all("sizeof(tw_string) == 24" in said and "tw_tensor_rank" in said for said in found), found
 
 
+def test_layouts_that_differ_on_other_systems_are_found(headers, tmp_path):
+    """`unsigned long` is what this system calls uint64_t, but has four bytes on Windows, and is another type on macOS."""
+    (tmp_path / "asserts.c").write_text(run("api", "asserts")[1])
+    clang = list(compilation.compilers())[-1]
+
+    def found():
+        include = headers / "c_api/include"
+        return {t for t in compilation.TARGETS if compilation.of_target(clang, t, include, {}, tmp_path / "asserts.c")}
+
+    assert found() == set()
+    change(headers / "c_api/include/thalweg/types.h", "  uint64_t size;\n} tw_string;", "  unsigned long size;\n} tw_string;")
+    assert found() == set(compilation.TARGETS) - {"aarch64-linux-gnu"}
+
+
 def test_a_machine_without_a_compiler_fails(tmp_path, monkeypatch):
     (tmp_path / "thalweg").mkdir()
     (tmp_path / "thalweg/fine.h").touch()

@@ -19,7 +19,7 @@ def replay(folder, epoch, change, plugin=PLUGIN):
     place = folder / f"epoch{epoch}"
     place.mkdir(parents=True)
     shutil.copy(plugin, place / "libtwice.so")
-    told = json.loads((HERE / "archive/plugins/twice.json").read_text()) | {"floor_adds": "the second draft"}
+    told = json.loads((HERE / "archive/plugins/twice.json").read_text()) | {"floor_adds": "the third draft"}
     change(told)
     (place / "twice.json").write_text(json.dumps(told))
     done = subprocess.run([sys.executable, "-B", HERE / "replay_test.py"], env=os.environ | {"THALWEG_TEST_ARCHIVE": str(folder)},

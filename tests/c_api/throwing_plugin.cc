@@ -9,17 +9,17 @@ static tw_status* ThrowWhenMade(const tw_node*, void**) { throw std::runtime_err
 static tw_status* Init(const tw_host*, tw_registrar* r, void**) {
   const tw_op_def ops[] = {{TW_SIZED(tw_op_def), TW_S("Throw(x: float[*s]) -> (y: float[*s])"), nullptr, nullptr, nullptr},
                            {TW_SIZED(tw_op_def), TW_S("ThrowWhenMade(x: float[*s]) -> (y: float[*s])"), nullptr, nullptr, nullptr}};
-  for (const tw_op_def& op : ops) TW_TRY(r->op(r, &op));
+  for (const tw_op_def& op : ops) TW_TRY(tw_add_op(r, &op));
   tw_kernel_def kernel{};
   kernel.size = sizeof kernel;
   kernel.spec = "Throw @CPU";
   kernel.spec_len = 10;
   kernel.execute = Throw;
-  TW_TRY(r->kernel(r, &kernel));
+  TW_TRY(tw_add_kernel(r, &kernel));
   kernel.spec = "ThrowWhenMade @CPU";
   kernel.spec_len = 18;
   kernel.create = ThrowWhenMade;
-  return r->kernel(r, &kernel);
+  return tw_add_kernel(r, &kernel);
 }
 
 TW_PLUGIN("org.test.throwing", "1", Init)

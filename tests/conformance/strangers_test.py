@@ -78,7 +78,7 @@ class StrangersTest(unittest.TestCase):
             self.check(shutil.copy(stranger("removes"), folder), 1, 1, "the file is gone")
 
     def test_a_plugin_of_another_epoch_is_told_which_one_the_kit_checks(self):
-        self.check(os.path.join(SOURCE_DIR, "tests/abi/archive/epoch1/libtoy.so"), 1, 6, "epoch is 1; this kit checks epoch 2")
+        self.check(os.path.join(SOURCE_DIR, "tests/abi/archive/epoch1/libtoy.so"), 1, 6, "epoch is 1; this kit checks epoch 3")
 
     def test_a_text_file_breaks_rule_1_and_nothing_else_is_tried(self):
         report = self.check(os.path.join(SOURCE_DIR, "README.md"), 1, 1)

@@ -75,10 +75,10 @@ tw_status* Failure(const tw_host* h, const std::string& text) {
 
 // ---- Servers ----
 
-void Place(void* arg, const tw_incoming* m, void** out_data, void** out_region) {
+void Place(void* arg, const tw_incoming* m, tw_placing* to) {
   auto* e = static_cast<Endpoint*>(arg);
   ThePoint().Reach(MethodOf(m->head, m->head_bytes), "receive");
-  e->host.place(e->host.arg, m, out_data, out_region);
+  e->host.place(e->host.arg, m, to);
 }
 
 void Serve(void* arg, const tw_incoming* m) {
@@ -124,10 +124,10 @@ tw_status* CallPeer(const tw_host* h, void* peer, uint64_t id, const tw_message*
   auto* call = new Outgoing{method, *m};
   tw_message mine = *m;
   mine.arg = call;
-  mine.place = [](void* arg, const tw_incoming* in, void** out_data, void** out_region) {
+  mine.place = [](void* arg, const tw_incoming* in, tw_placing* to) {
     auto* c = static_cast<Outgoing*>(arg);
     ThePoint().Reach(c->method, "answered");
-    c->host.place(c->host.arg, in, out_data, out_region);
+    c->host.place(c->host.arg, in, to);
   };
   mine.done = [](void* arg, tw_status* s) {
     auto* c = static_cast<Outgoing*>(arg);
@@ -182,8 +182,8 @@ void Close(const tw_host* h, void* endpoint) {
   delete e;
 }
 
-tw_status* TakeTransport(tw_registrar*, const tw_transport_def* d) {
-  real = *d;
+tw_status* TakeTransport(tw_registrar*, const tw_role* d) {
+  real = *static_cast<const tw_transport_def*>(d->definition);
   return nullptr;
 }
 
@@ -199,7 +199,7 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_host_info info = {TW_SIZED(tw_host_info), TW_EPOCH, TW_MINOR, TW_S("a wrapper")};
   t->plugin = query(&info);
   tw_registrar theirs = *r;
-  theirs.transport = TakeTransport;
+  theirs.role = TakeTransport;
   if (tw_status* failed = t->plugin->init(h, &theirs, &t->instance)) {
     delete t;
     return failed;
@@ -217,7 +217,7 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   d.register_memory = nullptr;  // it would need the other plugin's endpoint
   d.unregister_memory = nullptr;
   *out_instance = t;
-  return r->transport(r, &d);
+  return tw_add_transport(r, &d);
 }
 
 void Shutdown(const tw_host* h, void* instance) {

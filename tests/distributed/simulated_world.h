@@ -201,7 +201,7 @@ class SimulatedTransport {
     if (c->over || to->dead || c->peer->lost) return;
     void *data = nullptr, *region = nullptr;
     c->in = {TW_SIZED(tw_incoming), c->number, TW_S("somebody"), c->head.data(), c->head.size(), nullptr, c->m.bytes, nullptr};
-    to->config.place(to->config.arg, &c->in, &data, &region);
+    tw_ask_place(to->config.place, to->config.arg, &c->in, &data, &region);
     if (data && c->m.bytes) std::memcpy(data, c->m.body, size_t(c->m.bytes));
     c->in.body = data;
     c->in.self = c.get();
@@ -227,7 +227,7 @@ class SimulatedTransport {
       tw_incoming in = {TW_SIZED(tw_incoming), c->id,   TW_S("somebody"), c->answer_head.data(),
                         c->answer_head.size(), nullptr, c->answer.bytes,  nullptr};
       void *data = nullptr, *region = nullptr;
-      c->m.place(c->m.arg, &in, &data, &region);
+      tw_ask_place(c->m.place, c->m.arg, &in, &data, &region);
       if (data && c->answer.bytes) std::memcpy(data, c->answer.body, size_t(c->answer.bytes));
     }
     auto answered = std::exchange(c->answer.done, nullptr);

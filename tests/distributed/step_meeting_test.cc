@@ -59,7 +59,7 @@ class HeldTransport {
   static void* Place(const tw_message& m, const std::string& head, uint64_t bytes) {
     const tw_incoming in = {TW_SIZED(tw_incoming), 1, TW_S("somebody"), head.data(), head.size(), nullptr, bytes, nullptr};
     void *data = nullptr, *region = nullptr;
-    m.place(m.arg, &in, &data, &region);
+    tw_ask_place(m.place, m.arg, &in, &data, &region);
     return data;
   }
   void End(uint64_t id, Code code) {

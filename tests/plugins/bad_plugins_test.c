@@ -169,7 +169,11 @@ static void WithAKernelTwice(void) {
 static void WithAKernelOfNoOp(void) {
   refused("kernel_of_nothing", TW_NOT_FOUND, "no op 'NoSuchOp' is registered", "load the plugin that defines it first");
 }
-static void WithATypeThatIsNone(void) { refused("type", TW_INVALID_ARGUMENT, "floaty", "plugin's author"); }
+/* The type costs the op and its kernel, which is all that the plugin has. */
+static void WithATypeThatIsNone(void) {
+  refused("type", TW_FAILED_PRECONDITION, "this runtime can use nothing of it: op 'BadOp': ",
+          "'floaty' is no element type; upgrade the runtime to one that has the element type");
+}
 
 /* ---- Init ---- */
 

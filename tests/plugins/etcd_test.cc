@@ -80,8 +80,8 @@ class Member {
   }
   StatusOr<uint64_t> Put(const std::string& key, const std::string& value, bool mine = false, uint64_t expected = UINT64_MAX) {
     uint64_t revision = 0;
-    RETURN_IF_ERROR(
-        FromC(role_.def.put(role_.host, member_, key.data(), key.size(), value.data(), value.size(), mine, expected, Soon(), &revision)));
+    const tw_put put = {TW_SIZED(tw_put), key.data(), key.size(), value.data(), value.size(), expected, Soon(), mine, 0};
+    RETURN_IF_ERROR(FromC(role_.def.put(role_.host, member_, &put, &revision)));
     return revision;
   }
   StatusOr<std::string> Get(const std::string& key, uint64_t* revision = nullptr) {

@@ -219,7 +219,8 @@ TEST_F(FakeTest, EventsOrderTwoQueues) {
 TEST_F(FakeTest, WhatIsCapturedRunsOnReplayOnly) {
   auto stream = *Stream::Create(d_);
   Tensor host = Numbers({1}), there = There({0});
-  ASSERT_EQ(TakeText(kind_.capture->begin(h_, stream->c())), "");
+  const tw_capture_config config = {TW_SIZED(tw_capture_config), stream->c()};
+  ASSERT_EQ(TakeText(kind_.capture->begin(h_, &config)), "");
   ASSERT_TRUE(d_->CopyIn(host.data(), there.view().data, there.view().offset, 4, stream.get()).ok());
   void* recording = nullptr;
   ASSERT_EQ(TakeText(kind_.capture->end(h_, stream->c(), &recording)), "");
@@ -256,7 +257,8 @@ TEST_F(FakeTest, ProfilingTellsWhenWhatRan) {
 
 TEST_F(FakeTest, PinnedMemoryIsTheHosts) {
   void* p = nullptr;
-  ASSERT_EQ(TakeText(kind_.pinned->allocate(h_, d_->self(), 100, &p)), "");
+  const tw_allocation wanted = {TW_SIZED(tw_allocation), 100, 64};
+  ASSERT_EQ(TakeText(kind_.pinned->allocate(h_, d_->self(), &wanted, &p)), "");
   static_cast<char*>(p)[99] = 1;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 64, 0u);
   EXPECT_EQ(Statistic(*d_, "pinned"), 100);

@@ -47,7 +47,8 @@ class FolderMembershipTest : public testing::Test {
   }
   Status Put(void* member, std::string_view key, uint32_t mine) {
     uint64_t revision = 0;
-    return FromC(role_->def.put(role_->host, member, key.data(), key.size(), "v", 1, mine, UINT64_MAX, 0, &revision));
+    const tw_put put = {TW_SIZED(tw_put), key.data(), key.size(), "v", 1, UINT64_MAX, 0, mine, 0};
+    return FromC(role_->def.put(role_->host, member, &put, &revision));
   }
   Status Get(void* member, std::string_view key) {
     uint64_t revision = 0;

@@ -39,11 +39,11 @@ struct Delivery {
     return times > 0;
   }
   // Callbacks for tw_message.
-  static void Place(void* arg, const tw_incoming* m, void** out_data, void**) {
+  static void Place(void* arg, const tw_incoming* m, tw_placing* to) {
     auto* d = static_cast<Delivery*>(arg);
     d->head.assign(static_cast<const char*>(m->head), m->head_bytes);
     d->bytes.assign(d->wanted ? m->bytes : 0, 0);
-    if (d->wanted) *out_data = d->bytes.data();
+    if (d->wanted) tw_put_place(to, d->bytes.data());
   }
   static void Done(void* arg, tw_status* s) { static_cast<Delivery*>(arg)->End(FromC(s)); }
 

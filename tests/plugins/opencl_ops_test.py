@@ -325,6 +325,29 @@ def test_the_character_model_of_the_example_learns_as_on_the_cpu():
     assert np.allclose(*curves, rtol=1e-3, atol=1e-4) and curves[1][19] < curves[1][0]
 
 
+# ---- Nodes that kernels decline ----
+
+def declined():
+    """Returns (op, inputs, attributes, what the kernel says)."""
+    wide = np.zeros((1,) * 8 + (3,), np.float32) + f(3)
+    return [("MirrorPad", [wide, i(*[[0, 0]] * 8, [1, 2])], dict(mode=mode), "the input has 9 axes; the most are 8")
+            for mode in ("REFLECT", "SYMMETRIC")]
+
+
+@needs_device
+@pytest.mark.parametrize("op, inputs, attrs, why", declined(), ids=lambda v: v if isinstance(v, str) and v.isalnum() else "")
+def test_what_a_kernel_declines_runs_on_the_cpu_if_the_session_lets_it(op, inputs, attrs, why):
+    with tw.Graph() as g:
+        y = g.op(op, *map(g.constant, inputs), **attrs)
+    with pytest.raises(tw.errors.NotFoundError) as refused:
+        tw.Session(g, **ON).run(y)
+    assert why in str(refused.value) and "declines" in str(refused.value)
+    session = tw.Session(g, **ON | dict(fallback="allow"))
+    there = session.run(y)
+    assert [why in n["why"] for n in session.plan(y, {})["fallbacks"]] == [True]
+    assert np.array_equal(there, tw.Session(g, device="CPU:0").run(y))
+
+
 # ---- Fusion ----
 
 def chain(x, y):

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <thread>
+#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,11 +31,11 @@ using testing_support::Values;
 using Options = std::map<std::string, std::string>;
 
 struct Counts {
-  int64_t records, replays, clones;
+  int64_t records, replays, clones, updates;
 };
 Counts Counted(Runtime& runtime) {
   const Device& d = *FakeDevice(runtime);
-  return {Statistic(d, "records"), Statistic(d, "replays"), Statistic(d, "copies_inside")};
+  return {Statistic(d, "records"), Statistic(d, "replays"), Statistic(d, "copies_inside"), Statistic(d, "updates")};
 }
 
 // Neg and Square alternately, and a sum of both ends.
@@ -117,7 +118,11 @@ TEST(RecordingsTest, StepsThatRunAtTheSameTimeHaveTheirOwn) {
 // Two layers without biases, for which the device has all kernels.
 class Net {
  public:
-  explicit Net(TestGraph* g) : g_(*g), x_(g->Input(Shape({16, 4}), "x")) {
+  // scheduled: every step is fed a learning rate.
+  explicit Net(TestGraph* g, bool scheduled = false)
+      : g_(*g),
+        x_(g->Input(Shape({16, 4}), "x")),
+        rate_(scheduled ? g->Input(Shape(std::vector<int64_t>()), "rate") : g->Const(testing_support::Scalar(0.002f))) {
     const std::vector<int64_t> shapes[] = {{4, 8}, {8, 1}};
     for (const auto& dims : shapes) {
       const AttrValue type = AttrValue::Type(TW_FLOAT);
@@ -133,12 +138,14 @@ class Net {
     Status s = AddGradients(&g->graph(), {loss}, {}, handles_, &gradients);
     EXPECT_TRUE(s.ok()) << s;
     for (size_t v = 0; v < 2; ++v) {
-      const Edge rate = g->Const(testing_support::Scalar(0.002f));
-      train_.push_back(Op("ResourceApplyGradientDescent", {handles_[v], rate, gradients[v].values}).node);
+      train_.push_back(Op("ResourceApplyGradientDescent", {handles_[v], rate_, gradients[v].values}).node);
     }
   }
   void Initialize(Session* s) { Run(s, {{}, {}, init_}, {}); }
   void Train(Session* s) { Run(s, {{x_}, {}, train_}, {FloatsOf(Shape({16, 4}), -0.5f)}); }
+  void Train(Session* s, float rate) {
+    Run(s, {{x_, rate_}, {}, train_}, {FloatsOf(Shape({16, 4}), -0.5f), testing_support::Scalar(rate)});
+  }
   std::vector<float> Weights(Session* s) { return Run(s, {{}, read_, {}}, {}); }
 
  private:
@@ -156,7 +163,7 @@ class Net {
   }
 
   TestGraph& g_;
-  Edge x_;
+  Edge x_, rate_;
   std::vector<Edge> handles_, read_;
   std::vector<const Node*> init_, train_;
 };
@@ -179,6 +186,32 @@ TEST(RecordingsTest, TrainingIsTheSameAndUpdatesInPlace) {
       EXPECT_GT(Counted(g.runtime()).replays, 20);
     }
     plain = weights;
+  }
+}
+
+TEST(RecordingsTest, AScheduledRateIsFollowedByUpdatesOfTheRecording) {
+  std::vector<float> plain;
+  const std::tuple<Settings, std::string, bool> cases[] = {
+      {{}, "false", false}, {{{"delay_us", "100"}}, "true", true}, {{{"without", "updates"}}, "true", false}};
+  for (const auto& [settings, capture, updates] : cases) {
+    TestGraph g(FakeRuntime(settings));
+    Net net(&g, /*scheduled=*/true);
+    auto session = g.NewSession({{"capture", capture}, {"fallback", "allow"}, {"threads", "1"}});
+    net.Initialize(session.get());
+    // A rate stays for three steps.
+    for (int k = 0; k < 30; ++k) net.Train(session.get(), 0.003f - 0.0001f * float(k / 3));
+    const std::vector<float> weights = net.Weights(session.get());
+    if (plain.empty()) plain = weights;
+    EXPECT_EQ(weights, plain) << "capture is " << capture;
+    const Counts counts = Counted(g.runtime());
+    if (updates) {
+      EXPECT_GT(counts.replays, 20);
+      EXPECT_GE(counts.updates, 2 * 8);  // both variables, at each new rate
+      EXPECT_LE(counts.updates, 2 * 10);
+      EXPECT_LE(counts.records, 6);
+    } else {
+      EXPECT_EQ(counts.updates, 0);
+    }
   }
 }
 

@@ -20,7 +20,7 @@ static tw_status* recognise(const tw_host* h, void* user, const tw_model_source*
 
 static tw_tensor* number(const tw_host* h, float value) {
   tw_tensor* t = NULL;
-  tw_status* s = h->tensor->make(h, TW_FLOAT, NULL, 0, &t);
+  tw_status* s = tw_make_tensor(h, TW_FLOAT, NULL, 0, &t);
   h->status->release(s);
   if (t) *(float*)h->tensor->view(t)->data = value;
   return t;
@@ -118,6 +118,6 @@ static tw_status* init(const tw_host* host, tw_registrar* r, void** out_instance
                                recognise,
                                load};
   (void)host, (void)out_instance;
-  return r->importer(r, &def);
+  return tw_add_importer(r, &def);
 }
 TW_PLUGIN("org.example.steps_importer", "1.0", init)

@@ -135,13 +135,13 @@ class Host {
   std::atomic<int> gone{0};
 
  private:
-  static void Place(void* arg, const tw_incoming* m, void** out_data, void**) {
+  static void Place(void* arg, const tw_incoming* m, tw_placing* to) {
     auto* h = static_cast<Host*>(arg);
     if (m->bytes == 0 || *static_cast<const char*>(m->head) == 'n') return;
     std::lock_guard lock(h->mu_);
     Bytes& b = h->bodies_[m->id];
     b.resize(m->bytes);
-    *out_data = b.data();
+    tw_put_place(to, b.data());
   }
   static void Serve(void* arg, const tw_incoming* c) {
     auto* h = static_cast<Host*>(arg);

@@ -15,7 +15,7 @@ SILENT = """
 static tw_status* init(const tw_host* host, tw_registrar* r, void** out_instance) {
   const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("Silent(x: float) -> (y: float)")};
   (void)host, (void)out_instance;
-  return r->op(r, &op);
+  return tw_add_op(r, &op);
 }
 TW_PLUGIN("org.example.silent", "1.0", init)
 """

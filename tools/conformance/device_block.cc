@@ -28,9 +28,9 @@ Bytes Pattern(uint64_t n, uint32_t seed) {
 StatusOr<DeviceBlock> DeviceBlock::Make(const Device& device, uint64_t bytes, uint64_t align) {
   const DeviceKind& kind = device.def();
   DeviceBlock b;
+  const tw_allocation wanted = {TW_SIZED(tw_allocation), bytes, align};
   void* memory = nullptr;
-  RETURN_IF_ERROR(
-      Prefix(FromC(kind.def.allocate(kind.host, device.self(), bytes, align, &memory)), StrCat("allocating ", bytes, " bytes:")));
+  RETURN_IF_ERROR(Prefix(FromC(kind.def.allocate(kind.host, device.self(), &wanted, &memory)), StrCat("allocating ", bytes, " bytes:")));
   if (!memory) return Internal("allocating ", bytes, " bytes: neither memory nor an error came back");
   b.device_ = &device;
   b.memory_ = memory;

@@ -20,7 +20,7 @@ Bytes Copy(const void* bytes, uint64_t n) {
 }
 
 // Provides the destination of a reply's body once its head has arrived.
-void PlaceAnswer(void* arg, const tw_incoming* m, void** out_data, void**) {
+void PlaceAnswer(void* arg, const tw_incoming* m, tw_placing* to) {
   auto* p = static_cast<Parcel*>(arg);
   p->inside |= entries > 0;
   ++p->placed;
@@ -28,7 +28,7 @@ void PlaceAnswer(void* arg, const tw_incoming* m, void** out_data, void**) {
   p->answer_bytes = m->bytes;
   if (!p->wanted) return;
   p->answer_body.assign(m->bytes, 0);
-  *out_data = p->answer_body.data();
+  tw_put_place(to, p->answer_body.data());
 }
 void TakeAnswer(void* arg, tw_status* s) {
   auto* p = static_cast<Parcel*>(arg);
@@ -75,14 +75,14 @@ void Endpoint::Close() {
   endpoint_ = nullptr;
 }
 
-void Endpoint::Place(void* arg, const tw_incoming* m, void** out_data, void**) {
+void Endpoint::Place(void* arg, const tw_incoming* m, tw_placing* to) {
   auto* e = static_cast<Endpoint*>(arg);
   const bool wanted = m->bytes > 0 && *static_cast<const char*>(m->head) != 'n';
   std::lock_guard lock(e->mu_);
   Bytes& body = e->requests_[m->id].body;
   if (!wanted) return;
   body.assign(m->bytes, 0);
-  *out_data = body.data();
+  tw_put_place(to, body.data());
 }
 void Endpoint::Serve(void* arg, const tw_incoming* call) {
   auto* e = static_cast<Endpoint*>(arg);

@@ -76,7 +76,7 @@ class Endpoint {
   };
   struct Reply;
   explicit Endpoint(const TransportRole& role) : role_(role) {}
-  static void Place(void* arg, const tw_incoming* m, void** out_data, void** out_region);
+  static void Place(void* arg, const tw_incoming* m, tw_placing* to);
   static void Serve(void* arg, const tw_incoming* call);
   static void Gone(void* arg, uint64_t id);
   void Answer(const tw_incoming& call);

@@ -20,7 +20,7 @@
 namespace thalweg::conformance {
 namespace {
 
-// Makes the record for create and prepare.
+// Makes the record for fits, create and prepare.
 tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Guarded* g) {
   const Node& n = *run.node;
   CAttrs attrs;
@@ -397,6 +397,16 @@ Status PreparedKernel::Prepare(const std::vector<Tensor>& inputs) {
   const std::vector<tw_shape> shapes = AllShapes(inputs, shapes_);
   const tw_kernel_def& def = run_.kernel->def;
   run_.state = def.user;
+  if (def.fits) {
+    Guarded g(hasty);
+    tw_node* record = NodeRecord(run_, shapes, &g);
+    tw_status* s = nullptr;
+    OnSomeThread(hasty, [&] { s = def.fits(record); });
+    if (s) {
+      run_.kernel = nullptr;  // nothing to destroy
+      return FromC(s);
+    }
+  }
   if (def.create) {
     run_.state = nullptr;
     Guarded g(hasty);

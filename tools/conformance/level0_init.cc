@@ -64,6 +64,9 @@ Outcome Registers(const std::string& file, const Play& play) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
   ASSIGN_OR_RETURN(auto world, World::Make(*library, play));
   const Brought played = Count(*world);
+  for (const PluginRecord& r : world->runtime().plugins()) {
+    if (play.name.empty() && r.id == world->id() && !r.left_out.empty()) return Fail("this host leaves out ", r.left_out[0]);
+  }
   world.reset();
   if (TheLedger().inits != 1 || TheLedger().shutdowns != 1)
     return Fail("one init was answered by ", TheLedger().shutdowns.load(), " shutdowns");

@@ -174,7 +174,8 @@ Outcome RefusesTooMuch(const Device& d) {
   int untouched = 0;
   void* memory = &untouched;
   At(StrCat("allocating ", too_much, " bytes"));
-  Status s = FromC(kind.def.allocate(kind.host, d.self(), too_much, 64, &memory));
+  const tw_allocation wanted = {TW_SIZED(tw_allocation), too_much, 64};
+  Status s = FromC(kind.def.allocate(kind.host, d.self(), &wanted, &memory));
   if (s.ok()) return Fail("it gave ", too_much, " bytes");
   if (s.code() != absl::StatusCode::kResourceExhausted) return Fail("the error is not RESOURCE_EXHAUSTED but ", s.ToString());
   if (Message(s).empty()) return Fail("the error has no text");

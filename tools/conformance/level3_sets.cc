@@ -19,7 +19,8 @@ Outcome Pinned(const Device& d) {
   const tw_pinned_set& set = *kind.pinned;
   for (uint64_t bytes : {uint64_t{1}, uint64_t{4096}, kBytes}) {
     void* address = nullptr;
-    RETURN_IF_ERROR(FromC(set.allocate(kind.host, d.self(), bytes, &address)));
+    const tw_allocation wanted = {TW_SIZED(tw_allocation), bytes, 64};
+    RETURN_IF_ERROR(FromC(set.allocate(kind.host, d.self(), &wanted, &address)));
     if (!address) return Fail("allocate answered neither an address nor an error");
     if (reinterpret_cast<uintptr_t>(address) % 64 != 0) return Fail("the address of ", bytes, " bytes is not 64-byte aligned");
     const Bytes want = Pattern(bytes, 8);
@@ -111,6 +112,49 @@ Outcome Statistics(const Device& d) {
   return {};
 }
 
+// A recording of two copies, of which the second is named and then becomes a copy of other memory.
+Outcome UpdatesOf(const Device& d) {
+  const DeviceKind& kind = d.def();
+  const tw_capture_set& set = *kind.capture;
+  ASSIGN_OR_RETURN(DeviceBlock a, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(DeviceBlock to_1, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(DeviceBlock to_2, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
+  const Bytes of_a = Pattern(kBytes, 1), of_b = Pattern(kBytes, 2);
+  RETURN_IF_ERROR(a.Put(of_a));
+  RETURN_IF_ERROR(b.Put(of_b));
+  const tw_capture_config config = {TW_SIZED(tw_capture_config), q.c()};
+  RETURN_IF_ERROR(FromC(set.begin(kind.host, &config)));
+  Status enqueued = a.CopyTo(to_1, 0, 0, kBytes, q.c());
+  Status marked = FromC(set.mark(kind.host, q.c(), 7));
+  if (enqueued.ok()) enqueued = a.CopyTo(to_2, 0, 0, kBytes, q.c());
+  void* recording = nullptr;
+  RETURN_IF_ERROR(FromC(set.end(kind.host, q.c(), &recording)));
+  RETURN_IF_ERROR(enqueued);
+  RETURN_IF_ERROR(marked);
+  const auto replay = [&](const Bytes& second) -> Outcome {
+    RETURN_IF_ERROR(FromC(set.replay(kind.host, q.c(), recording)));
+    RETURN_IF_ERROR(q.Drain());
+    ASSIGN_OR_RETURN(Bytes got, to_1.Get());
+    if (std::string s = Difference(got, of_a); !s.empty()) return Fail("the part without a name: ", s);
+    ASSIGN_OR_RETURN(got, to_2.Get());
+    if (std::string s = Difference(got, second); !s.empty()) return Fail("the named part: ", s);
+    return {};
+  };
+  if (Outcome first = replay(of_a); !first.passed()) return first;
+  RETURN_IF_ERROR(FromC(set.update(kind.host, q.c(), recording, 7)));
+  enqueued = b.CopyTo(to_2, 0, 0, kBytes, q.c());
+  RETURN_IF_ERROR(FromC(set.updated(kind.host, q.c(), recording, 7)));
+  RETURN_IF_ERROR(enqueued);
+  RETURN_IF_ERROR(q.Drain());
+  ASSIGN_OR_RETURN(Bytes got, to_2.Get());
+  if (std::string s = Difference(got, of_a); !s.empty()) return Fail("what updates a recording ran at once: ", s);
+  if (Outcome second = replay(of_b); !second.passed()) return second;
+  set.release(kind.host, d.self(), recording);
+  return {};
+}
+
 Outcome Capture(const Device& d) {
   const DeviceKind& kind = d.def();
   const tw_capture_set& set = *kind.capture;
@@ -119,7 +163,8 @@ Outcome Capture(const Device& d) {
   ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
   const Bytes old = Pattern(kBytes, 1);
   RETURN_IF_ERROR(b.Put(old));
-  RETURN_IF_ERROR(FromC(set.begin(kind.host, q.c())));
+  const tw_capture_config config = {TW_SIZED(tw_capture_config), q.c()};
+  RETURN_IF_ERROR(FromC(set.begin(kind.host, &config)));
   Status enqueued = a.CopyTo(b, 0, 0, kBytes, q.c());
   void* recording = nullptr;
   RETURN_IF_ERROR(FromC(set.end(kind.host, q.c(), &recording)));
@@ -136,7 +181,7 @@ Outcome Capture(const Device& d) {
     if (std::string s = Difference(got, want); !s.empty()) return Fail("after replay ", round - 1, ": ", s);
   }
   if (set.end_into) {
-    RETURN_IF_ERROR(FromC(set.begin(kind.host, q.c())));
+    RETURN_IF_ERROR(FromC(set.begin(kind.host, &config)));
     enqueued = b.CopyTo(a, 0, 0, kBytes, q.c());
     RETURN_IF_ERROR(FromC(set.end_into(kind.host, q.c(), recording)));
     RETURN_IF_ERROR(enqueued);
@@ -147,7 +192,7 @@ Outcome Capture(const Device& d) {
     if (std::string s = Difference(got, old); !s.empty()) return Fail("after what was recorded became something else: ", s);
   }
   set.release(kind.host, d.self(), recording);
-  return {};
+  return set.mark ? UpdatesOf(d) : Outcome();
 }
 
 Outcome Profile(const Device& d) {

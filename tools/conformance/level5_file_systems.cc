@@ -27,7 +27,8 @@ class Files {
   }
   Status Create(std::string_view name, void** out_file) const {
     const std::string path = Path(name);
-    return FromC(def().create(host(), def().user, path.data(), path.size(), out_file));
+    const tw_file_request request = {TW_SIZED(tw_file_request), path.data(), path.size()};
+    return FromC(def().create(host(), def().user, &request, out_file));
   }
   // Writes a whole file in pieces of `piece` bytes.
   Status Write(std::string_view name, const Bytes& bytes, uint64_t piece) const {
@@ -76,7 +77,8 @@ class Files {
     }
     Status Open(std::string_view name) {
       const std::string path = f_.Path(name);
-      return FromC(f_.def().open(f_.host(), f_.def().user, path.data(), path.size(), &file_, &bytes_));
+      const tw_file_request request = {TW_SIZED(tw_file_request), path.data(), path.size()};
+      return FromC(f_.def().open(f_.host(), f_.def().user, &request, &file_, &bytes_));
     }
     uint64_t bytes() const { return bytes_; }
     StatusOr<Bytes> Read(uint64_t offset, uint64_t n) const {

@@ -13,6 +13,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/graph/op_schema.h"
+#include "framework/registry/role.h"
 #include "framework/runtime/one_call_step.h"
 #include "tools/conformance/guarded.h"
 #include "tools/conformance/place.h"
@@ -82,9 +83,9 @@ tw_status* Taken(tw_status* s) {
 }
 
 // ---- tensors ----
-tw_status* Make(const tw_host* h, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out) {
+tw_status* Make(const tw_host* h, const tw_tensor_config* c, tw_tensor** out) {
   FAIL_IF_INJECTED();
-  return Taken(real.tensor->make(h, dtype, dims, rank, out));
+  return Taken(real.tensor->make(h, c, out));
 }
 tw_status* Reshape(const tw_host* h, tw_tensor* t, const int64_t* dims, uint32_t rank, tw_tensor** out) {
   FAIL_IF_INJECTED();
@@ -285,9 +286,16 @@ struct PlayedRegistrar {
 };
 tw_registrar* To(tw_registrar* r) { return reinterpret_cast<PlayedRegistrar*>(r)->to; }
 
-tw_status* AddOp(tw_registrar* r, const tw_op_def* d) {
-  FAIL_IF_INJECTED();
-  if (!d || d->size < 2 * sizeof(uint32_t)) return To(r)->op(To(r), d);
+// Passes a definition on in place of the plugin's own, with the role and version that the plugin gave.
+tw_status* PassOn(tw_registrar* r, const tw_role& role, const void* definition) {
+  tw_role passed = role;
+  passed.definition = definition;
+  return To(r)->role(To(r), &passed);
+}
+
+tw_status* AddOp(tw_registrar* r, const tw_role& role) {
+  const auto* d = static_cast<const tw_op_def*>(role.definition);
+  if (!d || d->size < 2 * sizeof(uint32_t)) return PassOn(r, role, d);
   PlayedOp& op = *new (Lasting(sizeof(PlayedOp))) PlayedOp;
   op.def = Sealed(d);
   op.hasty = subject.play.hasty;
@@ -297,12 +305,12 @@ tw_status* AddOp(tw_registrar* r, const tw_op_def* d) {
   played.user = &op;
   if (op.def.shape) played.shape = CallShape;
   if (op.def.gradient) played.gradient = CallGradient;
-  return To(r)->op(To(r), &played);
+  return PassOn(r, role, &played);
 }
 
-tw_status* AddDevice(tw_registrar* r, const tw_device_def* d) {
-  FAIL_IF_INJECTED();
-  if (!d || d->size < 2 * sizeof(uint32_t)) return To(r)->device(To(r), d);
+tw_status* AddDevice(tw_registrar* r, const tw_role& role) {
+  const auto* d = static_cast<const tw_device_def*>(role.definition);
+  if (!d || d->size < 2 * sizeof(uint32_t)) return PassOn(r, role, d);
   tw_device_def played = Sealed(d);
   const void* const sets[] = {played.streams,    played.pinned,  played.peer,    played.events,
                               played.statistics, played.capture, played.profile, played.dlpack};
@@ -316,13 +324,22 @@ tw_status* AddDevice(tw_registrar* r, const tw_device_def* d) {
   if (strip & kCapture) played.capture = nullptr;
   if (strip & kProfile) played.profile = nullptr;
   if (strip & kDlpack) played.dlpack = nullptr;
-  return To(r)->device(To(r), &played);
+  return PassOn(r, role, &played);
 }
 
-template <auto kMember, class Def>
-tw_status* Pass(tw_registrar* r, const Def* d) {
+tw_status* AddRole(tw_registrar* r, const tw_role* d) {
   FAIL_IF_INJECTED();
-  return (To(r)->*kMember)(To(r), d);
+  if (!d || d->size < sizeof(tw_role) || !d->name) return To(r)->role(To(r), d);
+  const std::string_view name(d->name, d->name_len);
+  std::string fix;
+  if (!CheckRoleVersion(name, d->major, d->floor, &fix).ok()) return To(r)->role(To(r), d);
+  if (name == "op") return AddOp(r, *d);
+  if (name == "device") return AddDevice(r, *d);
+  return PassOn(r, *d, d->definition);
+}
+
+uint32_t Offers(tw_registrar* r, const char* role, uint64_t len, uint32_t major, uint32_t minor) {
+  return To(r)->offers(To(r), role, len, major, minor);
 }
 
 tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
@@ -333,18 +350,7 @@ tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
   auto* played = new (Lasting(sizeof(PlayedRegistrar))) PlayedRegistrar{};
   std::memset(played->tail, kPoison, kTail);
   played->to = r;
-  played->c = {RecordSize(sizeof(tw_registrar)),
-               0,
-               AddOp,
-               Pass<&tw_registrar::kernel, tw_kernel_def>,
-               Pass<&tw_registrar::resource, tw_resource_def>,
-               AddDevice,
-               Pass<&tw_registrar::compiler, tw_compiler_def>,
-               Pass<&tw_registrar::file_system, tw_file_system_def>,
-               Pass<&tw_registrar::transport, tw_transport_def>,
-               Pass<&tw_registrar::collective, tw_collective_def>,
-               Pass<&tw_registrar::membership, tw_membership_def>,
-               Pass<&tw_registrar::importer, tw_importer_def>};
+  played->c = {RecordSize(sizeof(tw_registrar)), 0, AddRole, Offers};
   tw_status* s = subject.plugin->init(h, &played->c, out_instance);
   if (getpid() != subject.process) _exit(0);  // init forked this process; it must not continue as the parent
   if (!s) TheLedger().inits.fetch_add(1);

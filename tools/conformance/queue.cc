@@ -16,7 +16,8 @@ bool Reaches(tw_timeline* line, uint64_t value, std::chrono::milliseconds within
 
 StatusOr<Queue> Queue::Make(const Device& device) {
   Queue q(device);
-  RETURN_IF_ERROR(FromC(q.set().create(q.host(), device.self(), q.line_.get(), &q.stream_)));
+  const tw_stream_config config = {TW_SIZED(tw_stream_config), q.line_.get()};
+  RETURN_IF_ERROR(FromC(q.set().create(q.host(), device.self(), &config, &q.stream_)));
   if (!q.stream_) return Internal("create answered neither a stream nor an error");
   return q;
 }

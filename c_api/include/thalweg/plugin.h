@@ -60,11 +60,12 @@ TW_EXPORT uint32_t tw_plugins_count(const tw_plugins* plugins);
 /* Properties of plugin i. Texts live as long as the list; NULL past the end. */
 TW_EXPORT const char* tw_plugins_id(const tw_plugins* plugins, uint32_t i); /* "" if unknown */
 TW_EXPORT const char* tw_plugins_version(const tw_plugins* plugins, uint32_t i);
-TW_EXPORT const char* tw_plugins_path(const tw_plugins* plugins, uint32_t i);   /* "" for one linked into the program */
-TW_EXPORT const char* tw_plugins_build(const tw_plugins* plugins, uint32_t i);  /* "compiler=...; ..." */
-TW_EXPORT const char* tw_plugins_reason(const tw_plugins* plugins, uint32_t i); /* why it is not loaded, or where it was found */
-TW_EXPORT const char* tw_plugins_fix(const tw_plugins* plugins, uint32_t i);    /* what to do; "" if loaded */
-TW_EXPORT uint32_t tw_plugins_state(const tw_plugins* plugins, uint32_t i);     /* TW_PLUGIN_*; FAILED past the end */
+TW_EXPORT const char* tw_plugins_path(const tw_plugins* plugins, uint32_t i);  /* "" for one linked into the program */
+TW_EXPORT const char* tw_plugins_build(const tw_plugins* plugins, uint32_t i); /* "compiler=...; ..." */
+TW_EXPORT const char* tw_plugins_reason(const tw_plugins* plugins,
+                                        uint32_t i); /* why it is not loaded, where it was found, or what of it is left out */
+TW_EXPORT const char* tw_plugins_fix(const tw_plugins* plugins, uint32_t i); /* what to do; "" if loaded */
+TW_EXPORT uint32_t tw_plugins_state(const tw_plugins* plugins, uint32_t i);  /* TW_PLUGIN_*; FAILED past the end */
 TW_EXPORT uint32_t tw_plugins_kernel_count(const tw_plugins* plugins, uint32_t i);
 TW_EXPORT uint32_t tw_plugins_op_count(const tw_plugins* plugins, uint32_t i);
 TW_EXPORT const char* tw_plugins_op(const tw_plugins* plugins, uint32_t i, uint32_t k);

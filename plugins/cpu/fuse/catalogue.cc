@@ -113,7 +113,8 @@ Catalogue::Catalogue(const tw_host* h) : chains_(TW_CPU_FOR_ISA(DetectIsa(h), Ch
   // Registers one kernel of each kind to learn its execute function.
   static constexpr UnaryKernel kAnyMap{};
   static constexpr BinaryKernel kAnyZip{};
-  notes.r.kernel = [](tw_registrar* r, const tw_kernel_def* d) -> tw_status* {
+  notes.r.role = [](tw_registrar* r, const tw_role* role) -> tw_status* {
+    const auto* d = static_cast<const tw_kernel_def*>(role->definition);
     (d->spec[0] == 'm' ? reinterpret_cast<Notes*>(r)->map : reinterpret_cast<Notes*>(r)->zip) = d->execute;
     return nullptr;
   };
@@ -121,9 +122,9 @@ Catalogue::Catalogue(const tw_host* h) : chains_(TW_CPU_FOR_ISA(DetectIsa(h), Ch
   AddKernel<RunBinary>(p, "zip", kAnyZip);
   notes.h = h;
   notes.to = this;
-  notes.r.kernel = [](tw_registrar* r, const tw_kernel_def* d) {
+  notes.r.role = [](tw_registrar* r, const tw_role* role) {
     const auto* own = reinterpret_cast<const Notes*>(r);
-    return tw::guard(own->h, [&] { own->to->Note(*d, *own); });
+    return tw::guard(own->h, [&] { own->to->Note(*static_cast<const tw_kernel_def*>(role->definition), *own); });
   };
   for (auto family : kFamilies) family(p);
 }

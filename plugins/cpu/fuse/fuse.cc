@@ -55,7 +55,7 @@ void Fusion::Register(tw::Plugin& p) {
   d.destroy = Destroy;
   d.prepare = Prepare;
   d.inplace = InPlace;
-  tw::check(p.r->compiler(p.r, &d));
+  tw::check(tw_add_compiler(p.r, &d));
 }
 
 const Catalogue& Fusion::catalogue(const tw_host* h) {

@@ -186,7 +186,7 @@ void RegisterProductSums(tw::Plugin& p) {
   d.destroy = Destroy;
   d.prepare = Prepare;
   d.inplace = InPlace;
-  tw::check(p.r->compiler(p.r, &d));
+  tw::check(tw_add_compiler(p.r, &d));
 }
 
 }  // namespace thalweg::cpu

@@ -115,7 +115,7 @@ class ForTurns {
  private:
   tw::Value Scalar(int32_t i) const {
     tw_tensor* t = nullptr;
-    tw::check(f_.f->host->tensor->make(f_.f->host, TW_INT32, nullptr, 0, &t));
+    tw::check(tw_make_tensor(f_.f->host, TW_INT32, nullptr, 0, &t));
     *static_cast<int32_t*>(f_.f->host->tensor->view(t)->data) = i;
     return {f_.f->host, t};
   }

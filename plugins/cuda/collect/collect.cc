@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
     const tw_host* host;
   } registrar{};
   registrar.r.size = sizeof registrar.r;
-  registrar.r.kernel = AddKernel;
+  registrar.r.role = [](tw_registrar* r, const tw_role* d) { return AddKernel(r, static_cast<const tw_kernel_def*>(d->definition)); };
   registrar.host = &host;
   thalweg::cuda::RegisterKernels(&host, &registrar.r);
 

@@ -29,14 +29,13 @@ tw_status* AddCompiler(tw_registrar* r, const tw_compiler_def* d) {
   renamed.kind = kKind.data();
   renamed.kind_len = kKind.size();
   tw_registrar* to = Renamed::Receiver(r);
-  return to->compiler(to, &renamed);
+  return tw_add_compiler(to, &renamed);
 }
 
 }  // namespace
 
 void RegisterFuse(const tw_host* host, tw_registrar* to) {
-  Renamed renamed(to);
-  renamed.registrar.compiler = AddCompiler;
+  Renamed renamed(to, &Renamed::Receive<tw_compiler_def, AddCompiler>);
   tw::Plugin p{host, &renamed.registrar};
   opencl::register_fuse(p);
 }

@@ -132,7 +132,7 @@ void RegisterPatterns(tw_registrar* to) {
   d.execute = opencl::Execute;
   d.destroy = opencl::Destroy;
   d.prepare = opencl::Prepare;
-  tw::check(to->compiler(to, &d));
+  tw::check(tw_add_compiler(to, &d));
 }
 
 }  // namespace thalweg::cuda

@@ -44,14 +44,13 @@ tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
   renamed.spec = spec.data();
   renamed.spec_len = spec.size();
   tw_registrar* to = Renamed::Receiver(r);
-  return to->kernel(to, &renamed);
+  return tw_add_kernel(to, &renamed);
 }
 
 }  // namespace
 
 void RegisterKernels(const tw_host* host, tw_registrar* to) {
-  Renamed renamed(to);
-  renamed.registrar.kernel = AddKernel;
+  Renamed renamed(to, &Renamed::Receive<tw_kernel_def, AddKernel>);
   tw::Plugin p{host, &renamed.registrar};
   opencl::register_attention(p);
   opencl::register_batch_norm(p);

@@ -24,9 +24,8 @@ class GradientDescent : Kernel {
   void operator()(tw::Frame f, tw::Var<tw::Any> var, tw::In<T> alpha, tw::In<T> delta) const {
     CheckLike(var.v, delta.v, "delta");
     if (alpha.size() != 1) Invalid("alpha must be a scalar, but its shape is " + tw::text(alpha.dims(), alpha.rank()));
-    Launch(f.f, {var.v, alpha.v, delta.v}, [](std::vector<Array>& v) {
-      const T rate = *v[1].as<T>();
-      for (uint64_t k = 0; k < v[0].count; ++k) v[0].as<T>()[k] -= rate * v[2].as<T>()[k];
+    Launch(f.f, {var.v, delta.v}, [rate = alpha[0]](std::vector<Array>& v) {
+      for (uint64_t k = 0; k < v[0].count; ++k) v[0].as<T>()[k] -= rate * v[1].as<T>()[k];
     });
   }
 };
@@ -53,7 +52,7 @@ void register_variable(tw::Plugin& p) {
   p.kernel<common::DestroyResource>("DestroyResourceOp @FAKE; cheap");
   p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; capture_safe; update resource");
   p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; capture_safe; update resource");
-  p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; capture_safe; update var");
+  p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; capture_safe; host alpha; update var");
 }
 
 }  // namespace thalweg::fake

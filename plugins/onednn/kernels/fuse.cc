@@ -229,7 +229,7 @@ void register_fuse(tw::Plugin& p, const Library& library) {
   d.execute = Execute;
   d.destroy = Destroy;
   d.prepare = Prepare;
-  tw::check(p.r->compiler(p.r, &d));
+  tw::check(tw_add_compiler(p.r, &d));
 }
 
 }  // namespace thalweg::onednn

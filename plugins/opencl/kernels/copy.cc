@@ -286,6 +286,13 @@ Mirroring MirroringOf(const tw_view* inside, const tw_view* outside, const tw_vi
   return m;
 }
 
+// Declines tensors of more axes than a kernel takes, where the rank is known.
+void DeclineManyAxes(const tw::Node& n) {
+  if (n.shape_in(0).rank <= MOST_AXES) return;
+  throw tw::Error{TW_UNIMPLEMENTED,
+                  "the input has " + tw::text(n.shape_in(0).rank) + " axes; the most are " + tw::text(int64_t{MOST_AXES})};
+}
+
 Steps SizesOf(const Axes& axes) {
   Steps sizes{};
   std::copy_n(axes.size, MOST_AXES, sizes.by);
@@ -296,6 +303,7 @@ class MirrorPad {
  public:
   explicit MirrorPad(const tw::Node& n)
       : border_(n.s("mode") == "SYMMETRIC"), kernel_(n, ProgramText({{"T", MovedAs(n.type_in(0))}}, {"copy.h"}), "mirror") {}
+  static void fits(const tw::Node& n) { DeclineManyAxes(n); }
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
     const Mirroring m = MirroringOf(x, y, frame.f->in[1], border_);
@@ -313,6 +321,7 @@ class MirrorPadGrad {
   explicit MirrorPadGrad(const tw::Node& n)
       : border_(n.s("mode") == "SYMMETRIC"),
         kernel_(n, ProgramText({{"T", tw::dtype_text(n.type_in(0))}}, {"mirror_grad.h"}), "mirror_grad") {}
+  static void fits(const tw::Node& n) { DeclineManyAxes(n); }
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
     const Mirroring m = MirroringOf(y, x, frame.f->in[1], border_);

@@ -18,7 +18,7 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("Positives(x: float) -> (y: float[_]); no_gradient \"left out\"")};
   const tw_kernel_def k = {TW_SIZED(tw_kernel_def), TW_S("Positives @CPU"), .execute = positives};
   (void)h, (void)out_instance;
-  TW_TRY(r->op(r, &op));
-  return r->kernel(r, &k);
+  TW_TRY(tw_add_op(r, &op));
+  return tw_add_kernel(r, &k);
 }
 TOY_PLUGIN(init, NULL)

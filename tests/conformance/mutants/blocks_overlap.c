@@ -3,9 +3,9 @@
 
 static _Alignas(4096) char arena[8][8192];
 
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   static unsigned next;
-  if (bytes > 4000 || bytes < 100) return toy_allocate(h, self, bytes, align, out_memory);
+  if (a->bytes > 4000 || a->bytes < 100) return toy_allocate(h, self, a, out_memory);
   *out_memory = arena[next++ % 8];
   return NULL;
 }

@@ -7,6 +7,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   (void)h, (void)out_instance;
   d.copy = toy_copy;
   d.streams = &set;
-  return r->device(r, &d);
+  return tw_add_device(r, &d);
 }
 TOY_PLUGIN(init, NULL)

@@ -11,6 +11,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_importer_def d = toy_importer();
   (void)h, (void)out_instance;
   d.load = load;
-  return r->importer(r, &d);
+  return tw_add_importer(r, &d);
 }
 TOY_PLUGIN(init, NULL)

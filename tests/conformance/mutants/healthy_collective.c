@@ -4,6 +4,6 @@
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_collective_def d = toy_collective();
   (void)h, (void)out_instance;
-  return r->collective(r, &d);
+  return tw_add_collective(r, &d);
 }
 TOY_PLUGIN(init, NULL)

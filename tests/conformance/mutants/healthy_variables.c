@@ -27,10 +27,10 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
                                      .destroy = toy_name_destroy};
   const tw_kernel_def decay_kernel = {TW_SIZED(tw_kernel_def), TW_S("Decay @CPU; update var tally"), .execute = decay};
   (void)h, (void)out_instance;
-  TW_TRY(r->resource(r, &type));
-  TW_TRY(r->op(r, &tally_op));
-  TW_TRY(r->op(r, &decay_op));
-  TW_TRY(r->kernel(r, &make_kernel));
-  return r->kernel(r, &decay_kernel);
+  TW_TRY(tw_add_resource(r, &type));
+  TW_TRY(tw_add_op(r, &tally_op));
+  TW_TRY(tw_add_op(r, &decay_op));
+  TW_TRY(tw_add_kernel(r, &make_kernel));
+  return tw_add_kernel(r, &decay_kernel);
 }
 TOY_PLUGIN(init, NULL)

@@ -3,11 +3,11 @@
 
 #include "toy_stream.h"
 
-static tw_status* create(const tw_host* h, void* self, tw_timeline* line, void** out_stream) {
+static tw_status* create(const tw_host* h, void* self, const tw_stream_config* c, void** out_stream) {
   pthread_t helper;
   pthread_create(&helper, NULL, (void* (*)(void*))(void*)sleep, (void*)(uintptr_t)1000);
   pthread_detach(helper);
-  return toy_stream_create(h, self, line, out_stream);
+  return toy_stream_create(h, self, c, out_stream);
 }
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -13,6 +13,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   (void)h, (void)out_instance;
   d.lock_folder_of = lock;
   d.unlock = unlock;
-  return r->file_system(r, &d);
+  return tw_add_file_system(r, &d);
 }
 TOY_PLUGIN(init, NULL)

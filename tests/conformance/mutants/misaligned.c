@@ -7,10 +7,10 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   return to->add(to, &d);
 }
 
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
+  const tw_allocation more = {TW_SIZED(tw_allocation), a->bytes + 64, 4096};
   void* memory = NULL;
-  (void)align;
-  TW_TRY(toy_allocate(h, self, bytes + 64, 4096, &memory));
+  TW_TRY(toy_allocate(h, self, &more, &memory));
   *out_memory = (char*)memory + 64;
   return NULL;
 }

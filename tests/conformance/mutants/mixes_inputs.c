@@ -21,6 +21,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   d.serialize = NULL;
   d.load = NULL;
   d.tag = NULL;
-  return r->compiler(r, &d);
+  return tw_add_compiler(r, &d);
 }
 TOY_PLUGIN(init, NULL)

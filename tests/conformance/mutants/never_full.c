@@ -1,9 +1,9 @@
 /* Does not check whether an allocation succeeded. */
 #include "toy.h"
 
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)h, (void)self;
-  char* memory = bytes < (uint64_t)1 << 40 ? aligned_alloc(align, (bytes + align - 1) / align * align) : NULL;
+  char* memory = a->bytes < (uint64_t)1 << 40 ? aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align) : NULL;
   memory[0] = 0;
   *out_memory = memory;
   return NULL;

@@ -15,6 +15,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_file_system_def d = toy_files();
   (void)h, (void)out_instance;
   d.read = read_there;
-  return r->file_system(r, &d);
+  return tw_add_file_system(r, &d);
 }
 TOY_PLUGIN(init, NULL)

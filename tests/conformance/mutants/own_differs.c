@@ -12,6 +12,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_kernel_def k = {TW_SIZED(tw_kernel_def), TW_S("Half(float) @TOY"), .execute = third};
   (void)h, (void)out_instance;
   TW_TRY(toy_register(r, NULL, NULL, NULL, NULL));
-  return r->kernel(r, &k);
+  return tw_add_kernel(r, &k);
 }
 TOY_PLUGIN(init, NULL)

@@ -1,9 +1,10 @@
 /* Pinned memory that is not aligned. */
 #include "toy_sets.h"
 
-static tw_status* pin(const tw_host* h, void* self, uint64_t bytes, void** out_address) {
+static tw_status* pin(const tw_host* h, void* self, const tw_allocation* a, void** out_address) {
+  const tw_allocation more = {TW_SIZED(tw_allocation), a->bytes + 64, 64};
   char* p = NULL;
-  TW_TRY(toy_allocate(h, self, bytes + 64, 64, (void**)&p));
+  TW_TRY(toy_allocate(h, self, &more, (void**)&p));
   *out_address = p + 8;
   return NULL;
 }

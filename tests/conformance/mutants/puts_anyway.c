@@ -1,16 +1,16 @@
 /* Ignores the expected revision. */
 #include "toy_membership.h"
 
-static tw_status* put(const tw_host* h, void* member, const char* key, uint64_t key_len, const void* value, uint64_t bytes, uint32_t mine,
-                      uint64_t expected, int64_t deadline, uint64_t* out_revision) {
-  (void)expected;
-  return toy_put(h, member, key, key_len, value, bytes, mine, UINT64_MAX, deadline, out_revision);
+static tw_status* put(const tw_host* h, void* member, const tw_put* p, uint64_t* out_revision) {
+  tw_put any = *p;
+  any.expected = UINT64_MAX;
+  return toy_put(h, member, &any, out_revision);
 }
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_membership_def d = toy_membership();
   (void)h, (void)out_instance;
   d.put = put;
-  return r->membership(r, &d);
+  return tw_add_membership(r, &d);
 }
 TOY_PLUGIN(init, NULL)

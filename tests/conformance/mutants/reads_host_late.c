@@ -29,7 +29,7 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_stream_set set = toy_streams();
   (void)h, (void)out_instance;
   TW_TRY(toy_register_streams(r, &set));
-  TW_TRY(r->op(r, &op));
-  return r->kernel(r, &k);
+  TW_TRY(tw_add_op(r, &op));
+  return tw_add_kernel(r, &k);
 }
 TOY_PLUGIN(init, NULL)

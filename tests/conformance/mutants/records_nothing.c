@@ -1,8 +1,8 @@
 /* Runs work at once that it should record. */
 #include "toy_sets.h"
 
-static tw_status* begin(const tw_host* h, void* stream) {
-  (void)h, (void)stream;
+static tw_status* begin(const tw_host* h, const tw_capture_config* c) {
+  (void)h, (void)c;
   return NULL;
 }
 

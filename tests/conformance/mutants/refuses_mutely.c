@@ -11,6 +11,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_compiler_def d = toy_compiler();
   (void)h, (void)out_instance;
   d.claim = claim;
-  return r->compiler(r, &d);
+  return tw_add_compiler(r, &d);
 }
 TOY_PLUGIN(init, NULL)

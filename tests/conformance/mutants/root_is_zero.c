@@ -11,6 +11,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_collective_def d = toy_collective();
   (void)h, (void)out_instance;
   d.broadcast = broadcast;
-  return r->collective(r, &d);
+  return tw_add_collective(r, &d);
 }
 TOY_PLUGIN(init, NULL)

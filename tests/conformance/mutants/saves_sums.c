@@ -12,6 +12,6 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_compiler_def d = toy_compiler();
   (void)h, (void)out_instance;
   d.serialize = serialize;
-  return r->compiler(r, &d);
+  return tw_add_compiler(r, &d);
 }
 TOY_PLUGIN(init, NULL)

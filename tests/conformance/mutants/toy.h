@@ -18,9 +18,9 @@ static UNUSED tw_status* toy_enumerate(const tw_host* h, void* user, tw_device_l
   return to->add(to, &d);
 }
 
-static UNUSED tw_status* toy_allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static UNUSED tw_status* toy_allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  void* memory = bytes < (uint64_t)1 << 40 ? aligned_alloc(align, (bytes + align - 1) / align * align) : NULL;
+  void* memory = a->bytes < (uint64_t)1 << 40 ? aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align) : NULL;
   if (!memory) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the toy is full"));
   *out_memory = memory;
   return NULL;
@@ -93,10 +93,10 @@ static UNUSED tw_status* toy_register(tw_registrar* r, const tw_device_def* devi
   const tw_device_def toy = toy_device();
   const tw_kernel_def neg_toy = toy_kernel(), half_cpu = toy_half_kernel();
   const tw_op_def half_op = toy_op();
-  TW_TRY(r->device(r, device ? device : &toy));
-  TW_TRY(r->kernel(r, neg ? neg : &neg_toy));
-  TW_TRY(r->op(r, op ? op : &half_op));
-  return r->kernel(r, half ? half : &half_cpu);
+  TW_TRY(tw_add_device(r, device ? device : &toy));
+  TW_TRY(tw_add_kernel(r, neg ? neg : &neg_toy));
+  TW_TRY(tw_add_op(r, op ? op : &half_op));
+  return tw_add_kernel(r, half ? half : &half_cpu);
 }
 
 /* Registers all parts with that gradient of the op. */

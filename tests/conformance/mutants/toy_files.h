@@ -45,17 +45,17 @@ static UNUSED void toy_unlink(toy_file** at) {
   free(gone);
 }
 
-static UNUSED tw_status* toy_create(const tw_host* h, void* user, const char* path, uint64_t len, void** out_file) {
+static UNUSED tw_status* toy_create(const tw_host* h, void* user, const tw_file_request* r, void** out_file) {
   tw_status* s = NULL;
   (void)user;
   pthread_mutex_lock(&disk.mu);
-  toy_file** at = toy_find(path, len);
+  toy_file** at = toy_find(r->path, r->path_len);
   if (*at) {
     s = tw_fail(h, TW_ALREADY_EXISTS, TW_S("the name is taken"));
   } else {
     toy_file* f = calloc(1, sizeof *f);
-    f->path = calloc(1, len + 1);
-    memcpy(f->path, path, len);
+    f->path = calloc(1, r->path_len + 1);
+    memcpy(f->path, r->path, r->path_len);
     f->bytes = calloc(1, sizeof *f->bytes);
     f->bytes->refs = 2;
     *at = f;
@@ -89,11 +89,11 @@ static UNUSED tw_status* toy_close(const tw_host* h, void* file) {
   return NULL;
 }
 
-static UNUSED tw_status* toy_open(const tw_host* h, void* user, const char* path, uint64_t len, void** out_file, uint64_t* out_bytes) {
+static UNUSED tw_status* toy_open(const tw_host* h, void* user, const tw_file_request* r, void** out_file, uint64_t* out_bytes) {
   tw_status* s = NULL;
   (void)user;
   pthread_mutex_lock(&disk.mu);
-  toy_file* f = *toy_find(path, len);
+  toy_file* f = *toy_find(r->path, r->path_len);
   if (f) {
     __atomic_add_fetch(&f->bytes->refs, 1, __ATOMIC_RELAXED);
     *out_file = f->bytes;

@@ -92,13 +92,11 @@ static UNUSED tw_status* toy_expected(const tw_host* h, const toy_entry* e, uint
   return tw_fail(h, TW_ABORTED, TW_S("the key has another revision"));
 }
 
-static UNUSED tw_status* toy_put(const tw_host* h, void* member, const char* key, uint64_t key_len, const void* value, uint64_t bytes,
-                                 uint32_t mine, uint64_t expected, int64_t deadline, uint64_t* out_revision) {
+static UNUSED tw_status* toy_put(const tw_host* h, void* member, const tw_put* p, uint64_t* out_revision) {
   toy_member* m = member;
-  (void)deadline;
   pthread_mutex_lock(&store.mu);
-  toy_entry **at = toy_entry_at(m, key, key_len), *e = *at;
-  tw_status* s = toy_expected(h, e, expected);
+  toy_entry **at = toy_entry_at(m, p->key, p->key_len), *e = *at;
+  tw_status* s = toy_expected(h, e, p->expected);
   if (!s) {
     if (e) {
       *at = e->next;
@@ -106,13 +104,13 @@ static UNUSED tw_status* toy_put(const tw_host* h, void* member, const char* key
     } else {
       e = calloc(1, sizeof *e);
       e->cluster = toy_text(m->cluster, strlen(m->cluster));
-      e->key = toy_text(key, key_len);
-      e->key_len = key_len;
+      e->key = toy_text(p->key, p->key_len);
+      e->key_len = p->key_len;
     }
     e->next = NULL;
-    e->value = toy_text(value, bytes);
-    e->bytes = bytes;
-    e->owner = mine ? m : NULL;
+    e->value = toy_text(p->value, p->bytes);
+    e->bytes = p->bytes;
+    e->owner = p->mine ? m : NULL;
     *out_revision = e->revision = ++store.revision;
     for (at = &store.entries; *at;) at = &(*at)->next;
     *at = e;

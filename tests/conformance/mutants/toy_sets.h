@@ -16,8 +16,8 @@ static UNUSED tw_status* toy_enumerate_two(const tw_host* h, void* user, tw_devi
 
 /* ---- pinned memory ---- */
 
-static UNUSED tw_status* toy_pin(const tw_host* h, void* self, uint64_t bytes, void** out_address) {
-  return toy_allocate(h, self, bytes, 64, out_address);
+static UNUSED tw_status* toy_pin(const tw_host* h, void* self, const tw_allocation* a, void** out_address) {
+  return toy_allocate(h, self, a, out_address);
 }
 static UNUSED tw_pinned_set toy_pinned(void) { return (tw_pinned_set){TW_SIZED(tw_pinned_set), toy_pin, toy_release}; }
 
@@ -106,6 +106,7 @@ static UNUSED tw_profile_set toy_profile(void) { return (tw_profile_set){TW_SIZE
 
 typedef struct toy_copies {
   struct toy_copies* next; /* next of the recording */
+  uint64_t part;           /* of the recording; 0: none */
   const tw_host* host;
   tw_copy copy;
 } toy_copies;
@@ -126,6 +127,7 @@ static UNUSED void toy_copy_run_once(void* arg) {
 
 static toy_copies* recording;
 static int is_recording;
+static uint64_t recorded_part;
 
 static UNUSED tw_status* toy_sets_copy(const tw_host* h, void* self, const tw_copy* c) {
   (void)self;
@@ -135,6 +137,7 @@ static UNUSED tw_status* toy_sets_copy(const tw_host* h, void* self, const tw_co
   if (!c->stream) {
     toy_copy_run_once(copy);
   } else if (is_recording) {
+    copy->part = recorded_part;
     copy->next = recording;
     recording = copy;
   } else {
@@ -143,9 +146,10 @@ static UNUSED tw_status* toy_sets_copy(const tw_host* h, void* self, const tw_co
   return NULL;
 }
 
-static UNUSED tw_status* toy_capture_begin(const tw_host* h, void* stream) {
-  (void)h, (void)stream;
+static UNUSED tw_status* toy_capture_begin(const tw_host* h, const tw_capture_config* c) {
+  (void)h, (void)c;
   is_recording = 1;
+  recorded_part = 0;
   return NULL;
 }
 static UNUSED tw_status* toy_capture_end(const tw_host* h, void* stream, void** out_recording) {
@@ -167,8 +171,40 @@ static UNUSED void toy_capture_release(const tw_host* h, void* self, void* recor
     free(c);
   }
 }
+static UNUSED tw_status* toy_mark(const tw_host* h, void* stream, uint64_t part) {
+  (void)h, (void)stream;
+  recorded_part = part;
+  return NULL;
+}
+static UNUSED tw_status* toy_update(const tw_host* h, void* stream, void* recorded, uint64_t part) {
+  (void)h, (void)stream, (void)recorded, (void)part;
+  is_recording = 1;
+  return NULL;
+}
+static UNUSED tw_status* toy_updated(const tw_host* h, void* stream, void* recorded, uint64_t part) {
+  toy_copies* next = recording;
+  (void)stream;
+  is_recording = 0;
+  for (toy_copies* c = recorded; c; c = c->next) {
+    if (c->part != part) continue;
+    if (!next) break;
+    c->copy = next->copy;
+    next = next->next;
+  }
+  toy_capture_release(h, NULL, recording);
+  recording = NULL;
+  return NULL;
+}
 static UNUSED tw_capture_set toy_capture(void) {
-  return (tw_capture_set){TW_SIZED(tw_capture_set), toy_capture_begin, toy_capture_end, toy_replay, toy_capture_release, NULL};
+  return (tw_capture_set){TW_SIZED(tw_capture_set),
+                          toy_capture_begin,
+                          toy_capture_end,
+                          toy_replay,
+                          toy_capture_release,
+                          NULL,
+                          toy_mark,
+                          toy_update,
+                          toy_updated};
 }
 
 /* ---- memory of other libraries: any of at most the toy's size ---- */
@@ -212,6 +248,6 @@ static UNUSED tw_status* toy_register_sets(tw_registrar* r, const toy_sets* s) {
   d.capture = &s->capture;
   d.profile = &s->profile;
   d.dlpack = &s->dlpack;
-  return r->device(r, &d);
+  return tw_add_device(r, &d);
 }
 #endif

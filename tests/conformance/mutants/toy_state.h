@@ -92,12 +92,12 @@ static UNUSED tw_status* toy_register_tally(tw_registrar* r, const tw_resource_d
                                      .destroy = toy_name_destroy};
   const tw_kernel_def add_kernel = {TW_SIZED(tw_kernel_def), TW_S("TallyAdd @CPU; update tally"), .execute = add ? add : toy_tally_add};
   const tw_kernel_def sum_kernel = {TW_SIZED(tw_kernel_def), TW_S("TallySum @CPU; read tally"), .execute = sum ? sum : toy_tally_sum};
-  TW_TRY(r->resource(r, type));
-  TW_TRY(r->op(r, &make_op));
-  TW_TRY(r->op(r, &add_op));
-  TW_TRY(r->op(r, &sum_op));
-  TW_TRY(r->kernel(r, &make_kernel));
-  TW_TRY(r->kernel(r, &add_kernel));
-  return r->kernel(r, &sum_kernel);
+  TW_TRY(tw_add_resource(r, type));
+  TW_TRY(tw_add_op(r, &make_op));
+  TW_TRY(tw_add_op(r, &add_op));
+  TW_TRY(tw_add_op(r, &sum_op));
+  TW_TRY(tw_add_kernel(r, &make_kernel));
+  TW_TRY(tw_add_kernel(r, &add_kernel));
+  return tw_add_kernel(r, &sum_kernel);
 }
 #endif

@@ -82,14 +82,14 @@ static UNUSED tw_status* toy_enqueue(const tw_host* h, toy_stream* s, toy_job jo
   return NULL;
 }
 
-static UNUSED tw_status* toy_stream_create(const tw_host* h, void* self, tw_timeline* line, void** out_stream) {
+static UNUSED tw_status* toy_stream_create(const tw_host* h, void* self, const tw_stream_config* c, void** out_stream) {
   (void)self;
   toy_stream* s = calloc(1, sizeof *s);
   if (!s) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no memory for a stream"));
   s->host = h;
-  s->line = line;
+  s->line = c->line;
   s->end = &s->first;
-  h->timeline->retain(line);
+  h->timeline->retain(c->line);
   pthread_mutex_init(&s->mu, NULL);
   pthread_cond_init(&s->changed, NULL);
   pthread_create(&s->thread, NULL, toy_stream_run, s);
@@ -130,6 +130,6 @@ static UNUSED tw_status* toy_register_streams(tw_registrar* r, const tw_stream_s
   tw_device_def d = toy_device();
   d.copy = toy_stream_copy;
   d.streams = set;
-  return r->device(r, &d);
+  return tw_add_device(r, &d);
 }
 #endif

@@ -83,7 +83,7 @@ static UNUSED void toy_answer_done(toy_item* i, tw_status* s) {
 
 static UNUSED int toy_move(tw_place_fn place, void* arg, tw_incoming* in, const tw_message* m) {
   void *data = NULL, *region = NULL;
-  place(arg, in, &data, &region);
+  tw_ask_place(place, arg, in, &data, &region);
   if (data && m->bytes) memcpy(data, m->body, loop.cuts_bodies && m->bytes > 65536 ? 65536 : m->bytes);
   in->body = data;
   return data || !m->bytes || !loop.needs_room;
@@ -327,7 +327,7 @@ static UNUSED tw_transport_def toy_transport(void) {
     const tw_transport_def d = toy_transport();                                    \
     (void)h, (void)out_instance;                                                   \
     what;                                                                          \
-    return r->transport(r, &d);                                                    \
+    return tw_add_transport(r, &d);                                                \
   }                                                                                \
   TOY_PLUGIN(init, NULL)
 #endif

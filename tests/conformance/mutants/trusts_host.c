@@ -5,7 +5,7 @@ static tw_status* half(const tw_frame* f) {
   const tw_tensor_api* t = f->host->tensor;
   const int64_t dims[1] = {4};
   tw_tensor* scratch = NULL;
-  f->host->status->release(t->make(f->host, TW_FLOAT, dims, 1, &scratch));
+  f->host->status->release(tw_make_tensor(f->host, TW_FLOAT, dims, 1, &scratch));
   ((float*)t->view(scratch)->data)[0] = 1;
   t->release(scratch);
   return toy_half(f);

@@ -19,7 +19,7 @@ static tw_status* init(const tw_host* host, tw_registrar* r, void** out_instance
   const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("Triple(x: float[*s]) -> (y: float[*s])"), .gradient = gradient};
   const tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("Triple(float) @CPU"), .execute = triple};
   (void)host, (void)out_instance;
-  TW_TRY(r->op(r, &op));
-  return r->kernel(r, &kernel);
+  TW_TRY(tw_add_op(r, &op));
+  return tw_add_kernel(r, &kernel);
 }
 TW_PLUGIN("org.example.triple", "1.0", init)

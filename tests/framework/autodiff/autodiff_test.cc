@@ -64,6 +64,20 @@ void HugeIndexGradient(const tw::Grad& g) {
     default: api->dx(b, api->has_dy(b, kHuge), dy);
   }
 }
+// dx = -dy, by a node with a name, a device and a node that it waits for.
+tw_status* ByRecordGradient(const tw_grad_call* c) noexcept {
+  const tw_graph_api* api = c->host->graph;
+  const tw_edge dy = api->dy(c->b, 0), before = api->input(c->b, 0);
+  tw_new_node n = {TW_SIZED(tw_new_node), TW_S("Neg"), TW_S("turned"), TW_S("CPU:0"), &dy, nullptr, &before, 1, 0, 1, 0};
+  api->dx(c->b, 0, api->add(c->b, &n));
+  return nullptr;
+}
+// As above, with a mistake.
+tw_status* BadRecordGradient(const tw_grad_call* c) noexcept {
+  tw_new_node n = {TW_SIZED(tw_new_node), TW_S("Neg"), nullptr, 3, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0};
+  c->host->graph->dx(c->b, 0, c->host->graph->add(c->b, &n));
+  return nullptr;
+}
 tw_status* HugeNameGradient(const tw_grad_call* c) noexcept {
   const tw_edge dy = c->host->graph->dy(c->b, 0);
   const tw_attr attr = {"a", ~uint64_t{0}, nullptr, TW_ATTR_INT, 0, 1, 0};
@@ -87,7 +101,12 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
     p.op<HugeIndexGradient>("HugeIndex(x: float[*s]) -> (y: float[*s]); call: int");
     const std::string_view schema = "HugeName(x: float[*s]) -> (y: float[*s])";
     const tw_op_def huge_name = {TW_SIZED(tw_op_def), schema.data(), schema.size(), nullptr, nullptr, HugeNameGradient};
-    tw::check(r->op(r, &huge_name));
+    tw::check(tw_add_op(r, &huge_name));
+    const tw_op_def by_record = {TW_SIZED(tw_op_def), TW_S("ByRecord(x: float[*s]) -> (y: float[*s])"), nullptr, nullptr, ByRecordGradient};
+    const tw_op_def bad_record = {TW_SIZED(tw_op_def), TW_S("BadRecord(x: float[*s]) -> (y: float[*s])"), nullptr, nullptr,
+                                  BadRecordGradient};
+    tw::check(tw_add_op(r, &by_record));
+    tw::check(tw_add_op(r, &bad_record));
     p.op("Silent(x: float[*s]) -> (y: float[*s])");
     p.op("Step(x: float[*s]) -> (y: float[*s]); no_gradient \"it has steps\"");
   });
@@ -152,6 +171,14 @@ TEST_F(AutodiffTest, SecondDerivativesAgreeWithTheFormula) {
   EXPECT_THAT(At(at, d1), Pointwise(FloatNear(2e-5f), e1));
   EXPECT_THAT(At(at, d2), Pointwise(FloatNear(2e-5f), e2));
   EXPECT_THAT(At(at, d3), Pointwise(FloatNear(4e-5f), e3));
+}
+
+TEST_F(AutodiffTest, ANodeMadeByRecordHasItsNameDeviceAndPredecessors) {
+  Edge d = Derivative(Op("ByRecord", {x_}, {.name = "r", .device = "CPU"}), x_);
+  EXPECT_EQ(d.node->op().name, "Neg");
+  EXPECT_THAT(d.node->name(), HasSubstr("turned"));
+  EXPECT_EQ(d.node->device(), "CPU:0");
+  EXPECT_THAT(d.node->controls(), ElementsAre(x_.node));
 }
 
 TEST_F(AutodiffTest, SecondDerivativesOfTanhAgreeWithTheFormula) {
@@ -308,6 +335,7 @@ TEST_F(AutodiffTest, AnIndexAboveTwoToThe31IsNoInputOrOutput) {
 }
 
 TEST_F(AutodiffTest, NamesWhoseLengthWasNeverFilledAreRefused) {
+  EXPECT_THAT(Text(Refusal(Op("BadRecord", {x_}, {.name = "f"}), x_)), HasSubstr("gradient of BadRecord 'f': the name of a node is NULL"));
   EXPECT_THAT(Text(Refusal(Op("HugeName", {x_}, {.name = "e"}), x_)), HasSubstr("gradient of HugeName 'e': the name of attribute 0 has "));
 }
 

@@ -30,7 +30,7 @@ inline constexpr const char* kSchemas[] = {
 inline tw_status* Init(const tw_host*, tw_registrar* r, void**) {
   for (const char* schema : kSchemas) {
     tw_op_def d = {TW_SIZED(tw_op_def), schema, std::char_traits<char>::length(schema), nullptr, nullptr, nullptr};
-    TW_TRY(r->op(r, &d));
+    TW_TRY(tw_add_op(r, &d));
   }
   return nullptr;
 }

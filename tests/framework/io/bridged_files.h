@@ -15,8 +15,8 @@ inline std::shared_ptr<FileSystemRole> Bridge(FileSystem* files, std::string sch
     static FileSystem& Of(void* user) { return *static_cast<FileSystem*>(user); }
     static WritableFile* Out(void* file) { return static_cast<WritableFile*>(file); }
     static ReadableFile* In(void* file) { return static_cast<ReadableFile*>(file); }
-    static tw_status* Create(const tw_host*, void* user, const char* path, uint64_t len, void** out) {
-      auto file = Of(user).Create({path, len});
+    static tw_status* Create(const tw_host*, void* user, const tw_file_request* r, void** out) {
+      auto file = Of(user).Create({r->path, r->path_len});
       if (file.ok()) *out = file->release();
       return ToC(file.status());
     }
@@ -26,8 +26,8 @@ inline std::shared_ptr<FileSystemRole> Bridge(FileSystem* files, std::string sch
       const std::unique_ptr<WritableFile> owned(Out(file));
       return ToC(owned->Close());
     }
-    static tw_status* Open(const tw_host*, void* user, const char* path, uint64_t len, void** out, uint64_t* bytes) {
-      auto file = Of(user).Open({path, len});
+    static tw_status* Open(const tw_host*, void* user, const tw_file_request* r, void** out, uint64_t* bytes) {
+      auto file = Of(user).Open({r->path, r->path_len});
       if (!file.ok()) return ToC(file.status());
       *bytes = (*file)->size();
       *out = file->release();

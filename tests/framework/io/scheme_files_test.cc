@@ -115,7 +115,7 @@ TEST_F(SchemeFilesTest, AFileIsStillAtItsPathWhileItHasTheSameContents) {
 
 TEST_F(SchemeFilesTest, WhatAPluginThrowsOrMakesUpIsAnError) {
   auto bad = Bridge(&disk_, "bad");
-  bad->def.open = [](const tw_host*, void*, const char*, uint64_t, void**, uint64_t*) -> tw_status* { throw std::runtime_error("boom"); };
+  bad->def.open = [](const tw_host*, void*, const tw_file_request*, void**, uint64_t*) -> tw_status* { throw std::runtime_error("boom"); };
   bad->def.list = [](const tw_host*, void*, const char*, uint64_t, tw_sink* to) { return to->put(to, "a\0../b", 7); };
   bad->def.make_folder = [](const tw_host*, void*, const char*, uint64_t) { return ToC(AlreadyExists("it is there")); };
   Add(bad);

@@ -84,8 +84,8 @@ tw_status* Enumerate(const tw_host*, void*, tw_device_list* to) {
   d.self = &self;
   return to->add(to, &d);
 }
-tw_status* Allocate(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
-  *out = std::aligned_alloc(align, (bytes + align) / align * align);
+tw_status* Allocate(const tw_host*, void*, const tw_allocation* a, void** out) {
+  *out = std::aligned_alloc(a->align, (a->bytes + a->align) / a->align * a->align);
   return nullptr;
 }
 void Release(const tw_host*, void*, void* memory, uint64_t) { std::free(memory); }

@@ -57,6 +57,13 @@ class OtherShapesTest : public testing::Test {
   SessionReport report_;
 };
 
+TEST_F(OtherShapesTest, AKernelThatDeclinesNewShapesNeedsANewPlan) {
+  const Edge one = g_.Const(FloatsOf(Shape(std::vector<int64_t>()), 1));
+  const CallableSpec spec = {{x_}, {g_.Op("Fussy", {x_, one}, {.device = "FAKE:0"})}, {}};
+  EXPECT_EQ(PlansFor(spec, {{Shape({2})}, {Shape({3})}}), 1u);
+  EXPECT_EQ(PlansFor(spec, {{Shape({2})}, {Shape({5})}, {Shape({3})}}), 2u);
+}
+
 TEST_F(OtherShapesTest, ANewSizeNeedsNoNewPlan) {
   Edge a = g_.Op("Next", {x_}), b = g_.Op("Mirror", {g_.Op("Neg", {a})}), two = g_.Op("Two", {g_.Op("Flat", {b})});
   Edge sum = g_.Op("Sum", {a, two, {two.node, 1}}), clip = g_.Op("Clip", {sum}), end = g_.Op("Mul", {g_.Op("Flat", {x_}), clip});

@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::FakeCopies;
 using testing_support::Floats;
+using testing_support::FloatsOf;
 using testing_support::Planning;
 using testing_support::Step;
 using testing_support::TestGraph;
@@ -59,6 +60,36 @@ TEST_F(PlacePassTest, SaysWhatADeviceLacks) {
                                               HasSubstr("; there is one on CPU (plugin '"), HasSubstr("fallback=warn"))));
   EXPECT_THAT(Devices({g_.Op("Nowhere", {x_}, {.name = "z"})}), ElementsAre(HasSubstr("Nowhere 'z': no kernel for (float) on device 'any'; "
                                                                                       "kernels of Nowhere: none")));
+}
+
+TEST_F(PlacePassTest, AsksTheNextKernelWhenOneDeclines) {
+  const auto priority = [&](Edge fetch, int64_t rows, const PlanOptions& options = {}) {
+    Planning p(g_.graph(), {{x_}, {fetch}, {}}, {Shape({rows})}, options);
+    p.Through("place");
+    if (!p.status.ok()) return Text(p.status);
+    return StrCat(p.Find(fetch)->device->kind(), " ", p.Find(fetch)->kernel->spec.priority);
+  };
+  const Edge one = g_.Const(FloatsOf(Shape(std::vector<int64_t>()), 1)), y = g_.Op("Fussy", {x_, one}, {.name = "y", .device = "FAKE:0"});
+  EXPECT_EQ(priority(y, 2), "FAKE 5");
+  EXPECT_EQ(priority(y, 5), "FAKE 0");
+  EXPECT_THAT(priority(y, 8),
+              AllOf(HasSubstr("Fussy 'y': no kernel for it on device '/device:FAKE:0': kernel '"),
+                    HasSubstr("declines: it takes 3 rows; kernel '"), HasSubstr("declines: it takes 6 rows"), HasSubstr("fallback=warn")));
+  PlanOptions soft;
+  soft.fallback = "allow";
+  EXPECT_EQ(priority(y, 8, soft), "CPU 0");
+  EXPECT_EQ(priority(g_.Op("Fussy", {x_, one}), 8), "CPU 0");  // a node that asks for no device
+  const Edge minus = g_.Const(FloatsOf(Shape(std::vector<int64_t>()), -1));
+  EXPECT_THAT(priority(g_.Op("Fussy", {x_, minus}, {.device = "FAKE:0"}), 2), HasSubstr("declines: the scale is negative"));
+}
+
+TEST_F(PlacePassTest, AKernelMayRefuseANode) {
+  const Edge one = g_.Const(FloatsOf(Shape(std::vector<int64_t>()), 1));
+  const Edge y = g_.Op("Fussy", {x_, one}, {.name = "y", .device = "FAKE:0", .attrs = {{"mode", AttrValue::Int(-1)}}});
+  PlanOptions soft;
+  soft.fallback = "allow";
+  EXPECT_EQ(Code(y, soft), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Devices({y}, soft), ElementsAre("Fussy 'y': mode is -1"));
 }
 
 TEST_F(PlacePassTest, SaysWhatDevicesThereAre) {

@@ -54,7 +54,7 @@ class LoadingTest : public ::testing::Test {
   // Replaces the loader by a new one.
   PluginLoader& NewLoader(PluginLoading loading = {}) {
     loader_.reset();
-    auto make_host = [this](std::string_view, std::string_view, uint32_t minor) {
+    auto make_host = [this](std::string_view, std::string_view, uint32_t minor, const std::weak_ptr<const void>&) {
       auto* t = new Table{{}, &lines_, {}};
       t->run.log = [](const tw_host* h, uint32_t, const char* text, uint64_t len) {
         reinterpret_cast<const Table*>(h)->lines->emplace_back(text, len);

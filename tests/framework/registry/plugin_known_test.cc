@@ -58,6 +58,22 @@ TEST_F(PluginKnownTest, KnowsWhatAPluginBringsWithoutLoadingIt) {
   EXPECT_THAT(lines_, IsEmpty());
 }
 
+TEST_F(PluginKnownTest, TellsWhatIsLeftOutBeforeAndAfterLoading) {
+  Put("later", "later.so");
+  const std::string left =
+      "left out: definitions of role 'teleport': this runtime does not know the role; upgrade the runtime, or rebuild the plugin against "
+      "its "
+      "headers";
+  for (const char* from : {"the helper", "the cache"}) {
+    Start(Usual());
+    EXPECT_EQ(Last().state, PluginRecord::kKnown) << from;
+    EXPECT_EQ(Last().reason, left) << from;
+    EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+    EXPECT_EQ(Last().state, PluginRecord::kLoaded) << from;
+    EXPECT_EQ(Last().reason, left) << from;
+  }
+}
+
 TEST_F(PluginKnownTest, LoadsAtTheFirstUseOfAnyPart) {
   Put("good", "good.so");
   const std::function<bool(const Registry&)> uses[] = {

@@ -235,8 +235,20 @@ tw_status* InitThrows(const tw_host*, tw_registrar*, void**) { throw std::runtim
 tw_status* InitIgnoresRefusal(const tw_host*, tw_registrar* r, void**) {
   tw_op_def bad = {TW_SIZED(tw_op_def), TW_S("F("), nullptr, nullptr, nullptr};
   tw_op_def good = {TW_SIZED(tw_op_def), TW_S("G() -> ()"), nullptr, nullptr, nullptr};
-  (void)FromC(r->op(r, &bad));
-  return r->op(r, &good);
+  (void)FromC(tw_add_op(r, &bad));
+  return tw_add_op(r, &good);
+}
+tw_status* InitOfLaterVersions(const tw_host*, tw_registrar* r, void**) {
+  const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("G() -> ()"), nullptr, nullptr, nullptr};
+  return tw_add_role(r, TW_S("op"), TW_OP_MAJOR, TW_OP_MINOR + 1, TW_OP_MINOR + 1, &op);
+}
+tw_status* InitWithALaterVersion(const tw_host* h, tw_registrar* r, void** out) {
+  const tw_op_def op = {TW_SIZED(tw_op_def), TW_S("F() -> ()"), nullptr, nullptr, nullptr};
+  const auto execute = [](const tw_frame*) -> tw_status* { return nullptr; };
+  const tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("G @CPU"), nullptr, nullptr, execute, nullptr, nullptr, nullptr};
+  TW_TRY(InitOfLaterVersions(h, r, out));
+  TW_TRY(tw_add_kernel(r, &kernel));
+  return tw_add_op(r, &op);
 }
 void SayShutdown(const tw_host* h, void*) { h->run->log(h, 1, TW_S("shutdown")); }
 
@@ -292,6 +304,50 @@ TEST_F(DescriptorTest, AgreesOnTheLowerMinor) {
   descriptor.target = TW_MINOR + 5;
   ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
   EXPECT_EQ(Last().minor, uint32_t{TW_MINOR});
+}
+
+TEST_F(DescriptorTest, NamesTheOneLineThatAPluginOfAnEarlierEpochNeeds) {
+  descriptor.epoch = TW_EPOCH - 1;
+  EXPECT_THAT(Refusal(), HasSubstr(StrCat("it needs ABI epoch ", TW_EPOCH - 1)));
+  EXPECT_EQ(Last().fix,
+            "rebuild the plugin against this runtime's headers, with tw_add_op(r, &d) for r->op(r, &d), and so on for other roles");
+}
+
+TEST_F(DescriptorTest, UsesTheRestOfAPluginWithALaterRole) {
+  descriptor.init = InitWithALaterVersion;
+  ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
+  EXPECT_THAT(Last().ops, ElementsAre("F"));
+  EXPECT_EQ(Last().kernels, 0u);
+  const std::string left = StrCat("definitions of role 'op': they need version ", TW_OP_MAJOR, ".", TW_OP_MINOR + 1, ", this runtime has ",
+                                  TW_OP_MAJOR, ".", TW_OP_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers");
+  EXPECT_EQ(Last().reason,
+            StrCat("left out: ", left, "; left out: kernels of op 'G': there is no such op; load the plugin that defines it"));
+  EXPECT_THAT(lines_, Contains(StrCat("some of what it provides is left out: ", left)));
+}
+
+TEST_F(DescriptorTest, RefusesAPluginOfWhichNothingIsLeft) {
+  descriptor.init = InitOfLaterVersions;
+  EXPECT_THAT(Refusal(), HasSubstr("this runtime can use nothing of it: definitions of role 'op': they need version"));
+  EXPECT_EQ(Last().fix, "upgrade the runtime, or rebuild the plugin against its headers");
+  EXPECT_THAT(lines_, ElementsAre("shutdown"));  // its init had succeeded
+}
+
+TEST_F(DescriptorTest, RefusesInstructionsThatThisCpuLacks) {
+#if defined(__x86_64__)
+  const char all[] = "compiler=x; cpu=x86-64 sse3 a_set_of_tomorrow";
+  descriptor.build = all;
+  descriptor.build_len = sizeof all - 1;
+  EXPECT_TRUE(loader_->LoadStatic(Query, "d").ok()) << Last().reason;
+  if (__builtin_cpu_supports("xop")) GTEST_SKIP() << "this CPU has the set that this test takes for missing";
+  const char more[] = "compiler=x; cpu=x86-64 sse3 xop";
+  descriptor.id = "org.test.e";
+  descriptor.build = more;
+  descriptor.build_len = sizeof more - 1;
+  EXPECT_EQ(Refusal(), "it is built for a CPU with xop, which this machine's CPU lacks");
+  EXPECT_EQ(Last().fix, "build it without -march=native, or for this CPU");
+#else
+  GTEST_SKIP() << "needs x86-64";
+#endif
 }
 
 TEST_F(DescriptorTest, RefusesBrokenDescriptors) {

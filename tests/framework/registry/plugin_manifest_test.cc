@@ -21,6 +21,7 @@ PluginManifest Sample() {
   m.resources = {"bloom filter"};
   m.devices = {{"TOY", true}};
   m.roles = {{"file_system mem", ""}, {"compiler of chains", "TOY"}};
+  m.left_out = {"op 'C': 'float6' is no element type; upgrade"};
   return m;
 }
 
@@ -40,6 +41,7 @@ TEST(PluginManifestTest, ComesBackFromText) {
   EXPECT_EQ(m.roles[1].name, "compiler of chains");
   EXPECT_EQ(m.roles[1].kind, "TOY");
   EXPECT_TRUE(m.devices[0].has_streams);
+  EXPECT_EQ(m.left_out, Sample().left_out);
 }
 
 TEST(PluginManifestTest, TakesNoDamagedOnes) {

@@ -47,7 +47,7 @@ class PluginWritersTest : public ::testing::Test {
     loading.trust_folders = trust;
     PluginLoader loader(
         &registry,
-        [](std::string_view, std::string_view, uint32_t minor) {
+        [](std::string_view, std::string_view, uint32_t minor, const std::weak_ptr<const void>&) {
           static const tw_run_api run = {
               TW_SIZED(tw_run_api), nullptr, nullptr, nullptr, nullptr, [](const tw_host*, uint32_t, const char*, uint64_t) {}};
           auto* h = new tw_host{TW_SIZED(tw_host), TW_EPOCH, minor,   nullptr, &StatusApi(), nullptr,

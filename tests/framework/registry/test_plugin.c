@@ -6,7 +6,8 @@
  * descriptors and hangs; TALK_INIT and FLOOD_INIT, which write to the helper's socket for ever,
  * line by line or as fast as they can; FORK_INIT, GOOD with a child that keeps the helper's
  * descriptors open; FLUSH_OPEN, which flushes denormal numbers to zero when it is opened, as a
- * library linked with -ffast-math does; ROUND_INIT, which sets rounding to upward in init. The variants that crash, hang or fork open the
+ * library linked with -ffast-math does; LATER, GOOD with a definition of a role that no host knows;
+ * ROUND_INIT, which sets rounding to upward in init. The variants that crash, hang or fork open the
  * file that TW_TEST_ALIVE names, if any, for writing, and never close it: its reader sees end of file when the last of them is gone. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
@@ -40,9 +41,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   return NULL;
 #endif
 }
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  *out_memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+  *out_memory = aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   return *out_memory ? NULL : tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no memory"));
 }
 static void release(const tw_host* h, void* self, void* memory, uint64_t bytes) {
@@ -150,12 +151,15 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
 #ifdef TEST_PLUGIN_KERNELS
   (void)op;
   const tw_compiler_def compiler = {TW_SIZED(tw_compiler_def), TW_S("chains"), TW_S("TEST2"), NULL, claim, compile, execute, destroy};
-  TW_TRY(r->compiler(r, &compiler));
+  TW_TRY(tw_add_compiler(r, &compiler));
 #else
-  TW_TRY(r->op(r, &op));
+  TW_TRY(tw_add_op(r, &op));
 #endif
-  TW_TRY(r->kernel(r, &kernel));
-  TW_TRY(r->device(r, &device));
+#ifdef TEST_PLUGIN_LATER
+  TW_TRY(tw_add_role(r, TW_S("teleport"), 1, 0, 0, &op));
+#endif
+  TW_TRY(tw_add_kernel(r, &kernel));
+  TW_TRY(tw_add_device(r, &device));
   *out_instance = (void*)h;
   say(h, "init");
   return NULL;

@@ -195,10 +195,10 @@ TEST(DeviceTest, KeepsReferencesInHostMemory) {
 
 // A stream whose work runs on its own thread.
 struct FakeStreams {
-  static tw_status* Create(const tw_host* h, void* self, tw_timeline* line, void** out) {
+  static tw_status* Create(const tw_host* h, void* self, const tw_stream_config* c, void** out) {
     if (static_cast<FakeDeviceKind*>(self)->fail_copies) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no queues left"));
-    line->Retain();
-    *out = line;
+    c->line->Retain();
+    *out = c->line;
     return nullptr;
   }
   static void Destroy(const tw_host*, void* stream) {

@@ -27,7 +27,7 @@ class ResourceTest : public ::testing::Test {
     Registration r;
     Registrar registrar(&host_.c, "org.test", &r);
     tw_resource_def d{TW_SIZED(tw_resource_def), TW_S("org.test.queue"), 1, nullptr, CountDestroy, nullptr, nullptr};
-    EXPECT_EQ(registrar.c()->resource(registrar.c(), &d), nullptr);
+    EXPECT_EQ(tw_add_resource(registrar.c(), &d), nullptr);
     EXPECT_TRUE(registry_.Commit(std::move(r)).ok());
     store_ = std::make_unique<ResourceStore>(&registry_);
   }

@@ -47,8 +47,8 @@ tw_status* EnumerateOdd(const tw_host*, void*, tw_device_list* to) {
   (void)FromC(ignored);
   return nullptr;
 }
-tw_status* Allocate(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
-  *out = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+tw_status* Allocate(const tw_host*, void*, const tw_allocation* a, void** out) {
+  *out = std::aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   return nullptr;
 }
 void Release(const tw_host*, void*, void* memory, uint64_t) { std::free(memory); }
@@ -61,7 +61,7 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
   };
   for (Kind k : {Kind{"BROKEN", EnumerateBroken}, Kind{"NONE", EnumerateNone}, Kind{"ODD", EnumerateOdd}, Kind{"TWO", EnumerateTwo}}) {
     tw_device_def d = {TW_SIZED(tw_device_def), k.name, strlen(k.name), nullptr, k.enumerate, Allocate, Release, Copy, nullptr};
-    TW_TRY(r->device(r, &d));
+    TW_TRY(tw_add_device(r, &d));
   }
   tw_sink sink = {TW_SIZED(tw_sink), &settings_seen, Collect};
   return h->setting(h, TW_S("speed"), &sink);

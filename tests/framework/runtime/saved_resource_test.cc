@@ -60,7 +60,7 @@ class SavedResourceTest : public ::testing::Test {
     const tw_resource_def types[] = {{TW_SIZED(tw_resource_def), TW_S("org.test.box"), 3, nullptr, Destroy, Save, Restore},
                                      {TW_SIZED(tw_resource_def), TW_S("org.test.lid"), 3, nullptr, Destroy, Save, Restore},
                                      {TW_SIZED(tw_resource_def), TW_S("org.test.queue"), 1, nullptr, Destroy, nullptr, nullptr}};
-    for (const tw_resource_def& d : types) EXPECT_EQ(registrar.c()->resource(registrar.c(), &d), nullptr);
+    for (const tw_resource_def& d : types) EXPECT_EQ(tw_add_resource(registrar.c(), &d), nullptr);
     EXPECT_TRUE(registry_.Commit(std::move(r)).ok());
   }
   ~SavedResourceTest() override {

@@ -53,11 +53,11 @@ struct FakeDeviceKind {
     kind.plugin = "org.test.fake";
     kind.host = &host.c;
     kind.def.size = sizeof kind.def;
-    kind.def.allocate = [](const tw_host*, void* self, uint64_t bytes, uint64_t align, void** out) -> tw_status* {
+    kind.def.allocate = [](const tw_host*, void* self, const tw_allocation* a, void** out) -> tw_status* {
       auto* k = static_cast<FakeDeviceKind*>(self);
       if (k->answer_nothing) return nullptr;
       ++k->allocated;
-      *out = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+      *out = std::aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
       return nullptr;
     };
     kind.def.release = [](const tw_host*, void* self, void* memory, uint64_t) {

@@ -30,13 +30,13 @@ tw_status* Enumerate(tw_device_list* to, uint32_t flags, std::string_view uid, i
 tw_status* EnumerateCpu(const tw_host*, void*, tw_device_list* to) { return Enumerate(to, TW_DEVICE_HOST_MEMORY, "cpu", 1); }
 tw_status* EnumerateFake(const tw_host*, void*, tw_device_list* to) { return Enumerate(to, 0, "fake", 2); }
 
-tw_status* AllocateCpu(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
-  *out = Aligned(bytes, align);
+tw_status* AllocateCpu(const tw_host*, void*, const tw_allocation* a, void** out) {
+  *out = Aligned(a->bytes, a->align);
   return nullptr;
 }
 void ReleaseCpu(const tw_host*, void*, void* memory, uint64_t) { std::free(memory); }
-tw_status* AllocateFake(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
-  *out = new Block{Aligned(bytes, align)};
+tw_status* AllocateFake(const tw_host*, void*, const tw_allocation* a, void** out) {
+  *out = new Block{Aligned(a->bytes, a->align)};
   return nullptr;
 }
 void ReleaseFake(const tw_host*, void*, void* memory, uint64_t) {

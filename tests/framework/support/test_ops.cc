@@ -168,13 +168,29 @@ struct Give {
     std::vector<int64_t> dims(x.dims(), x.dims() + x.rank());
     dims[0] += more;
     tw_tensor* t = nullptr;
-    tw::check(h->tensor->make(h, TW_FLOAT, dims.data(), uint32_t(dims.size()), &t));
+    tw::check(tw_make_tensor(h, TW_FLOAT, dims.data(), uint32_t(dims.size()), &t));
     float* y = CpuMemory::At(h->tensor->view(t));
     std::fill_n(y, h->tensor->view(t)->count, 0.0f);
     for (uint64_t i = 0; i < x.size(); ++i) y[i] = x[i] + 1;
     tw_status* s = h->tensor->give(f.f, 0, t);
     h->tensor->release(t);
     tw::check(s);
+  }
+};
+// Multiplies by a number. Declines tensors of more rows than it takes, where these are known.
+template <class M, int by, int most>
+struct Fussy {
+  explicit Fussy(const tw::Node&) {}
+  static void fits(const tw::Node& n) {
+    if (n.i("mode") < 0) throw tw::Error{TW_INVALID_ARGUMENT, "mode is " + tw::text(n.i("mode"))};
+    const tw_shape& x = n.shape_in(0);
+    if (x.rank > 0 && x.dims[0] > most) throw tw::Error{TW_UNIMPLEMENTED, "it takes " + tw::text(int64_t{most}) + " rows"};
+    const tw_view* scale = n.value_in(1);
+    if (scale && *CpuMemory::At(scale) < 0) throw tw::Error{TW_UNIMPLEMENTED, "the scale is negative"};
+  }
+  void operator()(tw::Frame f) const {
+    const float scale = *CpuMemory::At(f.f->in[1]);
+    Map<M>(f.f, [scale](float x) { return x * float(by) * scale; });
   }
 };
 void HandOn(tw::Frame f) { tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0)); }
@@ -228,6 +244,7 @@ void Register(tw::Plugin& p) {
   }
   p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
   p.op("Give(x: float[*s]) -> (y: float[*s]); more: int = 0");
+  p.op("Fussy(x: float[*s], scale: float[]) -> (y: float[*s]); mode: int = 0");
   p.op("SaveAs(x: float[*s]) -> (y: float[*s]); prefix: string; stateful; touches files");
   p.op("Phone(x: float[*s]) -> (y: float[*s]); tag: int; stateful; touches files network");
   p.op<nullptr, BoxRule>("Box() -> (v: resource[]); key: string; shape: shape; stateful");
@@ -282,6 +299,9 @@ void Register(tw::Plugin& p) {
     p.kernel<HandOn>(StrCat("Get(resource -> float) @", on, "; read v; view y=v"));
   }
   p.kernel<HandOn>(StrCat("Same", kMap, "FAKE; view y=x"));
+  p.kernel<Fussy<FakeMemory, 3, 6>>("Fussy(float, float -> float) @FAKE; host scale");
+  p.kernel<Fussy<FakeMemory, 2, 3>>("Fussy(float, float -> float) @FAKE; host scale; priority 5");
+  p.kernel<Fussy<CpuMemory, 5, 1000>>("Fussy(float, float -> float) @CPU");
 }
 
 tw_status* Init(const tw_host* h, tw_registrar* r, void**) {

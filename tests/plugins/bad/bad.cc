@@ -28,12 +28,12 @@ tw_status* Enumerate(const tw_host*, void*, tw_device_list* to) {
   tw_device_info d = {TW_SIZED(tw_device_info), TW_S("bad-0"), TW_S("a bad device"), nullptr, 0, 0};
   return to->add(to, &d);
 }
-tw_status* Allocate(const tw_host* h, void*, uint64_t bytes, uint64_t align, void** out_memory) {
+tw_status* Allocate(const tw_host* h, void*, const tw_allocation* a, void** out_memory) {
 #if defined(BAD_ALLOCATE_ANSWERS_NOTHING)
-  (void)h, (void)bytes, (void)align, (void)out_memory;
+  (void)h, (void)a, (void)out_memory;
   return nullptr;
 #else
-  *out_memory = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  *out_memory = std::aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   return *out_memory ? nullptr : tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("no memory"));
 #endif
 }
@@ -106,12 +106,12 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
   device.allocate = Allocate;
   device.release = Release;
   device.copy = Copy;
-  TW_TRY(r->device(r, &device));
+  TW_TRY(tw_add_device(r, &device));
 #endif
-  TW_TRY(r->op(r, &op));
-  TW_TRY(r->kernel(r, &kernel));
+  TW_TRY(tw_add_op(r, &op));
+  TW_TRY(tw_add_kernel(r, &kernel));
 #if defined(BAD_KERNEL_TWICE)
-  TW_TRY(r->kernel(r, &kernel));
+  TW_TRY(tw_add_kernel(r, &kernel));
 #endif
   return nullptr;
 }

@@ -387,6 +387,11 @@ struct Node : Attrs {
   std::string_view name() const { return {node->name, node->name_len}; }
   uint32_t type_in(uint32_t i) const { return node->types[i]; }
   uint32_t type_out(uint32_t o) const { return node->types[node->n_in + o]; }
+  /* As far as known; rank -1: not known. */
+  const tw_shape& shape_in(uint32_t i) const { return node->shapes[i]; }
+  const tw_shape& shape_out(uint32_t o) const { return node->shapes[node->n_in + o]; }
+  /* In `fits`: the input's value, if it is the same in every step and known; else NULL. */
+  const tw_view* value_in(uint32_t i) const { return TW_HAS(node, value) && node->value ? node->value[i] : nullptr; }
   /* The plugin's instance, from TW_CPP_PLUGIN_WITH. Lives until shutdown; kernels on several
    * threads share it. */
   template <class T>
@@ -557,6 +562,19 @@ struct Scratch<K, std::void_t<decltype(std::declval<const K&>().scratch(std::dec
   }
 };
 
+/* A kernel class may decline nodes: `static void fits(const Node&)` throws an Error of UNIMPLEMENTED
+ * with the reason. */
+template <class K, class = void>
+struct Fits {
+  static constexpr tw_status* (*fits)(const tw_node*) = nullptr;
+};
+template <class K>
+struct Fits<K, std::void_t<decltype(K::fits(std::declval<const Node&>()))>> {
+  static tw_status* fits(const tw_node* n) {
+    return guard(n->host, [&] { K::fits(Node(n)); });
+  }
+};
+
 struct Plugin {
   const tw_host* h;
   tw_registrar* r;
@@ -585,16 +603,16 @@ struct Plugin {
          Call<decltype(&K::operator())>::spec(spec),
          [](const tw_node* n, void** out) { return guard(n->host, [&] { *out = new K(Node(n)); }); },
          [](const tw_frame* f) { return Call<decltype(&K::operator())>::run(*static_cast<K*>(f->state), f); },
-         [](const tw_host*, void* s) { delete static_cast<K*>(s); }, Scratch<K>::prepare),
+         [](const tw_host*, void* s) { delete static_cast<K*>(s); }, Scratch<K>::prepare, Fits<K>::fits),
      ...);
     return *this;
   }
   Plugin& device(const tw_device_def& d) {
-    check(r->device(r, &d));
+    check(tw_add_device(r, &d));
     return *this;
   }
   Plugin& resource(const tw_resource_def& d) {
-    check(r->resource(r, &d));
+    check(tw_add_resource(r, &d));
     return *this;
   }
   Plugin& add_op(std::string_view schema, tw_status* (*gradient)(const tw_grad_call*), tw_status* (*rule)(const tw_shape_call*)) {
@@ -604,11 +622,12 @@ struct Plugin {
     d.schema_len = schema.size();
     d.gradient = gradient;
     d.shape = rule;
-    check(r->op(r, &d));
+    check(tw_add_op(r, &d));
     return *this;
   }
   void add(const std::string& spec, tw_status* (*make)(const tw_node*, void**), tw_status* (*run)(const tw_frame*),
-           void (*end)(const tw_host*, void*), tw_status* (*prepare)(const tw_node*, void*, uint64_t*)) {
+           void (*end)(const tw_host*, void*), tw_status* (*prepare)(const tw_node*, void*, uint64_t*),
+           tw_status* (*fits)(const tw_node*) = nullptr) {
     tw_kernel_def d{};
     d.size = sizeof d;
     d.spec = spec.data();
@@ -618,7 +637,8 @@ struct Plugin {
     d.execute = run;
     d.destroy = end;
     d.prepare = prepare;
-    check(r->kernel(r, &d));
+    d.fits = fits;
+    check(tw_add_kernel(r, &d));
   }
 };
 

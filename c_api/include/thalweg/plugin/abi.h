@@ -33,7 +33,7 @@
 
 #include "thalweg/types.h"
 
-#define TW_EPOCH 2 /* draft number; must match exactly */
+#define TW_EPOCH 3 /* draft number; must match exactly */
 #define TW_MINOR 0 /* newest minor that these headers declare */
 
 /* Newest minor whose names the author wants to use; hides names, never bytes. Default: the oldest
@@ -47,7 +47,7 @@
 #define THALWEG_FLOOR_MINOR THALWEG_TARGET_MINOR
 #endif
 /* Features of the floor, in words; an older host names them in its refusal. */
-#define TW_FLOOR_ADDS "the second draft"
+#define TW_FLOOR_ADDS "the third draft"
 
 #define TW_R /* required */
 #define TW_O /* optional, the host has a default */

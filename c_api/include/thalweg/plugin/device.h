@@ -28,6 +28,13 @@ typedef struct tw_device_list {
   TW_R tw_status* (*add)(struct tw_device_list* l, const tw_device_info* d); /* adds one device; d: copied */
 } tw_device_list;
 
+/* A request for memory. */
+typedef struct tw_allocation {
+  TW_HEAD;
+  uint64_t bytes; /* more than 0 */
+  uint64_t align; /* a power of two, at least 64 */
+} tw_allocation;
+
 /* A copy. from_host and to_host both 0: from one memory of this device to another, without overlap.
  * Both 1: on a device whose own memory is the host's; such a device also gets its own memory as
  * host addresses. bytes is never 0. */
@@ -42,14 +49,19 @@ typedef struct tw_copy {
   void* stream;                /* NULL: the copy is complete on return */
 } tw_copy;
 
+/* A request for a stream. */
+typedef struct tw_stream_config {
+  TW_HEAD;
+  tw_timeline* line; /* reports the stream's progress; borrowed; a stream that signals from its own thread retains it */
+} tw_stream_config;
+
 /* Queues of a device, each in order. The host serialises calls about one stream; two threads may
  * use two streams at once. If enqueued work fails later, the stream calls timeline->fail, and still
  * signals every value. A failed timeline stays failed: the host ends the step, destroys the stream
  * and makes another for the next step. */
 typedef struct tw_stream_set {
   TW_HEAD;
-  /* line: borrowed; a stream that signals from its own thread retains it. */
-  TW_R tw_status* (*create)(const tw_host* h, void* self, tw_timeline* line, void** out_stream);
+  TW_R tw_status* (*create)(const tw_host* h, void* self, const tw_stream_config* c, void** out_stream);
   /* The last call about a stream. Returns when all its work has ended and none will touch memory
    * again; may block. */
   TW_R void (*destroy)(const tw_host* h, void* stream);
@@ -63,7 +75,7 @@ typedef struct tw_stream_set {
 /* Pinned host memory, which the device copies from and to directly. */
 typedef struct tw_pinned_set {
   TW_HEAD;
-  TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, void** out_address); /* 64-byte aligned; may block */
+  TW_R tw_status* (*allocate)(const tw_host* h, void* self, const tw_allocation* a, void** out_address); /* may block */
   TW_R void (*release)(const tw_host* h, void* self, void* address, uint64_t bytes);
 } tw_pinned_set;
 
@@ -99,11 +111,20 @@ typedef struct tw_statistics_set {
   TW_R tw_status* (*read)(const tw_host* h, void* self, tw_number_list* to); /* current values */
 } tw_statistics_set;
 
+/* A request to record work. */
+typedef struct tw_capture_config {
+  TW_HEAD;
+  void* stream; /* whose work is recorded */
+} tw_capture_config;
+
 /* Recorded work: work enqueued between begin and end is not run but recorded, to be enqueued again
- * any number of times, with the same memory. The host calls only capture_safe kernels meanwhile. */
+ * any number of times, with the same memory. The host calls only capture_safe kernels meanwhile.
+ * The last three entries are optional, all or none. With them the host also records kernels whose
+ * arguments in host memory change from step to step, such as a learning rate: it names their work,
+ * and before a replay it calls those kernels again whose arguments have changed. */
 typedef struct tw_capture_set {
   TW_HEAD;
-  TW_R tw_status* (*begin)(const tw_host* h, void* stream);
+  TW_R tw_status* (*begin)(const tw_host* h, const tw_capture_config* c);
   TW_R tw_status* (*end)(const tw_host* h, void* stream, void** out_recording); /* after a failure the stream is as before begin */
   TW_R tw_status* (*replay)(const tw_host* h, void* stream, void* recording);
   TW_R void (*release)(const tw_host* h, void* self, void* recording); /* never during a replay */
@@ -111,6 +132,15 @@ typedef struct tw_capture_set {
    * a failure the recording may only be released. Default: the host calls end, and releases the old
    * recording. */
   TW_O tw_status* (*end_into)(const tw_host* h, void* stream, void* recording);
+  /* Between begin and end: the work enqueued from now on, up to the next mark, is part `part` of the
+   * recording. A part is named once; 0: the work has no name. */
+  TW_C tw_status* (*mark)(const tw_host* h, void* stream, uint64_t part);
+  /* Work enqueued between update and updated is not run but takes the place of the part in the
+   * recording, of the same device; never during a replay. It is the work that the part had, with
+   * other values of arguments. After a failure of either the recording may only be released, and
+   * the stream is as before update. */
+  TW_C tw_status* (*update)(const tw_host* h, void* stream, void* recording, uint64_t part);
+  TW_C tw_status* (*updated)(const tw_host* h, void* stream, void* recording, uint64_t part); /* ends the update; see update */
 } tw_capture_set;
 
 /* A time in which work ran on the device, on the clock of host->run->now. If a span names its
@@ -155,9 +185,8 @@ typedef struct tw_device_def {
   /* Adds each device to `to`. NOT_FOUND, with the reason, if there is none; the host does not warn
    * then. May block. */
   TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to);
-  /* bytes: more than 0. align: a power of two. After RESOURCE_EXHAUSTED the host frees its cached
-   * memory and calls once more. May block. */
-  TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory);
+  /* After RESOURCE_EXHAUSTED the host frees its cached memory and calls once more. May block. */
+  TW_R tw_status* (*allocate)(const tw_host* h, void* self, const tw_allocation* a, void** out_memory);
   TW_R void (*release)(const tw_host* h, void* self, void* memory, uint64_t bytes); /* never before the timeline has passed the memory's
                                                                                        last use */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, const tw_copy* c); /* one side is this device; without a stream it may block */

@@ -13,18 +13,24 @@
 extern "C" {
 #endif
 
+/* A file to create or open. */
+typedef struct tw_file_request {
+  TW_HEAD;
+  TW_TEXT(path); /* with the scheme */
+} tw_file_request;
+
 typedef struct tw_file_system_def {
   TW_HEAD;
   TW_TEXT(scheme); /* lower-case letters, digits, +, -, . after a letter: mem, s3 */
   void* user;
   /* Creates a file for appending; ALREADY_EXISTS if the name is taken. */
-  TW_R tw_status* (*create)(const tw_host* h, void* user, const char* path, uint64_t len, void** out_file);
+  TW_R tw_status* (*create)(const tw_host* h, void* user, const tw_file_request* r, void** out_file);
   TW_R tw_status* (*append)(const tw_host* h, void* file, const void* bytes, uint64_t n); /* at its end */
   TW_R tw_status* (*sync)(const tw_host* h, void* file);  /* appended bytes survive a crash of the machine */
   TW_R tw_status* (*close)(const tw_host* h, void* file); /* frees `file` on success and failure; an error means that the contents are
                                                              not safe */
   /* Opens a file with its current contents; NOT_FOUND. */
-  TW_R tw_status* (*open)(const tw_host* h, void* user, const char* path, uint64_t len, void** out_file, uint64_t* out_bytes);
+  TW_R tw_status* (*open)(const tw_host* h, void* user, const tw_file_request* r, void** out_file, uint64_t* out_bytes);
   /* Reads exactly n bytes from `offset`; OUT_OF_RANGE if the file ends before. */
   TW_R tw_status* (*read)(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n);
   TW_R void (*release)(const tw_host* h, void* file); /* closes a file from open */

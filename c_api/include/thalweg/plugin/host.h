@@ -29,6 +29,21 @@ struct tw_host {
   TW_R tw_status* (*setting)(const tw_host* h, const char* key, uint64_t len, tw_sink* to);
 };
 
+/* Makes a tensor in new host memory; see tw_tensor_api.make. */
+static inline tw_status* tw_make_tensor(const tw_host* h, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor) {
+  tw_tensor_config c;
+  c.size = (uint32_t)sizeof c;
+  c.flags = 0;
+  c.dims = dims;
+  c.rank = rank;
+  c.dtype = dtype;
+  c.data = NULL;
+  c.bytes = 0;
+  c.release = NULL;
+  c.user = NULL;
+  return h->tensor->make(h, &c, out_tensor);
+}
+
 /* Makes a failure with a literal or computed text. */
 static inline tw_status* tw_fail(const tw_host* h, uint32_t code, const char* text, uint64_t len) {
   return h->status->make(h, code, text, len, NULL);

@@ -36,9 +36,9 @@
  *                  NHWC. A plan may run it in that order, instead of the graph's order, if the gain exceeds the cost of transposing.
  *                  A hint: hosts that do not know it skip it
  *
- * Life: the host calls create once per node and session; prepare when it lays out scratch for a set
- * of known shapes, several times on one state and possibly at once; execute per step; destroy with
- * the session. */
+ * Life: the host calls fits while it places nodes, any number of times; create once per node and
+ * session; prepare when it lays out scratch for a set of known shapes, several times on one state
+ * and possibly at once; execute per step; destroy with the session. */
 #ifndef THALWEG_PLUGIN_KERNEL_H
 #define THALWEG_PLUGIN_KERNEL_H
 #include "thalweg/plugin/abi.h"
@@ -63,9 +63,10 @@ typedef struct tw_frame {
   uint64_t step;           /* number of the step in the session */
   tw_token token;          /* async kernels complete it exactly once, unless execute returned an error */
   uint64_t memo;           /* of a call that waited at a resource and runs again: the memo passed to `wait`; else 0 */
+  void* device;            /* the device's self */
 } tw_frame;
 
-/* One node, for create and prepare: attributes resolved. Copy what execute needs. */
+/* One node, for fits, create and prepare: attributes resolved. Copy what execute needs. */
 typedef struct tw_node {
   TW_HEAD;
   const tw_host* host;
@@ -78,6 +79,9 @@ typedef struct tw_node {
   const uint32_t* in_at;
   uint32_t n_attrs, n_in, n_out, reserved;
   void* device; /* the device's self */
+  /* flat, n_in entries: an input's value if it is the same in every step and known, else NULL. Host
+   * memory, until the call returns. NULL: no input's value is known. Only for fits. */
+  const tw_view* const* value;
 } tw_node;
 
 typedef struct tw_kernel_def {
@@ -88,6 +92,13 @@ typedef struct tw_kernel_def {
   TW_R tw_status* (*execute)(const tw_frame* f);                                    /* several at once on one state */
   TW_O void (*destroy)(const tw_host* h, void* state);                              /* frees the result of create */
   TW_O tw_status* (*prepare)(const tw_node* n, void* state, uint64_t* out_scratch); /* bytes of scratch for these shapes */
+  /* Says whether the kernel can compute the node, before it is chosen: NULL: it can. UNIMPLEMENTED,
+   * with the reason: it declines, and the host asks the next kernel of the device, then other
+   * devices if the session lets the node run elsewhere (option fallback). Other codes refuse the
+   * node. Shapes are as far as known: a shape that is not known must not make it decline if execute
+   * can find out. Asked again when shapes change. Changes nothing, and gives the same answer each
+   * time; does not block. Default: it can. */
+  TW_O tw_status* (*fits)(const tw_node* n);
 } tw_kernel_def;
 
 typedef struct tw_run_api {

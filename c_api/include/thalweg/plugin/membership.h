@@ -40,6 +40,17 @@ typedef struct tw_member_config {
                                                          borrowed */
 } tw_member_config;
 
+/* A key to put. */
+typedef struct tw_put {
+  TW_HEAD;
+  TW_TEXT(key);
+  const void* value;
+  uint64_t bytes;
+  uint64_t expected;       /* required revision of the key; 0: the key must not exist; UINT64_MAX: no condition */
+  int64_t deadline;        /* on the clock of host->run->now */
+  uint32_t mine, reserved; /* mine 1: the key is removed with this member */
+} tw_put;
+
 typedef struct tw_membership_def {
   TW_HEAD;
   TW_TEXT(scheme);
@@ -47,13 +58,11 @@ typedef struct tw_membership_def {
   TW_R tw_status* (*join)(const tw_host* h, void* user, const tw_member_config* c, int64_t deadline, void** out_member); /* may block */
   TW_R void (*leave)(const tw_host* h,
                      void* member); /* ends its lease, keys and watches; no callback of it is called afterwards; may block */
-  /* Puts a key. mine 1: the key is removed with this member. expected: required revision of the
-   * key; 0: the key must not exist; UINT64_MAX: no condition. ABORTED if the revision differs. */
-  TW_R tw_status* (*put)(const tw_host* h, void* member, const char* key, uint64_t key_len, const void* value, uint64_t bytes,
-                         uint32_t mine, uint64_t expected, int64_t deadline, uint64_t* out_revision);
+  /* Puts a key. ABORTED if its revision is not the expected one. */
+  TW_R tw_status* (*put)(const tw_host* h, void* member, const tw_put* p, uint64_t* out_revision);
   TW_R tw_status* (*get)(const tw_host* h, void* member, const char* key, uint64_t key_len, int64_t deadline, tw_sink* to,
                          uint64_t* out_revision); /* NOT_FOUND */
-  /* Removes a key. expected: as of put. */
+  /* Removes a key. expected: as of tw_put. */
   TW_R tw_status* (*remove)(const tw_host* h, void* member, const char* key, uint64_t key_len, uint64_t expected, int64_t deadline);
   /* Calls change(arg, c) for every existing key under the prefix, by revision, and then for every
    * later change, in order, one at a time. Ends with unwatch, after which change is not called. */

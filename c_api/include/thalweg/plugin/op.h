@@ -107,6 +107,18 @@ typedef struct tw_op_def {
   TW_C tw_status* (*gradient)(const tw_grad_call* c); /* calls dx for each input that has a gradient */
 } tw_op_def;
 
+/* A node to be added. */
+typedef struct tw_new_node {
+  TW_HEAD;
+  TW_TEXT(op);
+  TW_TEXT(name);     /* wanted; a number is added if it is taken. Empty: made of the op's name */
+  TW_TEXT(device);   /* a device or a part of its name: GPU:0; empty: that of the forward node in gradients, else any */
+  const tw_edge* in; /* n_in flat edges */
+  const tw_attr* attrs;
+  const tw_edge* after; /* n_after nodes (any output) that run before this one */
+  uint32_t n_in, n_attrs, n_after, reserved;
+} tw_new_node;
+
 /* Builds graphs and shapes in callbacks. Failures are sticky: after one every call returns 0, and
  * the host reports it when the callback returns. Valid only inside the callback that got the
  * builder. */
@@ -143,6 +155,7 @@ typedef struct tw_graph_api {
    * unknown. */
   TW_R void (*handle)(tw_builder* b, uint32_t i, uint32_t* out_dtype, tw_shape* out_shape);
   TW_R void (*set_handle)(tw_builder* b, uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank);
+  TW_R tw_edge (*add)(tw_builder* b, const tw_new_node* n); /* as emit, with the choices of the record */
 } tw_graph_api;
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 #ifndef THALWEG_PLUGIN_PLUGIN_H
 #define THALWEG_PLUGIN_PLUGIN_H
 #include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/build_cpu.h"
 #include "thalweg/plugin/checkpoint.h"
 #include "thalweg/plugin/collective.h"
 #include "thalweg/plugin/compiler.h"
@@ -15,27 +16,42 @@
 #include "thalweg/plugin/membership.h"
 #include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/rendezvous.h"
+#include "thalweg/plugin/role.h"
 #include "thalweg/plugin/transport.h"
 #include "thalweg/plugin/variant.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Collects the registrations of init. They take effect after init returned NULL and the host has
- * checked them all. Definitions are copied. */
-typedef struct tw_registrar {
-  TW_HEAD;
-  TW_R tw_status* (*op)(struct tw_registrar* r, const tw_op_def* d);
-  TW_R tw_status* (*kernel)(struct tw_registrar* r, const tw_kernel_def* d);
-  TW_R tw_status* (*resource)(struct tw_registrar* r, const tw_resource_def* d);
-  TW_R tw_status* (*device)(struct tw_registrar* r, const tw_device_def* d);
-  TW_R tw_status* (*compiler)(struct tw_registrar* r, const tw_compiler_def* d);
-  TW_R tw_status* (*file_system)(struct tw_registrar* r, const tw_file_system_def* d);
-  TW_R tw_status* (*transport)(struct tw_registrar* r, const tw_transport_def* d);
-  TW_R tw_status* (*collective)(struct tw_registrar* r, const tw_collective_def* d);
-  TW_R tw_status* (*membership)(struct tw_registrar* r, const tw_membership_def* d);
-  TW_R tw_status* (*importer)(struct tw_registrar* r, const tw_importer_def* d);
-} tw_registrar;
+/* Register a definition of a role, as tw_add_role. `d` uses what the role had in minor 0. */
+static inline tw_status* tw_add_op(tw_registrar* r, const tw_op_def* d) { return tw_add_role(r, TW_S("op"), TW_OP_MAJOR, 0, 0, d); }
+static inline tw_status* tw_add_kernel(tw_registrar* r, const tw_kernel_def* d) {
+  return tw_add_role(r, TW_S("kernel"), TW_KERNEL_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_resource(tw_registrar* r, const tw_resource_def* d) {
+  return tw_add_role(r, TW_S("resource"), TW_RESOURCE_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_device(tw_registrar* r, const tw_device_def* d) {
+  return tw_add_role(r, TW_S("device"), TW_DEVICE_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_compiler(tw_registrar* r, const tw_compiler_def* d) {
+  return tw_add_role(r, TW_S("compiler"), TW_COMPILER_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_file_system(tw_registrar* r, const tw_file_system_def* d) {
+  return tw_add_role(r, TW_S("file_system"), TW_FILE_SYSTEM_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_transport(tw_registrar* r, const tw_transport_def* d) {
+  return tw_add_role(r, TW_S("transport"), TW_TRANSPORT_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_collective(tw_registrar* r, const tw_collective_def* d) {
+  return tw_add_role(r, TW_S("collective"), TW_COLLECTIVE_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_membership(tw_registrar* r, const tw_membership_def* d) {
+  return tw_add_role(r, TW_S("membership"), TW_MEMBERSHIP_MAJOR, 0, 0, d);
+}
+static inline tw_status* tw_add_importer(tw_registrar* r, const tw_importer_def* d) {
+  return tw_add_role(r, TW_S("importer"), TW_IMPORTER_MAJOR, 0, 0, d);
+}
 
 typedef struct tw_host_info {
   TW_HEAD;
@@ -76,12 +92,18 @@ typedef const tw_plugin* (*tw_query_fn)(const tw_host_info* host); /* pure and r
 #define TW_ENTRY __attribute__((visibility("default"))) const tw_plugin*
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-#define TW_BUILD "compiler=" __VERSION__ "; sanitizer=address"
+#define TW_BUILD_SANITIZER "; sanitizer=address"
 #elif defined(__SANITIZE_THREAD__)
-#define TW_BUILD "compiler=" __VERSION__ "; sanitizer=thread"
+#define TW_BUILD_SANITIZER "; sanitizer=thread"
 #else
-#define TW_BUILD "compiler=" __VERSION__
+#define TW_BUILD_SANITIZER ""
 #endif
+#ifdef __VERSION__
+#define TW_BUILD_COMPILER __VERSION__
+#else
+#define TW_BUILD_COMPILER "unknown"
+#endif
+#define TW_BUILD "compiler=" TW_BUILD_COMPILER TW_BUILD_SANITIZER "; cpu=" TW_BUILD_CPU
 
 #define TW_PLUGIN_WITH(ID, VERSION, INIT, SHUTDOWN)              \
   static const tw_plugin tw_this_plugin = {TW_SIZED(tw_plugin),  \

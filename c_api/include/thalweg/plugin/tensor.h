@@ -24,13 +24,30 @@ typedef struct tw_view {
   tw_tensor* tensor;     /* for keep, set_string, give; valid as long as the view */
 } tw_view;
 
+/* A tensor to be made. */
+typedef struct tw_tensor_config {
+  TW_HEAD;
+  const int64_t* dims; /* rank of them; NULL is fine at rank 0 */
+  uint32_t rank;
+  uint32_t dtype;
+  /* Memory of the caller that becomes the tensor's, without a copy: dense elements, in host memory,
+   * in the machine's byte order; nobody writes to it. NULL: the host allocates. Not for strings,
+   * resources and variants. */
+  void* data;
+  uint64_t bytes; /* of data: as many as dtype and dims need; 0 without data */
+  /* Called once when nobody needs `data` any more, on any thread, but not if make fails; the plugin
+   * stays loaded until then. NULL: the memory lives longer than the runtime. */
+  TW_O void (*release)(void* user);
+  void* user;
+} tw_tensor_config;
+
 typedef struct tw_tensor_api {
   TW_HEAD;
-  /* Makes a tensor in host memory, zero-filled for strings, resources and variants, uninitialised
-   * otherwise.
-   * Errors: INVALID_ARGUMENT for a negative or overflowing size or an unknown dtype;
-   * RESOURCE_EXHAUSTED. */
-  TW_R tw_status* (*make)(const tw_host* h, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
+  /* Makes a tensor in host memory: of memory of the caller, or of new memory, zero-filled for
+   * strings, resources and variants, uninitialised otherwise.
+   * Errors: INVALID_ARGUMENT for a negative or overflowing size, an unknown dtype, or memory that is
+   * not aligned to its elements or has another size; RESOURCE_EXHAUSTED. */
+  TW_R tw_status* (*make)(const tw_host* h, const tw_tensor_config* c, tw_tensor** out_tensor);
   /* Makes a tensor with the same elements under other dims; shares the memory. The element counts
    * must agree. */
   TW_R tw_status* (*reshape)(const tw_host* h, tw_tensor* t, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
@@ -59,6 +76,9 @@ typedef struct tw_tensor_api {
    * Errors: INVALID_ARGUMENT if the input has too few elements, or the types differ and one has no
    * fixed size. */
   TW_R tw_status* (*forward_part)(const struct tw_frame* f, uint32_t i, uint64_t first, uint32_t o, const int64_t* dims, uint32_t rank);
+  /* Returns the element type (TW_FLOAT and so on) that a word of schemas and specs names; 0: this
+   * host does not know it, and would leave out definitions that use it (role.h). */
+  TW_R uint32_t (*type_of)(const tw_host* h, const char* word, uint64_t len);
 } tw_tensor_api;
 
 #ifdef __cplusplus

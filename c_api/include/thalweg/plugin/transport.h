@@ -55,11 +55,54 @@ typedef struct tw_incoming {
   uint32_t role, reserved; /* role of the sender: TW_PEER_* */
 } tw_incoming;
 
-/* Provides the memory for a body: m->bytes of it at *out_data, plain or inside *out_region; both
- * are NULL before. It is used until the message is served or done, or gone. Called once for each
- * incoming message, also for one without a body. If place leaves them NULL, the body is dropped and
- * the message arrives without it. */
-typedef void (*tw_place_fn)(void* arg, const tw_incoming* m, void** out_data, void** out_region);
+/* Memory for a body. */
+typedef struct tw_placement {
+  TW_HEAD;
+  void* data;   /* as many bytes as the message has; host memory, or inside `region` */
+  void* region; /* from register_memory; NULL: plain host memory */
+} tw_placement;
+
+/* Receives the memory for a body. */
+typedef struct tw_placing {
+  TW_HEAD;
+  void* user;
+  TW_R void (*put)(struct tw_placing* p, const tw_placement* at); /* at most once; at: copied */
+} tw_placing;
+
+/* Provides the memory for a body with to->put. It is used until the message is served or done, or
+ * gone. Called once for each incoming message, also for one without a body. If place puts none, the
+ * body is dropped and the message arrives without it. */
+typedef void (*tw_place_fn)(void* arg, const tw_incoming* m, tw_placing* to);
+
+/* For hosts: puts plain host memory. data: NULL puts none. */
+static inline void tw_put_place(tw_placing* to, void* data) {
+  tw_placement at;
+  at.size = (uint32_t)sizeof at;
+  at.flags = 0;
+  at.data = data;
+  at.region = NULL;
+  if (data) to->put(to, &at);
+}
+
+/* Keeps a placement; see tw_ask_place. */
+static inline void tw_keep_place(tw_placing* p, const tw_placement* at) {
+  *(void**)p->user = at->data;
+  ((void**)p->user)[1] = TW_HAS(at, region) ? at->region : NULL;
+}
+
+/* For transports: asks for the memory of a body. *out_data, *out_region: NULL if the body is not
+ * wanted. */
+static inline void tw_ask_place(tw_place_fn place, void* arg, const tw_incoming* m, void** out_data, void** out_region) {
+  void* kept[2] = {NULL, NULL};
+  tw_placing to;
+  to.size = (uint32_t)sizeof to;
+  to.flags = 0;
+  to.user = kept;
+  to.put = tw_keep_place;
+  place(arg, m, &to);
+  *out_data = kept[0];
+  *out_region = kept[1];
+}
 
 /* An outgoing message: a request, or an answer. */
 typedef struct tw_message {

@@ -23,7 +23,7 @@ void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry,
   d.user = const_cast<Entry*>(&entry);  // never written
   d.execute = [](const tw_frame* f) { return tw::guard(f->host, [&] { kBody(f, *static_cast<const Entry*>(f->state)); }); };
   d.prepare = prepare;
-  tw::check(p.r->kernel(p.r, &d));
+  tw::check(tw_add_kernel(p.r, &d));
 }
 
 // Adds a kernel class with attributes: K(node, entry) constructs it for each node, and each run
@@ -40,7 +40,7 @@ void AddKernelClass(tw::Plugin& p, const std::string& spec, const Entry& entry) 
   };
   d.execute = [](const tw_frame* f) { return tw::Call<decltype(&K::operator())>::run(*static_cast<const K*>(f->state), f); };
   d.destroy = [](const tw_host*, void* state) { delete static_cast<K*>(state); };
-  tw::check(p.r->kernel(p.r, &d));
+  tw::check(tw_add_kernel(p.r, &d));
 }
 
 }  // namespace thalweg::cpu

@@ -140,9 +140,9 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   const tw_resource_def resource = {TW_SIZED(tw_resource_def), TW_S("org.example.tally"), .format = 1, .destroy = destroy_tally};
   (void)out_instance;
   if (h->query(h, TW_S("no such set"), 1)) return tw_fail(h, TW_INTERNAL, TW_S("the host has a set that there is not"));
-  TW_TRY(r->resource(r, &resource));
-  for (unsigned i = 0; i < sizeof ops / sizeof *ops; ++i) TW_TRY(r->op(r, &ops[i]));
-  for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; ++i) TW_TRY(r->kernel(r, &kernels[i]));
+  TW_TRY(tw_add_resource(r, &resource));
+  for (unsigned i = 0; i < sizeof ops / sizeof *ops; ++i) TW_TRY(tw_add_op(r, &ops[i]));
+  for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; ++i) TW_TRY(tw_add_kernel(r, &kernels[i]));
   return NULL;
 }
 TW_PLUGIN("org.example.tables", "1.0", init)

@@ -11,9 +11,9 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   return to->add(to, &d);
 }
 
-static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+static tw_status* allocate(const tw_host* h, void* self, const tw_allocation* a, void** out_memory) {
   (void)self;
-  *out_memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+  *out_memory = aligned_alloc(a->align, (a->bytes + a->align - 1) / a->align * a->align);
   return *out_memory ? NULL : tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the toy is full"));
 }
 
@@ -40,7 +40,7 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
                            .allocate = allocate,    .release = release, .copy = copy};
   const tw_kernel_def k = {TW_SIZED(tw_kernel_def), TW_S("Neg(float) @TOY"), .execute = negate};
   (void)h, (void)out_instance;
-  TW_TRY(r->device(r, &d));
-  return r->kernel(r, &k);
+  TW_TRY(tw_add_device(r, &d));
+  return tw_add_kernel(r, &k);
 }
 TW_PLUGIN("org.example.toy", "1.0", init)
