@@ -4,6 +4,7 @@ Every test gets the same program, distributed/examples/digits.py, and compares t
 import base64
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
