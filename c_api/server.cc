@@ -7,6 +7,7 @@
 
 #include "c_api/handles.h"
 #include "c_api/option_list.h"
+#include "c_api/session_options.h"
 #include "c_api/shim.h"
 #include "distributed/cluster_reset.h"
 #include "distributed/cluster_status.h"
@@ -122,7 +123,7 @@ void tw_server_destroy(tw_server* server) {
 // Converts the options of a call that asks a cluster without a session.
 static Status ToQuestion(const char* const* options, uint32_t n_options, int64_t* timeout_ns, thalweg::SessionOptions* out) {
   constexpr int64_t kPatience = 5'000'000'000;
-  RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, out));
+  RETURN_IF_ERROR(thalweg::ReadSessionOptions(options, n_options, out));
   if (out->target.empty()) return thalweg::InvalidArgument("cluster: option 'target' is missing; give the address of one of its tasks");
   if (*timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", *timeout_ns, "; use 0 for 5 seconds");
   if (*timeout_ns == 0) *timeout_ns = kPatience;

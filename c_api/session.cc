@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "c_api/geometry.h"
-#include "c_api/option_list.h"
+#include "c_api/session_options.h"
 #include "c_api/step_call.h"
 #include "distributed/sandbox/session.h"
 #include "framework/session/options.h"
@@ -43,7 +43,7 @@ tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32
   NEED_ARRAY(options, n_options);
   return Enter([&]() -> Status {
     thalweg::SessionOptions parsed;
-    RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, &parsed));
+    RETURN_IF_ERROR(thalweg::ReadSessionOptions(options, n_options, &parsed));
     auto handle = std::make_unique<tw_session>();
     handle->graph = graph->graph;
     if (parsed.sandbox != "off") {

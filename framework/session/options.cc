@@ -173,7 +173,7 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {TextOption(
            "credentials", "",
            "what proves to the tasks of a cluster who this program is, and who they are: a folder as `thalweg cluster init` makes one; "
-           "empty: tasks on this machine alone"),
+           "empty: the folder that the environment variable THALWEG_CREDENTIALS names, or else tasks on this machine alone"),
        SetMember<&O::credentials>},
       {BoolOption("insecure", "false", "tasks of a cluster need not prove who they are, and what is said to them is not encrypted"),
        SetMember<&O::insecure>},

@@ -300,7 +300,7 @@ def test_who_dies_more_often_than_allowed_ends_all():
         program = f"open({str(marks)!r}, 'a').write('x'); raise SystemExit(3)"
         done = subprocess.run([THALWEG, "launch", "-n", "1", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--restart", "2", "--",
                                sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
-        assert done.returncode == 1 and marks.read_text() == "xxx", done
+        assert done.returncode == 3 and marks.read_text() == "xxx", done
         assert done.stderr.count("client/0 ended with status 3; starting it again") == 2, done.stderr
         assert "client/0 ended with status 3; ending all" in done.stderr, done.stderr
 

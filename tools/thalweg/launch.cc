@@ -1,365 +1,299 @@
-// thalweg launch: starts a cluster on this machine, and a program for each of its workers.
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+// thalweg launch: starts a cluster and a program for each of its workers, on this machine or by an
+// engine that starts processes on others.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-
+#include "cluster_init.h"
 #include "command.h"
-#include "groups.h"
+#include "engine.h"
 #include "handles.h"
 #include "json.h"
+#include "json_value.h"
+#include "manifests.h"
+#include "meeting.h"
+#include "own_host.h"
 #include "own_program.h"
-
-extern char** environ;
+#include "supervisor.h"
 
 namespace thalweg::cli {
 namespace {
 
-constexpr int kPatience = 5000;  // milliseconds from the first signal to SIGKILL
+constexpr int kEnginesPatience = 30'000;  // milliseconds for an engine to end its processes, which take up to 5 s themselves
 
-constexpr int kPause = 200;  // milliseconds before a task that died is restarted
+// Options that `thalweg worker` has too.
+constexpr const char* kServerOptions[] = {"--plugin", "--option", "--threads", "--server-option", "--allow"};
 
-constexpr int kLook = 50;  // milliseconds between polls of groups whose leaders have ended; no event reports the end of the other members
+int64_t Servers(const Args& args) { return args.integer("--ps", 0, 0); }
+int64_t Workers(const Args& args) { return args.integer("-n", 1, 1); }
+std::string Scheme(const Args& args) { return args.get("--scheme", "grpc"); }
 
-constexpr size_t kLongestLine = 65536;  // bytes of output; a longer line is shown in parts
-
-using Clock = std::chrono::steady_clock;
-
-struct Child {
-  std::string name;    // prefix of each line of its output
-  pid_t pid = -1;      // also the id of the process group that it leads; -1: no process and no group
-  bool ended = false;  // true: the process is kept as a zombie, so that its group id is not reused
-  int output = -1;
-  std::string line;  // output since the last complete line
-  bool server = false;
-  std::vector<std::string> words, environment;  // arguments and environment of each start
-  int64_t starts = 0;
-  Clock::time_point again = {};  // time of the next start; the clock's epoch: none is due
-};
-
-class Launcher {
- public:
-  explicit Launcher(const Args& args)
-      : args_(args),
-        n_ps_(args.integer("--ps", 0, 0)),
-        n_workers_(args.integer("-n", 1, 1)),
-        ports_(args.get("--scheme", "grpc") == "grpc" ? FreePorts(n_ps_ + n_workers_) : std::vector<int>()) {
-    signal(SIGCHLD, SIG_DFL);  // if the parent had set SIG_IGN, waitpid could not report a child's end
-    sigset_t all;
-    sigemptyset(&all);
-    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&all, s);
-    sigprocmask(SIG_BLOCK, &all, &before_);
-    signals_ = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals_ < 0) throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
+std::vector<std::string> ServerOptions(const Args& args) {
+  std::vector<std::string> words;
+  for (const char* option : kServerOptions) {
+    for (const std::string& value : args.all(option)) words.insert(words.end(), {option, value});
   }
-  ~Launcher() {
-    for (Child& c : children_) {
-      if (c.pid > 0 && (!c.ended || failed_)) kill(-c.pid, SIGKILL);
-      if (c.pid > 0) waitpid(c.pid, nullptr, 0);
-      if (c.output >= 0) close(c.output);
+  return words;
+}
+
+const std::vector<std::string>& Program(const Args& args) {
+  if (args.positional().empty()) throw UsageError{"missing argument: -- PROGRAM [ARGUMENTS]"};
+  return args.positional();
+}
+
+// Returns TF_CONFIG of a task.
+std::string Config(const JsonValue& cluster, const TaskName& task) {
+  Json json;
+  json.Object().Raw("cluster", cluster.json()).Object("task").Text("type", task.job).Number("index", task.index).End().End();
+  return json.text();
+}
+
+// Throws std::runtime_error if the cluster has no such task.
+std::string AddressOf(const JsonValue& cluster, const TaskName& task) {
+  const JsonValue& tasks = cluster[task.job];
+  for (size_t i = 0; i < tasks.items().size(); ++i) {
+    const std::string index = tasks.keys().empty() ? std::to_string(i) : tasks.keys()[i];
+    if (index == std::to_string(task.index)) return tasks.items()[i].text();
+  }
+  throw std::runtime_error("the cluster has no task '" + task.text() + "'");
+}
+
+// credentials: the folder of the task's credentials; "" for none.
+Process Server(const Args& args, const OwnProgram& own, const JsonValue& cluster, const TaskName& task, const std::string& credentials) {
+  Process p{task.text(), {own.path(), "worker"}, true, true, {"TF_CONFIG=" + Config(cluster, task)}};
+  for (const std::string& word : ServerOptions(args)) p.words.push_back(word);
+  if (!credentials.empty()) p.words.insert(p.words.end(), {"--credentials", credentials});
+  return p;
+}
+
+Process Client(const Args& args, const JsonValue& cluster, int64_t number, int64_t worker, const std::string& credentials) {
+  const TaskName task{"worker", worker};
+  return {"client/" + std::to_string(number),
+          Program(args),
+          false,
+          false,
+          {"TF_CONFIG=" + Config(cluster, task), "THALWEG_TARGET=" + AddressOf(cluster, task),
+           "THALWEG_CREDENTIALS" + (credentials.empty() ? "" : "=" + credentials)}};
+}
+
+// ---- On this machine ----
+
+std::string LocalCluster(const Args& args) {
+  const int64_t n_ps = Servers(args), n = n_ps + Workers(args);
+  const bool ports = Scheme(args) == "grpc";
+  const std::vector<int> free = ports ? FreePorts(n) : std::vector<int>();
+  Json json;
+  json.Object();
+  for (const auto& [job, first, last] : {std::tuple("ps", int64_t{0}, n_ps), std::tuple("worker", n_ps, n)}) {
+    if (first == last) continue;
+    json.Array(job);
+    for (int64_t i = first; i < last; ++i) {
+      json.Text("", ports ? "127.0.0.1:" + std::to_string(free[size_t(i)])
+                          : Scheme(args) + ":thalweg-" + std::to_string(getpid()) + "-" + job + "-" + std::to_string(i - first));
     }
-    close(signals_);
+    json.End();
   }
+  return json.End().text();
+}
 
-  int Run() {
-    for (int64_t i = 0; i < n_ps_; ++i) StartServer("ps", i);
-    for (int64_t i = 0; i < n_workers_; ++i) StartServer("worker", i);
-    const int64_t clients = args_.integer("--clients", n_workers_, 1);
-    for (int64_t i = 0; i < clients; ++i) StartClient(i);
-    while (Running()) Turn();
-    return failed_ ? kFailed : kGood;
+int RunLocal(const Args& args) {
+  const OwnProgram own;
+  const JsonValue cluster = JsonValue::Parse(LocalCluster(args));
+  std::vector<Process> all;
+  for (int64_t i = 0; i < Servers(args); ++i) all.push_back(Server(args, own, cluster, {"ps", i}, ""));
+  for (int64_t i = 0; i < Workers(args); ++i) all.push_back(Server(args, own, cluster, {"worker", i}, ""));
+  const int64_t clients = args.integer("--clients", Workers(args), 1);
+  for (int64_t i = 0; i < clients; ++i) all.push_back(Client(args, cluster, i, i % Workers(args), ""));
+  return Supervisor({args.integer("--restart", 0, 0)}).Run(all);
+}
+
+// ---- One process of those that mpirun or srun has started ----
+
+int RunRank(const Args& args) {
+  const Rank rank = RankFrom(OwnVariable);
+  Meeting::Config config{args.get("--meet"), rank, Servers(args), Workers(args), args.get("--interface"), Scheme(args)};
+  config.seconds = args.number("--meet-timeout", 120, 0.001);
+  Meeting meeting(config);
+  const OwnProgram own;
+  const JsonValue cluster = JsonValue::Parse(meeting.Join());
+  const TaskName task = TaskOf(rank.rank, config.ps);
+  const std::string member = task.job + "-" + std::to_string(task.index);
+  std::vector<Process> all = {Server(args, own, cluster, task, meeting.Credentials(member))};
+  if (task.job == "worker") all.push_back(Client(args, cluster, task.index, task.index, meeting.Credentials("client-" + member)));
+  Supervisor::Options options;
+  options.restarts = args.integer("--restart", 0, 0);
+  options.elsewhere = &meeting;
+  return Supervisor(options).Run(all);
+}
+
+// ---- mpirun and srun ----
+
+// A folder for one start, which ends with it. It holds the keys of the cluster.
+class SharedFolder {
+ public:
+  explicit SharedFolder(const std::string& parent) {
+    std::error_code error;
+    path_ = (std::filesystem::absolute(parent, error) / ".thalweg-XXXXXX").string();
+    if (!mkdtemp(path_.data())) {
+      throw std::runtime_error("cannot make a folder in '" + parent + "' for the hosts to meet: " + std::strerror(errno) +
+                               "; give --shared a folder that all hosts share");
+    }
   }
+  ~SharedFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (error) std::fprintf(stderr, "thalweg launch: '%s' holds keys and cannot be removed: %s\n", path_.c_str(), error.message().c_str());
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+  const std::string& path() const { return path_; }
 
  private:
-  std::string Address(const std::string& job, int64_t i) const {
-    const std::string scheme = args_.get("--scheme", "grpc");
-    if (scheme != "grpc") return scheme + ":thalweg-" + std::to_string(getpid()) + "-" + job + "-" + std::to_string(i);
-    return "127.0.0.1:" + std::to_string(ports_[size_t(job == "ps" ? i : n_ps_ + i)]);
-  }
-
-  // Returns free ports. All are bound at the same time, so no two are equal. If another process
-  // takes a port before its server does, that server fails.
-  static std::vector<int> FreePorts(int64_t n) {
-    std::vector<int> sockets, ports;
-    for (int64_t i = 0; i < n; ++i) {
-      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      sockaddr_in at = {};
-      socklen_t size = sizeof at;
-      at.sin_family = AF_INET;
-      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      const bool good =
-          fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&at), size) == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-      if (fd >= 0) sockets.push_back(fd);
-      if (!good) throw std::runtime_error(std::string("cannot find a free port: ") + std::strerror(errno));
-      ports.push_back(ntohs(at.sin_port));
-    }
-    for (int fd : sockets) close(fd);
-    return ports;
-  }
-
-  std::string Config(const std::string& job, int64_t i) const {
-    Json json;
-    json.Object().Object("cluster");
-    for (const auto& [name, n] : {std::pair("ps", n_ps_), std::pair("worker", n_workers_)}) {
-      if (n == 0) continue;
-      json.Array(name);
-      for (int64_t k = 0; k < n; ++k) json.Text("", Address(name, k));
-      json.End();
-    }
-    json.End().Object("task").Text("type", job).Number("index", i).End().End();
-    return json.text();
-  }
-
-  void StartServer(const std::string& job, int64_t i) {
-    std::vector<std::string> words = {own_.path(), "worker"};
-    for (const char* option : {"--plugin", "--option", "--threads", "--server-option", "--allow"}) {
-      for (const std::string& value : args_.all(option)) words.insert(words.end(), {option, value});
-    }
-    Start(job + "/" + std::to_string(i), words, {"TF_CONFIG=" + Config(job, i)}, true);
-  }
-
-  void StartClient(int64_t i) {
-    const int64_t worker = i % n_workers_;
-    Start("client/" + std::to_string(i), args_.positional(),
-          {"TF_CONFIG=" + Config("worker", worker), "THALWEG_TARGET=" + Address("worker", worker)}, false);
-  }
-
-  void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
-    Child c{name, -1, false, -1, "", server, words, more};
-    for (char** e = environ; *e; ++e) {
-      if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) c.environment.push_back(*e);
-    }
-    children_.push_back(std::move(c));
-    Spawn(&children_.back());
-  }
-
-  // Uses fork, because posix_spawn cannot tie the child's life to ours with PR_SET_PDEATHSIG.
-  void Spawn(Child* c) {
-    int ends[2], failure[2] = {-1, -1};
-    if (pipe2(ends, O_CLOEXEC) != 0) CannotStart(*c, errno);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    const std::string file = c->server ? own_.Executable() : c->words[0];
-    const std::vector<char*> words = Pointers(c->words), environment = Pointers(c->environment);
-    const pid_t self = getpid();
-    int error = pipe2(failure, O_CLOEXEC) == 0 ? 0 : errno;
-    const pid_t pid = error ? -1 : fork();
-    if (pid == 0) {
-      setpgid(0, 0);  // the terminal's Ctrl-C reaches only us, and we forward it
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != self) _exit(kFailed);
-      sigprocmask(SIG_SETMASK, &before_, nullptr);
-      if (dup2(ends[1], 1) == 1 && dup2(ends[1], 2) == 2) execvpe(file.c_str(), words.data(), environment.data());
-      error = errno;
-      (void)!write(failure[1], &error, sizeof error);
-      _exit(kFailed);
-    }
-    if (pid < 0 && !error) error = errno;
-    close(ends[1]);
-    if (failure[1] >= 0) close(failure[1]);
-    if (pid > 0) {
-      setpgid(pid, pid);                                                      // parent and child both call it, since either may run first
-      if (read(failure[0], &error, sizeof error) != sizeof error) error = 0;  // a successful exec closes the pipe
-    }
-    if (failure[0] >= 0) close(failure[0]);
-    if (error) {
-      close(ends[0]);
-      if (pid > 0) waitpid(pid, nullptr, 0);
-      CannotStart(*c, error);
-    }
-    c->pid = pid;
-    c->ended = false;
-    c->output = ends[0];
-    c->again = {};
-    ++c->starts;
-  }
-
-  [[noreturn]] void CannotStart(const Child& c, int error) {
-    failed_ = true;
-    throw std::runtime_error("cannot start '" + c.words[0] + "': " + std::strerror(error));
-  }
-
-  static std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-    all.push_back(nullptr);
-    return all;
-  }
-
-  bool Running() const {
-    for (const Child& c : children_) {
-      if (Lives(c) || c.output >= 0 || IsToStart(c)) return true;
-    }
-    if (!failed_) return false;  // processes left by a program that succeeded may stay
-    const std::set<pid_t> groups = LivingGroups();
-    return std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid > 0 && groups.count(c.pid) > 0; });
-  }
-
-  static bool Lives(const Child& c) { return c.pid > 0 && !c.ended; }
-
-  static bool IsToStart(const Child& c) { return c.again != Clock::time_point(); }
-
-  // Returns the milliseconds until the next timed action; -1 if there is none.
-  int Patience() const {
-    const auto left = [](Clock::time_point until) {
-      return int(std::max<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count(), 0));
-    };
-    int least = ending_ ? left(hard_at_) : -1;
-    if (failed_) least = std::min(least, kLook);
-    for (const Child& c : children_) {
-      if (!IsToStart(c)) continue;
-      least = least < 0 ? left(c.again) : std::min(least, left(c.again));
-    }
-    return least;
-  }
-
-  void StartAgain() {
-    for (Child& c : children_) {
-      if (!IsToStart(c) || Clock::now() < c.again) continue;
-      LetGo(&c);
-      Spawn(&c);
-    }
-  }
-
-  // Waits for output, signals and process ends, and handles them.
-  void Turn() {
-    std::vector<pollfd> all = {{signals_, POLLIN, 0}};
-    for (const Child& c : children_) all.push_back({c.output, POLLIN, 0});
-    poll(all.data(), all.size(), Patience());
-    StartAgain();
-    for (size_t i = 0; i < children_.size(); ++i) {
-      if (all[i + 1].revents) Read(&children_[i]);
-    }
-    signalfd_siginfo s;
-    bool died = false;
-    while (read(signals_, &s, sizeof s) == sizeof s) {
-      died = died || s.ssi_signo == SIGCHLD;
-      if (s.ssi_signo == SIGCHLD) continue;
-      const bool ends = s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT || s.ssi_signo == SIGHUP;
-      if (ends) failed_ = true;
-      if (ends) End(int(s.ssi_signo));
-      for (const Child& c : children_) {
-        if (!ends && Lives(c) && !c.server) kill(c.pid, int(s.ssi_signo));
-      }
-    }
-    if (died) Reap();
-    if (ending_ && Clock::now() >= hard_at_) EndHard();
-  }
-
-  // Reads no more than a pipe holds, so that a program that writes quickly cannot block the loop.
-  void Read(Child* c) {
-    char bytes[65536];
-    const ssize_t n = read(c->output, bytes, sizeof bytes);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    for (char b : std::string_view(bytes, size_t(std::max<ssize_t>(n, 0)))) {
-      if (b == '\n' || c->line.size() == kLongestLine) Show(c);
-      if (b != '\n') c->line += b;
-    }
-    if (n <= 0) Close(c);
-  }
-
-  // Shows the remaining output and closes our end; a descendant may still hold the other end.
-  void LetGo(Child* c) {
-    if (c->output >= 0) Read(c);
-    if (c->output >= 0) Close(c);
-  }
-
-  static void Close(Child* c) {
-    if (!c->line.empty()) Show(c);
-    close(c->output);
-    c->output = -1;
-  }
-
-  static void Show(Child* c) {
-    std::printf("[%s] %s\n", c->name.c_str(), c->line.c_str());
-    std::fflush(stdout);
-    c->line.clear();
-  }
-
-  void Reap() {
-    for (Child& c : children_) {
-      siginfo_t how = {};
-      if (Lives(c) && waitid(P_PID, id_t(c.pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == c.pid) Ended(&c, how);
-    }
-    bool clients = false;
-    for (const Child& c : children_) clients = clients || (!c.server && (Lives(c) || IsToStart(c)));
-    if (!clients && !ending_) End(SIGTERM);
-  }
-
-  void Ended(Child* c, const siginfo_t& how) {
-    c->ended = true;
-    if (ending_ || (how.si_code == CLD_EXITED && how.si_status == 0)) return;
-    const std::string text = how.si_code == CLD_EXITED ? "ended with status " + std::to_string(how.si_status)
-                                                       : std::string("was killed by signal ") + strsignal(how.si_status);
-    const bool again = c->starts <= args_.integer("--restart", 0, 0);
-    std::fprintf(stderr, "thalweg launch: %s %s; %s\n", c->name.c_str(), text.c_str(), again ? "starting it again" : "ending all");
-    if (again) {
-      Finish(c);  // descendants must not run beside the restarted process
-      c->again = Clock::now() + std::chrono::milliseconds(kPause);
-    } else {
-      failed_ = true;
-      End(SIGTERM);
-    }
-  }
-
-  // Kills the remaining processes of a group whose leader has ended, then reaps the leader, which
-  // frees the group id.
-  static void Finish(Child* c) {
-    kill(-c->pid, SIGKILL);
-    waitpid(c->pid, nullptr, 0);
-    c->pid = -1;
-  }
-
-  void End(int signal) {
-    if (!ending_) hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
-    ending_ = true;
-    for (Child& c : children_) {
-      c.again = {};
-      // Signals the whole group, since a shell would not forward the signal. After a failure, also
-      // signals the leftovers of finished programs.
-      if (Lives(c) || (failed_ && c.pid > 0)) kill(-c.pid, signal);
-    }
-  }
-
-  // Kills every process that has not ended, and stops waiting for output; after a failure, also
-  // kills leftover processes.
-  void EndHard() {
-    hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
-    for (Child& c : children_) {
-      if (Lives(c)) {
-        kill(-c.pid, SIGKILL);
-      } else {
-        if (failed_ && c.pid > 0) Finish(&c);
-        LetGo(&c);
-      }
-    }
-  }
-
-  const Args& args_;
-  const int64_t n_ps_, n_workers_;
-  const std::vector<int> ports_;  // of the parameter servers, then of the workers
-  const OwnProgram own_;          // the servers' executable
-  sigset_t before_;
-  int signals_ = -1;
-  bool ending_ = false, failed_ = false;
-  Clock::time_point hard_at_;  // the time of SIGKILL, once the launcher is ending
-  std::vector<Child> children_;
+  std::string path_;
 };
 
-int Run(const Args& args) { return Launcher(args).Run(); }
+// Returns the command of the engine whose processes meet in `folder`.
+std::vector<std::string> EngineCommand(const Args& args, const std::string& engine, const std::string& folder) {
+  Start start{
+      Servers(args) + Workers(args), args.all("--engine-option"), {OwnProgram().path(), "launch", "--on", engine, "--meet", folder}};
+  for (const char* option : {"-n", "--ps", "--restart", "--scheme", "--interface", "--meet-timeout"}) {
+    if (args.has(option)) start.words.insert(start.words.end(), {option, args.get(option)});
+  }
+  for (const std::string& word : ServerOptions(args)) start.words.push_back(word);
+  start.words.emplace_back("--");
+  for (const std::string& word : Program(args)) start.words.push_back(word);
+  if (engine == "slurm") return SlurmCommand(start);
+  return MpiCommand(start, OutputOf({"mpirun", "--version"}).value_or("").find("Open MPI") != std::string::npos, NeededVariables());
+}
+
+// Puts the Slurm job that this process is part of back into the queue, unless it was started again
+// --requeue times.
+void Requeue(const Args& args) {
+  const int64_t most = args.integer("--requeue", 0, 0);
+  const char* job = OwnVariable("SLURM_JOB_ID");
+  const char* before = OwnVariable("SLURM_RESTART_COUNT");
+  if (most == 0 || !job || (before && std::atoll(before) >= most)) return;
+  std::fprintf(stderr, "thalweg launch: putting job %s back into the queue\n", job);
+  if (!OutputOf({"scontrol", "requeue", job})) std::fprintf(stderr, "thalweg launch: `scontrol requeue %s` failed\n", job);
+}
+
+int RunEngine(const Args& args, const std::string& engine) {
+  if (args.has("--print")) {
+    std::printf("%s\n", ShellLine(EngineCommand(args, engine, "FOLDER")).c_str());
+    return kGood;
+  }
+  const std::string command = engine == "slurm" ? "srun" : "mpirun";
+  if (!FindProgram(command)) {
+    throw std::runtime_error("--on " + engine + " needs the program '" + command + "', and none is on the PATH; install " +
+                             (engine == "slurm" ? "Slurm's client" : "an MPI such as Open MPI") + ", or use --on local");
+  }
+  if (engine == "slurm" && args.has("--requeue") && !OwnVariable("SLURM_JOB_ID")) {
+    throw UsageError{"--requeue is for launches inside of a job: call sbatch with a script that runs thalweg launch"};
+  }
+  int status = kFailed;
+  bool told = false;
+  {
+    const SharedFolder folder(args.get("--shared", "."));
+    Supervisor::Options options;
+    options.patience = kEnginesPatience;
+    Supervisor supervisor(options);
+    status = supervisor.Run({{"", EngineCommand(args, engine, folder.path())}});
+    told = supervisor.told_to_end();
+  }
+  if (status != kGood && !told && engine == "slurm") Requeue(args);
+  return status;
+}
+
+// ---- Ray ----
+
+int RunRay(const Args& args) {
+  std::vector<std::string> words = {"python3", "-m", "thalweg.ray"};
+  for (const char* option : {"-n", "--ps", "--restart", "--shared"}) {
+    if (args.has(option)) words.insert(words.end(), {option, args.get(option)});
+  }
+  for (const std::string& word : ServerOptions(args)) words.push_back(word);
+  words.emplace_back("--");
+  for (const std::string& word : Program(args)) words.push_back(word);
+  if (args.has("--print")) {
+    std::printf("%s\n", ShellLine(words).c_str());
+    return kGood;
+  }
+  Supervisor::Options options;
+  options.patience = kEnginesPatience;
+  return Supervisor(options).Run({{"", words}});
+}
+
+// ---- Kubernetes ----
+
+int PrintManifests(const Args& args) {
+  if (!args.has("--print")) {
+    throw UsageError{"--on k8s prints manifests: thalweg launch --on k8s --print ... | kubectl apply -f -"};
+  }
+  if (!args.has("--image")) throw UsageError{"--on k8s needs --image, a container image with thalweg and the program"};
+  PodOptions o;
+  o.name = args.get("--name", "thalweg");
+  o.image = args.get("--image");
+  o.workers = Workers(args);
+  o.ps = Servers(args);
+  o.restarts = args.integer("--restart", 0, 0);
+  o.credentials = args.get("--credentials");
+  o.volumes = args.all("--volume");
+  o.options = ServerOptions(args);
+  o.program = Program(args);
+  const std::string cluster = PodCluster(o);
+  if (!o.credentials.empty() && !std::filesystem::exists(o.credentials)) InitCluster(cluster, o.credentials, PodClients(o), 365);
+  std::fputs(Manifests(o).c_str(), stdout);
+  return kGood;
+}
+
+// Runs one task of a cluster that TF_CONFIG or --cluster describes: its server, and if it is a
+// worker its program.
+int RunTask(const Args& args) {
+  const TaskName task = TaskFrom(args.get("--task"), OwnVariable);
+  const char* config = OwnVariable("TF_CONFIG");
+  if (!args.has("--cluster") && !config) throw UsageError{"give the cluster: --cluster FILE, or the environment variable TF_CONFIG"};
+  const JsonValue json = JsonValue::Parse(args.has("--cluster") ? ReadFile(args.get("--cluster"), kMostConfig) : config);
+  const JsonValue& cluster = json.has("cluster") ? json["cluster"] : json;
+  AddressOf(cluster, task);
+  const std::string keys = args.get("--credentials"), member = task.job + "-" + std::to_string(task.index);
+  const OwnProgram own;
+  const Process server = Server(args, own, cluster, task, keys.empty() ? "" : keys + "/" + member);
+  if (args.positional().empty()) {  // this process becomes the server
+    std::vector<char*> words;
+    for (const std::string& word : server.words) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    setenv("TF_CONFIG", server.environment[0].c_str() + std::strlen("TF_CONFIG="), 1);
+    execv(own.Executable().c_str(), words.data());
+    throw std::runtime_error("cannot start '" + server.words[0] + "': " + std::strerror(errno));
+  }
+  if (task.job != "worker") throw UsageError{"task '" + task.text() + "' is no worker; leave out the program"};
+  const Process client = Client(args, cluster, task.index, task.index, keys.empty() ? "" : keys + "/client-" + member);
+  return Supervisor({args.integer("--restart", 0, 0)}).Run({server, client});
+}
+
+int Run(const Args& args) {
+  const std::string on = args.get("--on", "local");
+  static const std::vector<std::string> engines = {"local", "mpi", "slurm", "ray", "k8s"};
+  if (std::find(engines.begin(), engines.end(), on) == engines.end()) {
+    throw UsageError{"--on takes local, mpi, slurm, ray or k8s, not '" + on + "'"};
+  }
+  if (args.has("--meet") && on != "mpi" && on != "slurm") throw UsageError{"--meet is for --on mpi and --on slurm"};
+  if (args.has("--task")) return RunTask(args);
+  if (args.has("--meet")) return RunRank(args);
+  if (on == "k8s") return PrintManifests(args);
+  if (on == "ray") return RunRay(args);
+  if (on != "local") return RunEngine(args, on);
+  if (args.has("--print")) throw UsageError{"--print is for --on mpi, slurm, ray and k8s"};
+  return RunLocal(args);
+}
 
 }  // namespace
 
@@ -367,24 +301,43 @@ const Command& LaunchCommand() {
   static const Command command = {
       "launch",
       "-- PROGRAM [ARGUMENTS]",
-      "Starts a cluster on this machine and a program for each of its workers; ends all when one ends badly.",
-      "Each program gets TF_CONFIG (the cluster, and which worker it is) and THALWEG_TARGET (that worker's address, for the session\n"
-      "option `target`). Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
+      "Starts a cluster and a program for each of its workers, here or by an engine; ends all when one ends badly.",
+      "Each program gets TF_CONFIG (the cluster, and which worker it is), THALWEG_TARGET (that worker's address, for the session\n"
+      "option `target`) and, where the cluster has credentials, THALWEG_CREDENTIALS (what sessions prove themselves with).\n"
+      "Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
       "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
       "memory.\n"
       "What programs have started is ended after a failure or a signal, and before they are started again. Should launch itself be killed\n"
-      "by SIGKILL, its servers and programs end with it, but not what those have started.\n",
-      {{"-n", "N", "workers (1)"},
+      "by SIGKILL, its servers and programs end with it, but not what those have started.\n"
+      "The exit status is that of the first program that ended badly; 128 + N if signal N killed it; 1 after a signal to launch.\n"
+      "mpi, slurm: calls mpirun or srun for -n and --ps processes, which meet in a folder that all hosts share; the folder also takes the\n"
+      "cluster's certificates and token, and is removed at the end. Called by mpirun or srun, with --meet FOLDER, it is one of them.\n"
+      "k8s: prints manifests; what they start are calls with --task. ray: actors of a placement group, see thalweg.ray in Python.\n",
+      {{"--on", "local|mpi|slurm|ray|k8s", "what starts the processes (local: this machine)"},
+       {"-n", "N", "workers (1)"},
        {"--ps", "N", "parameter servers (0)"},
-       {"--clients", "N", "programs, given to the workers in turn (one for each)"},
+       {"--clients", "N", "local: programs, given to the workers in turn (one for each)"},
        {"--restart", "N", "how often each server and program that ends badly is started again (0)"},
-       {"--scheme", "SCHEME", "the transport between them: grpc, within this machine, or another whose addresses are names (grpc)"},
+       {"--scheme", "SCHEME", "the transport between them: grpc, or within one machine another whose addresses are names (grpc)"},
        {"--allow", "DIR", "a folder beneath which the servers may read and write files for the programs"},
        {"--server-option", "KEY=VALUE", "an option of all servers, see thalweg worker --help; may be repeated"},
+       {"--print", nullptr, "print the engine's command or the manifests, and start nothing"},
+       {"--engine-option", "WORD", "mpi, slurm: a word for mpirun or srun, such as --hostfile=hosts; may be repeated"},
+       {"--shared", "DIR", "mpi, slurm, ray: a folder that all hosts share (the current one)"},
+       {"--meet", "FOLDER", "mpi, slurm: this is one of the engine's processes, and the others are met in that folder"},
+       {"--meet-timeout", "SECONDS", "mpi, slurm: for all processes to come (120)"},
+       {"--interface", "NAME", "mpi, slurm: the network interface between the hosts (the one of the default route)"},
+       {"--requeue", "N", "slurm: how often the job goes back into the queue after a failure (0)"},
+       {"--image", "IMAGE", "k8s: a container image with thalweg and the program"},
+       {"--name", "NAME", "k8s: of all objects (thalweg)"},
+       {"--volume", "CLAIM=PATH", "k8s: a persistent volume for all pods; may be repeated"},
+       {"--task", "JOB/INDEX", "run this task of a cluster, from TF_CONFIG or --cluster; the index may come from a pod's environment"},
+       {"--cluster", "FILE", "with --task: the tasks and their addresses, as JSON"},
+       {"--credentials", "DIR", "k8s, --task: the members' credentials; k8s makes them where there are none"},
        kThreadsOption,
        kPluginOption,
        kRuntimeOption},
-      1,
+      0,
       1000,
       Run};
   return command;
