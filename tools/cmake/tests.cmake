@@ -13,7 +13,8 @@
 #
 # A test that prints a reason and exits with 77 counts as skipped. The environment of each test has THALWEG_PLUGIN_PATH (the build's
 # plugins), THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR, THALWEG_DATA_PATH (the data sets) and a cache folder inside the build folder.
-# The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks; both run only when named.
+# The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks, `languages` for the bindings other than
+# Python's; they run only when named.
 
 # ThreadSanitizer does not see the locks of the distribution's libraries (gRPC and its Abseil, NumPy), so it ignores their memory
 # accesses. Forked children start threads, too; they continue unchecked.

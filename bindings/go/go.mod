@@ -1,0 +1,3 @@
+module thalweg.org/go
+
+go 1.18
