@@ -4,8 +4,8 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
-#include "framework/io/crc32c.h"
 #include "framework/io/file_system.h"
+#include "framework/io/record_file.h"
 #include "framework/io/whole_file.h"
 #include "thalweg/dataset.h"
 
@@ -38,10 +38,6 @@ namespace {
 
 constexpr uint64_t kBuffer = 1 << 20;
 
-void AddNumber(std::string* to, uint64_t n, int bytes) {
-  for (int i = 0; i < bytes; ++i) *to += char(n >> 8 * i);
-}
-
 Status Closed(const char* function) {
   return thalweg::FailedPrecondition(function, ": the file is closed, or an earlier call has failed; make another writer");
 }
@@ -73,13 +69,8 @@ tw_status* tw_record_writer_write(tw_record_writer* writer, const void* data, ui
   NEED_ARRAY(data, bytes);
   return thalweg::Enter([&]() -> Status {
     if (!writer->file) return Closed("tw_record_writer_write");
-    std::string& b = writer->buffer;
-    const size_t head = b.size();
-    AddNumber(&b, bytes, 8);
-    AddNumber(&b, thalweg::MaskCrc(thalweg::ExtendCrc32c(0, b.data() + head, 8)), 4);
-    if (bytes > 0) b.append(static_cast<const char*>(data), bytes);
-    AddNumber(&b, thalweg::MaskCrc(thalweg::ExtendCrc32c(0, data, bytes)), 4);
-    if (b.size() < kBuffer) return Status();
+    thalweg::AppendRecord({bytes > 0 ? static_cast<const char*>(data) : "", size_t(bytes)}, &writer->buffer);
+    if (writer->buffer.size() < kBuffer) return Status();
     Status s = writer->Flush();
     return s.ok() ? s : writer->Fail(std::move(s));
   });

@@ -12,6 +12,7 @@
 #include "framework/io/checkpoint_set.h"
 #include "framework/io/file_set.h"
 #include "framework/io/file_system.h"
+#include "framework/io/summary_set.h"
 #include "framework/registry/seal.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/carrier.h"
@@ -475,6 +476,7 @@ const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t versio
   if (std::string_view(set, len) == TW_FUNCTION_SET && version == 1) return FunctionSet();
   if (std::string_view(set, len) == TW_HELD_RESOURCE_SET && version == 1) return HeldResourceSet();
   if (std::string_view(set, len) == TW_RENDEZVOUS_SET && version == 1) return RendezvousSet();
+  if (std::string_view(set, len) == TW_SUMMARY_SET && version == 1) return SummarySet();
   return nullptr;
 }
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "ops/library/fit_log.h"
 #include "ops/library/fit_options.h"
 #include "ops/library/options.h"
 #include "thalweg/checkpointer.h"
@@ -35,6 +36,9 @@ class Fit {
   tw_status* Run() {
     tw_status* failed = Loop();
     lines_.End();
+    tw_status* unlogged = log_.Close();
+    if (failed) tw_status_release(unlogged);
+    if (!failed) failed = unlogged;
     if (!failed || !checkpointer_) return failed;
     tw_status_release(tw_checkpointer_wait(checkpointer_.get()));  // the first failure counts; the log has this one
     return failed;
@@ -50,6 +54,7 @@ class Fit {
   tw_status* Loop() {
     if (tw_status* failed = Prepare()) return failed;
     if (tw_status* failed = Begin()) return failed;
+    if (tw_status* failed = log_.Open(o_, t_.model.graph)) return failed;
     const int64_t epochs = o_.folder ? o_.epochs : p_.epoch + o_.epochs;
     while (p_.why == 0 && p_.epoch < epochs) {
       if (tw_status* failed = Epoch(epochs)) return failed;
@@ -196,6 +201,7 @@ class Fit {
     saved_ = false;
     const tw_fit_progress at = Here(&loss, 1);
     lines_.Step(at);
+    if (tw_status* failed = updated ? log_.Step(at) : nullptr) return failed;
     if (tw_status* failed = Call(&tw_fit_callback::after_step, at, stop)) return failed;
     return updated && Due() ? Save() : nullptr;
   }
@@ -230,6 +236,7 @@ class Fit {
     at.validation = o_.validation ? validation.data() : nullptr;
     at.improved = improved;
     lines_.EpochEnd(at);
+    if (tw_status* unlogged = log_.EpochEnd(at)) return unlogged;
     p_.epoch += 1;
     p_.batch = 0;
     p_.loss = p_.rows = 0;
@@ -309,6 +316,7 @@ class Fit {
   const tw_fit_options& o_;
   const size_t watch_;
   FitLines lines_;
+  FitLog log_;
   const double begun_;
   std::unique_ptr<tw_checkpointer, DestroyCheckpointer> checkpointer_;
   OwnedBuffer position_;  // of the data, from a checkpoint

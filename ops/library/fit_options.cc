@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -30,6 +31,9 @@ tw_status* CheckNumbers(const tw_fit_options& o) {
   if (o.every_steps < 0) return RefuseFit("every_steps is " + std::to_string(o.every_steps) + "; it must be 0 or more");
   if (!(o.every_seconds >= 0)) return RefuseFit("every_seconds is " + Text(o.every_seconds) + "; it must be 0 or more");
   if (!o.folder && (o.every_steps > 0 || o.every_seconds > 0)) return RefuseFit("every_steps and every_seconds need a folder");
+  if (o.log_every_steps < 0) return RefuseFit("log_every_steps is " + std::to_string(o.log_every_steps) + "; it must be 0 or more");
+  if (!o.logdir && o.log_every_steps > 0) return RefuseFit("log_every_steps needs a logdir");
+  if (o.logdir && !*o.logdir) return RefuseFit("logdir is empty; name a folder, or give NULL");
   if (o.n_callbacks > 0 && !o.callbacks) return RefuseFit("callbacks is NULL");
   for (uint32_t i = 0; i < o.n_callbacks; ++i) {
     if (o.callbacks[i].size < sizeof(tw_fit_callback) || o.callbacks[i].flags != 0)
@@ -42,10 +46,11 @@ tw_status* CheckNumbers(const tw_fit_options& o) {
 
 tw_status* ReadFitOptions(const tw_trainer& t, const tw_fit_options* given, tw_fit_options* out, size_t* out_watch) {
   tw_fit_options_init(out);
-  if (given && given->size < sizeof *out) {
+  constexpr size_t kFirst = offsetof(tw_fit_options, logdir);  // the size of the first version
+  if (given && given->size < kFirst) {
     return RefuseFit("fill the options with tw_fit_options_init first (their size is " + std::to_string(given->size) + ")");
   }
-  if (given) std::memcpy(out, given, sizeof *out);
+  if (given) std::memcpy(out, given, std::min<size_t>(given->size, sizeof *out));
   if (tw_status* refused = CheckNumbers(*out)) return refused;
   const std::string watch = out->watch ? out->watch : "loss";
   const auto found = std::find(t.names.begin(), t.names.end(), watch);

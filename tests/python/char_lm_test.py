@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import event_files as ef
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,11 +42,12 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(data, tmp_path):
     assert re.fullmatch(r"char_lm: held-out perplexity \d+\.\d\d after 75 steps\n", said)
     run(data, tmp_path / "parts", 30)  # in the middle between two looks
     run(data, tmp_path / "parts", 50)
-    assert run(data, tmp_path / "parts", 75) == said
+    assert run(data, tmp_path / "parts", 75, (sys.executable, SCRIPT), "--logdir", tmp_path / "log") == said
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
 
     rows = [line.split(",") for line in (tmp_path / "whole/curve.csv").read_text().splitlines()]
     perplexities = [float(row[2]) for row in rows[1:]]
+    assert ef.scalars(tmp_path / "log")["perplexity/held out"] == [(75, float(np.float32(perplexities[-1])))]
     assert [row[0] for row in rows] == ["step", "25", "50", "75"] and perplexities == sorted(perplexities, reverse=True)
     assert perplexities[-1] < 25 and len((tmp_path / "whole/text.txt").read_text()) == 60
     svg = (tmp_path / "whole/perplexity.svg").read_text()

@@ -61,7 +61,7 @@ def stats(graph, tmp_path):
 
 
 NAMES = {"A loop of your own": digits, "Queues": queues, "Conditions, loops, functions": flow, "Training": training, "Graphs of others": imported,
-         "Where the time goes": stats}
+         "Where the time goes": stats, "The record of a run": stats}
 CLUSTERS = {"Clusters"}  # need one: tests/distributed
 FILES = {"Models from files"}  # need files of models: model_test.py
 WITHOUT = "Without a graph"

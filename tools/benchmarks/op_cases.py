@@ -507,6 +507,9 @@ LEFT_OUT = {
     "EncodePng EncodeWav ParseExampleV2",
     "passes a value on": "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone VariableShape",
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
+    "its time is that of making a message for people, or of files": "AudioSummary AudioSummaryV2 CloseSummaryWriter CreateSummaryFileWriter "
+    "FlushSummaryWriter HistogramSummary ImageSummary ImportEvent MergeSummary ScalarSummary SummaryWriter TensorSummary TensorSummaryV2 "
+    "WriteAudioSummary WriteGraphSummary WriteHistogramSummary WriteImageSummary WriteRawProtoSummary WriteScalarSummary WriteSummary",
     "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
     "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration "
                                                               "RefEnter RefExit RefMerge RefNextIteration RefSelect RefSwitch Switch "

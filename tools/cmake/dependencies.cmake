@@ -1,7 +1,7 @@
 # Finds the libraries that Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; if it is empty, tools/setup prints the folder) or, with THALWEG_SYSTEM_DEPS, from the distribution.
 # Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, re2::re2, thalweg::crypto, thalweg::farmhash,
-# Eigen3::Eigen, ZLIB::ZLIB (for the command line only) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Eigen3::Eigen, ZLIB::ZLIB (for the command line), thalweg::zlib (the same, static, for the library) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)
@@ -58,6 +58,13 @@ mark_as_advanced(CRYPTO_LIBRARY CRYPTO_INCLUDE_DIR)
 add_library(thalweg::crypto STATIC IMPORTED)
 set_target_properties(thalweg::crypto PROPERTIES
   IMPORTED_LOCATION ${CRYPTO_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CRYPTO_INCLUDE_DIR})
+
+# Pictures in summaries are compressed. Linked statically, zlib adds 60 KB, and no process loads another library for it.
+find_library(ZLIB_STATIC_LIBRARY NAMES libz.a REQUIRED)
+mark_as_advanced(ZLIB_STATIC_LIBRARY)
+add_library(thalweg::zlib STATIC IMPORTED)
+set_target_properties(thalweg::zlib PROPERTIES
+  IMPORTED_LOCATION ${ZLIB_STATIC_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES "${ZLIB_INCLUDE_DIRS}")
 
 # The static library of FarmHash is one object that depends on nothing.
 find_library(FARMHASH_LIBRARY NAMES libfarmhash.a REQUIRED)

@@ -13,6 +13,7 @@
 #include "json.h"
 #include "model.h"
 #include "model_file.h"
+#include "thalweg/summary.h"
 #include "timing.h"
 #include "utf8.h"
 #include "words.h"
@@ -110,11 +111,55 @@ class Recorder {
   std::deque<tw::StepStats> steps_;
 };
 
+// Writes the run for TensorBoard, if --logdir asks for it: the graph, the fetched numbers over the
+// steps, and the times of the last step.
+class RunLog {
+ public:
+  RunLog(const Args& args, const tw_graph* graph) {
+    if (!args.has("--logdir")) return;
+    tw_summary_writer* made = nullptr;
+    tw::raise(tw_summary_writer_create(args.get("--logdir").c_str(), nullptr, &made));
+    writer_.reset(made);
+    tw::raise(tw_summary_writer_graph(made, graph));
+  }
+  // Returns the statistics object for the next step; `traced` if it is not NULL.
+  tw_step_stats* Stats(tw_step_stats* traced) { return traced || !writer_ ? traced : stats_.c(); }
+  void Step(int64_t step, const Signature& signature, const std::vector<tw::Tensor>& results, const tw_step_stats* stats, bool last) {
+    if (!writer_) return;
+    for (size_t i = 0; i < results.size(); ++i) {
+      double number = 0;
+      if (!NumberOf(results[i], &number)) continue;
+      tw::raise(tw_summary_writer_scalar(writer_.get(), signature.fetches[i].name.c_str(), step, number));
+    }
+    if (last) tw::raise(tw_summary_writer_step_stats(writer_.get(), ("step " + std::to_string(step)).c_str(), step, stats));
+  }
+  void Close() {
+    if (writer_) tw::raise(tw_summary_writer_close(writer_.get()));
+  }
+
+ private:
+  static bool NumberOf(const tw::Tensor& t, double* out) {
+    if (t.count() != 1) return false;
+    switch (t.dtype()) {
+      case TW_FLOAT: *out = double(*t.data<float>()); return true;
+      case TW_DOUBLE: *out = double(*t.data<double>()); return true;
+      case TW_INT32: *out = double(*t.data<int32_t>()); return true;
+      case TW_INT64: *out = double(*t.data<int64_t>()); return true;
+      default: return false;
+    }
+  }
+  struct Destroy {
+    void operator()(tw_summary_writer* w) const { tw_summary_writer_destroy(w); }
+  };
+  std::unique_ptr<tw_summary_writer, Destroy> writer_;
+  tw::StepStats stats_;
+};
+
 using Step = std::function<std::vector<tw::Tensor>(const Signature&, int64_t timeout_ns, tw_step_stats*)>;
 
 // Runs all steps and leaves the last results in the signature. Prints the time if more than one
 // step was requested.
-void RunSteps(const Args& args, const Step& step, Signature* signature, Recorder* recorder) {
+void RunSteps(const Args& args, const Step& step, Signature* signature, Recorder* recorder, RunLog* log) {
   const auto timeout = int64_t(std::min(args.number("--timeout", 0, 1e-9), 9e9) * 1e9);
   const int64_t steps = args.integer("--repeat", 1, 1);
   std::vector<double> seconds;
@@ -122,8 +167,10 @@ void RunSteps(const Args& args, const Step& step, Signature* signature, Recorder
   for (int64_t i = 0; i < steps; ++i) {
     results.clear();
     const double begin = Now();
-    results = step(*signature, timeout, recorder->Step());
+    tw_step_stats* stats = log->Stats(recorder->Step());
+    results = step(*signature, timeout, stats);
     seconds.push_back(Now() - begin);
+    log->Step(i, *signature, results, stats, i + 1 == steps);
   }
   for (size_t i = 0; i < results.size(); ++i) signature->fetches[i].tensor = std::move(results[i]);
   if (!args.has("--repeat")) return;
@@ -158,17 +205,19 @@ class Warnings {
 };
 
 // Runs the steps, then prints and writes what is fetched.
-void RunAndShow(const Args& args, const tw::Runtime& runtime, const Step& step, Signature* signature) {
+void RunAndShow(const Args& args, const tw::Runtime& runtime, const tw_graph* graph, const Step& step, Signature* signature) {
   std::vector<OutFile> files = OutFiles(args);
   files.resize(signature->fetches.size());
   Recorder recorder(args);
+  RunLog log(args, graph);
   try {
-    RunSteps(args, step, signature, &recorder);
+    RunSteps(args, step, signature, &recorder, &log);
   } catch (...) {  // the statistics of the steps before the failure are still useful
     recorder.Write();
     throw;
   }
   recorder.Write();
+  log.Close();
 
   std::vector<std::pair<OutFile, tw::Tensor>> written;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -195,8 +244,8 @@ int Run(const Args& args) {
     Signature signature = ReadModelSignature(args, runtime, *model);
     for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
     RunAndShow(
-        args, runtime, [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return RunModel(args, *model, s, timeout, stats); },
-        &signature);
+        args, runtime, tw_model_graph(model->c()),
+        [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return RunModel(args, *model, s, timeout, stats); }, &signature);
     return kGood;
   }
   const tw::Graph graph = LoadGraph(runtime, path);
@@ -205,7 +254,7 @@ int Run(const Args& args) {
   const tw::Session session = OpenSession(args, graph);
   Callable callable(session, signature);
   RunAndShow(
-      args, runtime, [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return callable.Run(s, timeout, stats); },
+      args, runtime, graph.c(), [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return callable.Run(s, timeout, stats); },
       &signature);
   return kGood;
 }
@@ -220,6 +269,7 @@ std::vector<Option> Options() {
            {"--trace", "FILE",
             "write what the steps did, the latest 100, to FILE, for ui.perfetto.dev, chrome://tracing and `thalweg trace top`"},
            {"--trace-limit", "N", "records of nodes, and of waits, that are kept of a step; 262144 unless it is said"},
+           {"--logdir", "FOLDER", "write the graph, fetched numbers over the steps and the times of the last step for TensorBoard"},
            {"--timeout", "SECONDS", "give up when a step takes longer"},
            {"--draw", "NAME", "draw the pictures of a feed, [n, h, w] or [n, k * k], with what is fed and fetched beside each"},
            {"--signature", "NAME", "of a model: run this signature instead of its default one"},

@@ -104,7 +104,7 @@ def uniform(shape, reach, seed):
 
 # ---- Training ----
 
-def train(session, model, text, out, steps, quiet):
+def train(session, model, text, out, steps, quiet, log=None):
     """Goes on from the newest checkpoint up to that step. Answers the curve: (step, perplexity in training, perplexity held out)."""
     begun = time.monotonic()
     with tw.Checkpointer(session, out / "checkpoints", every_steps=EVERY, keep_last=2) as checkpoints:
@@ -118,6 +118,8 @@ def train(session, model, text, out, steps, quiet):
                 losses = session.run([model.smoothed, model.held_out_loss], {model.x: x, model.y: y})
                 curve.append((step + 1, *(float(f"{math.exp(loss):.6g}") for loss in losses)))
                 write_curve(out / "curve.csv", curve)
+                if log:
+                    log.scalars({"perplexity/training": curve[-1][1], "perplexity/held out": curve[-1][2]}, step + 1)
                 rate = (step + 1 - first) / (time.monotonic() - begun)
                 if not quiet:
                     print(f"step {step + 1}/{steps}  perplexity {curve[-1][1]:.2f} in training, {curve[-1][2]:.2f} held out  "
@@ -182,6 +184,7 @@ def main():
     parser.add_argument("--cells", type=int, default=128, help="of the LSTM")
     parser.add_argument("--length", type=int, default=500, help="characters to write at the end")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--logdir", type=pathlib.Path, help="folder for TensorBoard and thalweg plot: perplexities, the graph, the text")
     parser.add_argument("--threads", type=int, default=0, help="0: as many as there are processors")
     parser.add_argument("--quiet", action="store_true", help="only the last line")
     options = parser.parse_args()
@@ -196,8 +199,14 @@ def main():
     model = Model(len(text.letters), options.cells, options.seed)
     with tw.Session(model.graph, threads=options.threads) as session:
         session.run(model.init)
-        curve = train(session, model, text, options.out, options.steps, options.quiet)
+        log = options.logdir and tw.SummaryWriter(options.logdir)
+        if log:
+            log.graph(model.graph)
+        curve = train(session, model, text, options.out, options.steps, options.quiet, log)
         written = write(session, model, text, options.length)
+        if log:
+            log.text("written", written, options.steps)
+            log.close()
     (options.out / "text.txt").write_text(written)
     plot(options.out / "perplexity.svg", curve)
     if not options.quiet:

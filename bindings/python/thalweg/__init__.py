@@ -11,7 +11,7 @@ Modules, in reading order: graph, scopes (names, devices, order), output (values
 function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated,
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
-model (from files), saved (models in one file), stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server,
+model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server,
 sharded, replicas, recovery (clusters), runtime, log, errors."""
 import typing as _typing
 
@@ -43,6 +43,7 @@ from .session import Callable, PartialRun, Session
 from .sharded import ShardedTable, sharded_sampled_softmax, sharded_softmax
 from .slices import foldl, foldr, map_fn, scan
 from .stats import NodeStats, OpStats, StepStats, TotalStats, Trace, WaitStats
+from .summaries import SummaryWriter
 from .tape import Tape, grad, value_and_grad
 from .tensor import Tensor, from_dlpack
 from .value import Value
@@ -58,7 +59,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun", "PermissionDeniedError", "Plugin",
            "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime",
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
-           "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tape",
+           "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
            "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset",
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data",

@@ -100,7 +100,7 @@ class Trainer(Handle):
             validation: Any = None, watch: Optional[str] = None, larger_is_better: Optional[bool] = None, patience: int = 0,
             least_change: float = 0.0, keep_best: bool = False, folder: Optional[Path] = None, every_steps: int = 0,
             every_seconds: float = 0.0, keep_last: int = 2, background: bool = False, progress: Optional[bool] = None,
-            any_loss: bool = False) -> History:
+            any_loss: bool = False, logdir: Optional[Path] = None, log_every_steps: int = 1) -> History:
         """Trains and returns the values of each epoch.
 
         data: arrays of one length, inputs first and targets last; or an Iterator, a data set with a method iterator(), a function of the
@@ -110,6 +110,8 @@ class Trainer(Handle):
         without a better value (by more than least_change); 0: never.   keep_best: the weights become those of the best epoch.
         folder: for checkpoints, after every_steps or every_seconds, by default after each epoch; a call with the same folder goes on where
         the last one was interrupted, with the same losses to the bit, and `epochs` counts from its beginning.
+        logdir: a folder for TensorBoard and `thalweg plot`. It gets the runs "train", with the graph, "step/loss" every log_every_steps
+        steps, and "epoch/loss" and each metric; and "validation", with the latter.
         callbacks: functions of a Progress after each epoch, or objects with before_step, after_step and epoch_end; True stops.
         progress: True: a line an epoch on standard error; None: if that is a terminal.   any_loss: a loss that is not finite is no error.
 
@@ -127,7 +129,8 @@ class Trainer(Handle):
             size=ctypes.sizeof(_low.tw_fit_options), flags=flags, epochs=epochs, validation=judge._handle if judge else None,
             watch=None if watch is None else c_text(watch), patience=patience, least_change=least_change,
             folder=None if folder is None else os.fsencode(folder), every_steps=every_steps, every_seconds=every_seconds,
-            keep_last=keep_last, n_callbacks=len(calls), callbacks=(_low.tw_fit_callback * len(calls))(*calls))
+            keep_last=keep_last, n_callbacks=len(calls), callbacks=(_low.tw_fit_callback * len(calls))(*calls),
+            logdir=None if logdir is None else os.fsencode(logdir), log_every_steps=0 if logdir is None else log_every_steps)
         report = _low.tw_fit_report(size=ctypes.sizeof(_low.tw_fit_report))
 
         def train(handle: Any) -> Optional[int]:

@@ -125,6 +125,11 @@ typedef struct tw_fit_options {
   uint32_t n_callbacks;
   const tw_fit_callback* callbacks; /* called in this order */
   tw_cancel_token* cancel;          /* ends the loop with CANCELLED; NULL: none */
+  /* A folder for summaries (summary.h), which TensorBoard and `thalweg plot` draw; NULL: none. It gets the runs `train`, with the graph,
+   * `step/loss` for the batch of a step, and `epoch/` and the name of each value; and, with validation data, `validation`, with the latter.
+   * The x-axis is the step. A training that goes on may use the folder again. */
+  const char* logdir;
+  int64_t log_every_steps; /* steps between two of `step/loss`; 0: each step has one */
 } tw_fit_options;
 TW_EXPORT void tw_fit_options_init(tw_fit_options* options); /* epochs 1, keep_last 2. NULL is fine */
 

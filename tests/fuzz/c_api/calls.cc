@@ -42,6 +42,7 @@ ENDS(tw_checkpointer_destroy, tw_checkpointer)
 ENDS(tw_iterator_destroy, tw_iterator)
 ENDS(tw_model_destroy, tw_model)
 ENDS(tw_record_writer_destroy, tw_record_writer)
+ENDS(tw_summary_writer_destroy, tw_summary_writer)
 ENDS(tw_lbfgs_destroy, tw_lbfgs)
 ENDS(tw_step_stats_destroy, tw_step_stats)
 ENDS(tw_restore_report_destroy, tw_restore_report)
@@ -420,6 +421,8 @@ SPECIAL(tw_trainer_fit) {
   options.patience = p.Draw<int64_t>();
   options.folder = p.Null() ? nullptr : p.Path();
   options.cancel = p.Handle<tw_cancel_token>();
+  options.logdir = p.Null() ? nullptr : p.Path();
+  options.log_every_steps = p.Draw<int64_t>();
   p.Note(tw_trainer_fit(trainer, data, &options, nullptr));
 }
 SPECIAL(tw_trainer_evaluate) {
@@ -522,6 +525,34 @@ SPECIAL(tw_record_writer_create) {
   tw_record_writer* made = nullptr;
   p.Note(tw_record_writer_create(runtime, path, p.Null() ? nullptr : &made));
   p.Keep(made);
+}
+
+SPECIAL(tw_summary_writer_create) {
+  const char* folder = p.Path();
+  tw_summary_writer_options options;
+  tw_summary_writer_options_init(&options);
+  options.size = p.Size(sizeof options);
+  options.queue_bytes = p.Number();
+  options.file_bytes = p.Number();
+  options.suffix = p.Text();
+  tw_summary_writer* made = nullptr;
+  const tw_summary_writer_options* given = p.Null() ? nullptr : &options;
+  p.Note(tw_summary_writer_create(folder, given, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_summary_writer_hparams) {
+  tw_summary_writer* writer = p.Handle<tw_summary_writer>();
+  const auto* hparams = p.List<tw_hparam>([&] {
+    tw_hparam h = {};
+    h.name = p.Text();
+    h.text = p.Text();
+    h.number = double(p.Number());
+    h.kind = uint32_t(p.Number());
+    return h;
+  });
+  const auto n = p.Draw<uint32_t>();
+  const auto* metrics = p.Draw<const char* const*>();
+  p.Note(tw_summary_writer_hparams(writer, hparams, n, metrics, p.Draw<uint32_t>()));
 }
 
 SPECIAL(tw_runtime_create_with) {

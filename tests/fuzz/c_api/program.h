@@ -53,6 +53,7 @@ namespace thalweg::fuzz {
   X(tw_iterator, tw_iterator_destroy, false)             \
   X(tw_model, tw_model_destroy, false)                   \
   X(tw_record_writer, tw_record_writer_destroy, false)   \
+  X(tw_summary_writer, tw_summary_writer_destroy, false) \
   X(tw_lbfgs, tw_lbfgs_destroy, true)                    \
   X(tw_step_stats, tw_step_stats_destroy, false)         \
   X(tw_restore_report, tw_restore_report_destroy, false) \
