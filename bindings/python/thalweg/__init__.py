@@ -12,7 +12,7 @@ function), flow (functions, conditions and loops), slices (map, fold, scan), dat
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, server,
-sharded, replicas, recovery (clusters), runtime, log, errors."""
+sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray), runtime, log, errors."""
 import typing as _typing
 
 from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train
