@@ -152,10 +152,12 @@ def test_what_cannot_be_is_an_error():
 def test_launch_runs_a_program_for_each_worker():
     with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there:
         ran(digits(THALWEG, here))
-        done = ran(digits(THALWEG, there, on="ray", options=["--shared", there]), environment={**os.environ, "PYTHONUNBUFFERED": "1"})
+        # The Ray of this test, which has as many processors as the launch has actors, and more than this machine may have.
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
+        done = ran(digits(THALWEG, there, on="ray", options=["--shared", there]), environment=environment)
         same_losses(here, there, 60)
         assert "[client/1] accuracy" in done.stdout + done.stderr, done
-        done = ran([THALWEG, "launch", "--on", "ray", "--shared", there, "--", "sh", "-c", "exit 7"], status=7)
+        done = ran([THALWEG, "launch", "--on", "ray", "--shared", there, "--", "sh", "-c", "exit 7"], environment=environment, status=7)
         assert "client/0 ended with status 7" in done.stderr, done
 
 
