@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from engine_tests import digits, living, marked, none_stays, ran, same_losses, skip
+from engine_tests import DATA, EXAMPLE, SOURCE, digits, living, marked, none_stays, ran, same_losses, skip
 from running import run_tests
 
 THALWEG = sys.argv[1]
@@ -36,6 +36,22 @@ def test_one_program_has_the_same_losses_as_in_a_local_launch():
         prefixes = {line.split("]")[0] for line in done.stdout.splitlines()}
         assert prefixes == {"[ps/0", "[worker/0", "[worker/1", "[client/0", "[client/1"}, done.stdout
         assert hidden(there) == []
+        none_stays()
+
+
+def test_the_command_of_the_readme_trains():
+    line, = (line for line in (SOURCE / "README.md").read_text().splitlines() if line.startswith("    thalweg launch --on "))
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        shutil.copy(EXAMPLE, work / "digits.py")
+        shutil.copy(DATA, work / "digits.csv")
+        (work / "bin").mkdir()
+        (work / "bin/python3").symlink_to(sys.executable)
+        path = f"{work}/bin:{os.path.dirname(os.path.abspath(THALWEG))}:{os.environ['PATH']}"
+        # This machine may have fewer processors than the command has processes.
+        done = ran(line.split(), environment={**os.environ, "PATH": path, "OMPI_MCA_rmaps_base_oversubscribe": "1"}, cwd=folder)
+        accuracy = float(done.stdout.split("[client/0] accuracy ")[1].split()[0])
+        assert accuracy > 0.8, done.stdout
         none_stays()
 
 

@@ -230,7 +230,7 @@ def test_the_command_of_each_engine_is_printed(folder):
     said = run("launch", "--on", "mpi", "--print", "-n", 3, "--", "true", environment=engines(folder))
     assert said == f"mpirun -n 3 {common} mpi --meet FOLDER -n 3 -- true\n", said
     said = run("launch", "--on", "ray", "--print", "-n", 3, "--ps", 1, "--restart", 2, "--", "true")
-    assert said == "python3 -m thalweg.ray -n 3 --ps 1 --restart 2 -- true\n", said
+    assert said == "python3 -m thalweg.ray_programs -n 3 --ps 1 --restart 2 -- true\n", said
 
 
 MANIFESTS = ["launch", "--on", "k8s", "--print", "-n", 2, "--ps", 1, "--image", "registry/train:1", "--name", "digits"]

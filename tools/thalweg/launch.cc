@@ -215,7 +215,7 @@ int RunEngine(const Args& args, const std::string& engine) {
 // ---- Ray ----
 
 int RunRay(const Args& args) {
-  std::vector<std::string> words = {"python3", "-m", "thalweg.ray"};
+  std::vector<std::string> words = {"python3", "-m", "thalweg.ray_programs"};
   for (const char* option : {"-n", "--ps", "--restart", "--shared"}) {
     if (args.has(option)) words.insert(words.end(), {option, args.get(option)});
   }
