@@ -47,6 +47,8 @@ constexpr Rule kRules[] = {
     {215, "a kernel reads its inputs and nothing around them", "tensor.h"},
     {216, "a kernel writes all elements of its outputs, and nothing follows from what outputs and scratch held before", "kernel.h"},
     {217, "a kernel leaves the process as it was, and its standard files alone", "abi.h"},
+    {218, "a kernel says the same each time it is asked whether it fits, and takes unknown shapes where it takes the known ones",
+     "kernel.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
