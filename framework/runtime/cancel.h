@@ -7,11 +7,13 @@ namespace thalweg {
 
 class CancelToken {
  public:
-  // Requests the stop and wakes the calls that wait at a resource in a step of this token.
+  // Requests the stop, wakes the calls that wait at a resource in a step of this token, and calls the
+  // functions that are to be called then (LaterCalls).
   void Cancel();
   bool cancelled() const { return cancelled_.load(); }
 
-  // Counts calls that wait in a step of this token (see WaitingCalls): 1 more or 1 less.
+  // Counts calls that wait in a step of this token (see WaitingCalls), and functions to be called
+  // when it is cancelled (see LaterCalls): 1 more or 1 less.
   void Watch(int32_t calls) const { waiting_.fetch_add(calls); }
 
  private:

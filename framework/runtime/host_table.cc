@@ -15,6 +15,7 @@
 #include "framework/io/summary_set.h"
 #include "framework/registry/seal.h"
 #include "framework/runtime/async_calls.h"
+#include "framework/runtime/callback_set.h"
 #include "framework/runtime/carrier.h"
 #include "framework/runtime/container.h"
 #include "framework/runtime/frame.h"
@@ -470,6 +471,7 @@ int64_t RunNow(const tw_host*) {
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_MEMORY_SET && version == 1)
     return MemorySet();  // first: each call of a kernel that counts memory asks for it
+  if (std::string_view(set, len) == TW_CALLBACK_SET && version == 1) return CallbackSet();
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();
@@ -517,6 +519,8 @@ std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std
   t->c = {sizeof(tw_host), 0, TW_EPOCH, minor, runtime, &kStatus, &kTensor, GraphApi(), &kResource, &kTimeline, &kRun, Query, Setting};
   return {&t->c, [](tw_host* h) { delete reinterpret_cast<HostTable*>(h); }};
 }
+
+std::shared_ptr<const void> PinOf(const tw_host* host) { return Of(host).plugin.lock(); }
 
 std::unique_ptr<tw_host, void (*)(tw_host*)> ConfinedHost(const tw_host* host, FileSystem* files) {
   auto* t = new HostTable(Of(host));

@@ -14,6 +14,8 @@ class Runtime;
 // plugin: keeps the plugin's code while it is locked; empty: the code stays by itself.
 std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor,
                                                            std::weak_ptr<const void> plugin = {});
+// Keeps the code of the table's plugin loaded; NULL if it stays by itself.
+std::shared_ptr<const void> PinOf(const tw_host* host);
 // Returns a copy of the table whose file functions use `files`. `host` and `files` must outlive the
 // copy.
 std::unique_ptr<tw_host, void (*)(tw_host*)> ConfinedHost(const tw_host* host, FileSystem* files);

@@ -10,6 +10,7 @@
 #include "framework/base/thread_reserve.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/cancel.h"
+#include "framework/runtime/later_calls.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/touched_resources.h"
 
@@ -24,7 +25,9 @@ WaitWish::~WaitWish() {
 
 void CancelToken::Cancel() {
   cancelled_.store(true);
-  if (waiting_.load() > 0) WaitingCalls::Get().Cancelled(this);
+  if (waiting_.load() == 0) return;
+  WaitingCalls::Get().Cancelled(this);
+  LaterCalls::Get().Cancelled(this);
 }
 
 WaitingCalls& WaitingCalls::Get() {

@@ -83,6 +83,8 @@ MUTANTS = {
     "reads_ahead": (2, [215]),
     "leaves_negative": (2, [216]),
     "trusts_scratch": (2, [216]),
+    "changes_its_mind": (2, [218]),
+    "wants_to_know": (2, [218]),
     "says_what_it_does": (2, [217]),
     "rounds_up": (2, [217]),
     "allocates_short": (2, [206]),

@@ -338,14 +338,16 @@ def declined():
 @pytest.mark.parametrize("op, inputs, attrs, why", declined(), ids=lambda v: v if isinstance(v, str) and v.isalnum() else "")
 def test_what_a_kernel_declines_runs_on_the_cpu_if_the_session_lets_it(op, inputs, attrs, why):
     with tw.Graph() as g:
-        y = g.op(op, *map(g.constant, inputs), **attrs)
+        x = tw.placeholder("float32", inputs[0].shape)
+        y = g.op(op, x, *map(g.constant, inputs[1:]), **attrs)
+    feeds = {x: inputs[0]}
     with pytest.raises(tw.errors.NotFoundError) as refused:
-        tw.Session(g, **ON).run(y)
+        tw.Session(g, **ON).run(y, feeds)
     assert why in str(refused.value) and "declines" in str(refused.value)
     session = tw.Session(g, **ON | dict(fallback="allow"))
-    there = session.run(y)
-    assert [why in n["why"] for n in session.plan(y, {})["fallbacks"]] == [True]
-    assert np.array_equal(there, tw.Session(g, device="CPU:0").run(y))
+    there = session.run(y, feeds)
+    assert [why in n["why"] for n in session.plan(y, {x: list(inputs[0].shape)})["fallbacks"]] == [True]
+    assert np.array_equal(there, tw.Session(g, device="CPU:0").run(y, feeds))
 
 
 # ---- Fusion ----

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "framework/base/dtype.h"
+#include "framework/runtime/choose_kernel.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/numbers.h"
 #include "tools/conformance/subjects.h"
@@ -118,6 +119,26 @@ Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Cas
   for (const std::string& w : wrong) {
     if (!w.empty()) return Fail("executed by ", kThreads, " threads at once: ", w);
   }
+  return {};
+}
+
+Outcome FitsAlike(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  (void)world;
+  std::vector<tw_shape> known, unknown;
+  for (const Tensor& t : c.inputs) {
+    known.push_back({t.view().dims, t.rank(), 0});
+    unknown.push_back({nullptr, -1, 0});
+  }
+  const Status first = KernelFits(k, *device, {node, known, {}});
+  if (!first.ok() && first.code() != absl::StatusCode::kUnimplemented) return Skip(Message(first));
+  for (int round = 0; round < 3; ++round) {
+    const Status again = KernelFits(k, *device, {node, known, {}});
+    if (again.code() != first.code())
+      return Fail("it first says '", first.ok() ? "it fits" : Message(first), "', and then '", again.ok() ? "it fits" : Message(again),
+                  "'");
+  }
+  const Status blind = KernelFits(k, *device, {node, unknown, {}});
+  if (first.ok() && !blind.ok()) return Fail("it fits, but not if the shapes are not known yet: ", Message(blind));
   return {};
 }
 
@@ -255,6 +276,9 @@ void CheckKernels(Run& run, World& world) {
   check(206, StaysInBounds);
   check(207, RunsAtOnce);
   check(208, LetsTensorsGo);
+  const KernelSet asked = kernels.Where([](const KernelDef& k) { return k.def.fits != nullptr; });
+  if (asked.empty()) return;
+  run.Check(218, CountText(asked.all), [&] { return ForKernels(&world, &book, asked, run.options().full ? 20 : 1, FitsAlike); });
 }
 
 }  // namespace thalweg::conformance

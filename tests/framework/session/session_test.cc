@@ -339,6 +339,27 @@ TEST_F(SessionTest, ADeadlineStopsAStep) {
   }
 }
 
+TEST_F(SessionTest, AKernelIsToldThatItsStepIsToEnd) {
+  const Edge y = g_.Op("Hangs", {x_});
+  for (const char* engine : {"fixed", "counted"}) {
+    auto session = g_.NewSession({{"engine", engine}});
+    RunOptions options;
+    options.deadline_ns = 5'000'000;
+    EXPECT_FALSE(Step(*session, {{x_}, {y}, {}}, {Floats({1})}, options).ok());
+    for (int k = 0; k < 5; ++k) {
+      CancelToken token;
+      options.cancel = &token;
+      options.deadline_ns = 0;
+      Status s;
+      std::thread runner([&] { s = Step(*session, {{x_}, {y}, {}}, {Floats({1})}, options).status(); });
+      if (k > 0) std::this_thread::yield();
+      token.Cancel();
+      runner.join();
+      EXPECT_EQ(s.code(), absl::StatusCode::kCancelled) << s;
+    }
+  }
+}
+
 TEST_F(SessionTest, CloseWaitsForRunningStepsAndRefusesNewOnes) {
   Edge gated = g_.Op("Gated", {x_}), aside = g_.Op("GatedAside", {x_}), y = g_.Op("Next", {x_});
   for (Edge e : {gated, aside}) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -155,6 +156,24 @@ tw_status* PassIfMade(const tw_frame* f) {
 }
 void Unmake(const tw_host*, void* state) { delete static_cast<char*>(state); }
 
+// Ends only when its step is cancelled or past its deadline, without a thread that waits for that.
+struct Hang {
+  const tw_host* host;
+  tw_token token;
+  uint64_t id;
+  static void Stop(void* p) {
+    const std::unique_ptr<Hang> h(static_cast<Hang*>(p));
+    h->host->run->complete(h->host, h->token, tw_fail(h->host, TW_CANCELLED, TW_S("it was told to stop")));
+  }
+};
+tw_status* StartHanging(const tw_frame* f) {
+  auto* api = static_cast<const tw_callback_api*>(f->host->query(f->host, TW_S(TW_CALLBACK_SET), 1));
+  auto hang = std::make_unique<Hang>(Hang{f->host, f->token, 0});
+  tw_status* s = api->when_cancelled(f, Hang::Stop, hang.get(), &hang->id);
+  if (!s) hang.release();
+  return s;
+}
+
 }  // namespace
 
 void RegisterLateOps(tw::Plugin& p) {
@@ -178,6 +197,8 @@ void RegisterLateOps(tw::Plugin& p) {
   throwing(StrCat("Throws", kMap));
   throwing(StrCat("ThrowsAside", kMap, "; may_block"));
   throwing(StrCat("ThrowsLater", kMap, "; async"));
+  p.op("Hangs(x: float[*s]) -> (y: float[*s])");
+  p.add("Hangs(float -> float) @CPU; async", nullptr, StartHanging, nullptr, nullptr);
   p.add(StrCat("ThrowsLate", kMap, "; async; may_block"), nullptr, ThrowLate, nullptr, nullptr);
   throwing("ThrowsHolding(resource) @CPU; update v");
   throwing("ThrowsHoldingLater(resource) @CPU; async; update v");

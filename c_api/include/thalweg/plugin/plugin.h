@@ -5,6 +5,7 @@
 #define THALWEG_PLUGIN_PLUGIN_H
 #include "thalweg/plugin/abi.h"
 #include "thalweg/plugin/build_cpu.h"
+#include "thalweg/plugin/callback.h"
 #include "thalweg/plugin/checkpoint.h"
 #include "thalweg/plugin/collective.h"
 #include "thalweg/plugin/compiler.h"
