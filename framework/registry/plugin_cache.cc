@@ -26,11 +26,14 @@ constexpr size_t kMostBytes = 64 << 20;
 
 // The head of the file. A cache of another build is not used, because that build judged plugins by
 // other rules.
-std::string Head() { return StrCat("thalweg-plugins 3 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
+std::string Head() { return StrCat("thalweg-plugins 4 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
 
 std::string StampText(const FileStamp& s) { return StrCat(s.device, " ", s.inode, " ", s.size, " ", s.modified_ns, " ", s.changed_ns); }
 
-bool ParseStamp(std::string_view text, FileStamp* s) {
+// Parses integers with a space between them. Returns false for a number too few, too many or too
+// large.
+template <typename... Numbers>
+bool ParseNumbers(std::string_view text, Numbers*... numbers) {
   const char *at = text.data(), *end = at + text.size();
   auto take = [&](auto* out) {
     auto [after, error] = std::from_chars(at, end, *out);
@@ -38,8 +41,14 @@ bool ParseStamp(std::string_view text, FileStamp* s) {
     at = after != end && *after == ' ' ? after + 1 : after;
     return true;
   };
-  return take(&s->device) && take(&s->inode) && take(&s->size) && take(&s->modified_ns) && take(&s->changed_ns) && at == end;
+  return (take(numbers) && ...) && at == end;
 }
+
+bool ParseStamp(std::string_view text, FileStamp* s) {
+  return ParseNumbers(text, &s->device, &s->inode, &s->size, &s->modified_ns, &s->changed_ns);
+}
+
+bool ParseTimeouts(std::string_view text, CachedPlugin* p) { return ParseNumbers(text, &p->timeouts, &p->probe_at); }
 
 bool IsDigest(std::string_view text) {
   auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -136,8 +145,11 @@ bool PluginCache::Parse(std::string_view text) {
     p.digest = rest;
     if (!TakeLine(&text, &word, &rest) || word != "checked" || !UnescapeLine(rest, &p.checked_by)) return false;
     if (!TakeLine(&text, &word, &rest) || word != "quarantine" || !UnescapeLine(rest, &p.quarantine)) return false;
-    if (p.quarantine.empty() ? !TakeManifest(&text, &p.manifest) : !TakeLine(&text, &word, &rest) || !UnescapeLine(rest, &p.manifest.id)) {
-      return false;
+    if (p.quarantine.empty()) {
+      if (!TakeManifest(&text, &p.manifest)) return false;
+    } else {
+      if (!TakeLine(&text, &word, &rest) || word != "timeouts" || !ParseTimeouts(rest, &p)) return false;
+      if (!TakeLine(&text, &word, &rest) || !UnescapeLine(rest, &p.manifest.id)) return false;
     }
     by_path_.insert_or_assign(std::move(path), std::move(p));
   }
@@ -178,7 +190,8 @@ void PluginCache::Write() {
     if (!StampOf(path, &now) || !(now == p.stamp)) continue;
     text += StrCat("file ", EscapeLine(path), "\nstamp ", StampText(p.stamp), "\ndigest ", p.digest, "\nchecked ", EscapeLine(p.checked_by),
                    "\nquarantine ", EscapeLine(p.quarantine), "\n");
-    text += p.quarantine.empty() ? ManifestText(p.manifest) : StrCat("id ", EscapeLine(p.manifest.id), "\n");
+    text += p.quarantine.empty() ? ManifestText(p.manifest)
+                                 : StrCat("timeouts ", p.timeouts, " ", p.probe_at, "\nid ", EscapeLine(p.manifest.id), "\n");
   }
   text += StrCat("crc ", ExtendCrc32c(0, text.data(), text.size()), "\n");
   std::error_code error;

@@ -22,6 +22,11 @@ struct CachedPlugin {
   // The build of the runtime that has validated all schemas and specs of these contents; empty:
   // none has.
   std::string checked_by;
+  // A quarantine for exceeding the time limit is no proof against the plugin, so it ends: the
+  // number of probes in a row that took too long, and the Unix time in seconds at which the plugin
+  // is probed again. 0 and 0: quarantined until its contents change, or not quarantined.
+  uint32_t timeouts = 0;
+  int64_t probe_at = 0;
 };
 
 class PluginCache {

@@ -104,9 +104,11 @@ Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, Known
   if (IsThere("a file with the same contents", same, record)) return Status();
   if (!known) {
     RETURN_IF_ERROR(Look(p));
+  } else if (!known->quarantine.empty() && IsDue(*known)) {
+    RETURN_IF_ERROR(Look(p, known->timeouts));
   } else if (!known->quarantine.empty()) {
     record->id = known->manifest.id;
-    return Quarantine(record, Error(absl::StatusCode::kAborted, known->quarantine));
+    return Quarantine(record, Error(absl::StatusCode::kAborted, known->quarantine), known->probe_at);
   } else {
     p->manifest = known->manifest;
     p->checked_by = known->checked_by;
@@ -138,7 +140,11 @@ StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
                   StrCat("if they are what you want, add this line to the list: ", *digest, "  ", p->real));
   }
   const CachedPlugin* known = cache_->FindContents(*digest);
-  if (known) cache_->Put(p->real, {p->stamp, *digest, known->quarantine, known->manifest, known->checked_by});
+  if (known) {
+    CachedPlugin copy = *known;
+    copy.stamp = p->stamp;
+    cache_->Put(p->real, std::move(copy));
+  }
   return known;
 }
 
@@ -163,21 +169,44 @@ bool PluginLoader::IsThere(std::string_view what, const std::function<bool(const
   return true;
 }
 
-Status PluginLoader::Quarantine(PluginRecord* record, Status why) {
+// probe_at: as in CachedPlugin.
+Status PluginLoader::Quarantine(PluginRecord* record, Status why, int64_t probe_at) {
   std::string fix = "repair it: when its contents have changed, it is looked at again";
+  if (probe_at) fix += StrCat("; also from ", std::max<int64_t>(probe_at - Now(), 0), " s from now on, in case the machine was busy");
   if (!cache_->file().empty()) fix += StrCat("; or, if something else was at fault, remove '", cache_->file(), "'");
   return Refuse(record, PluginRecord::kQuarantined, std::move(why), fix);
 }
 
-// Examines a plugin for the first time.
-Status PluginLoader::Look(KnownPlugin* p) {
+// Quarantines a plugin that exceeded the time limit now, and `timeouts` times in a row before. The
+// doubled time bounds the cost of a plugin that always hangs.
+Status PluginLoader::QuarantineForNow(KnownPlugin* p, const Status& why, uint32_t timeouts) {
+  std::chrono::seconds wait = loading_.retry_after;
+  for (uint32_t i = 0; i < timeouts && wait < loading_.retry_after_at_most; ++i) wait *= 2;
+  const int64_t probe_at = Now() + std::min(wait, loading_.retry_after_at_most).count();
+  cache_->Put(p->real, {p->stamp, p->record->digest, std::string(Message(why)), {}, "", timeouts + 1, probe_at});
+  return Quarantine(p->record.get(), why, probe_at);
+}
+
+// Returns the Unix time in seconds.
+int64_t PluginLoader::Now() const { return std::chrono::duration_cast<std::chrono::seconds>(loading_.now().time_since_epoch()).count(); }
+
+// Returns true if a quarantined plugin is to be probed again. A time that lies too far ahead comes
+// from a clock that was wrong.
+bool PluginLoader::IsDue(const CachedPlugin& quarantined) const {
+  const int64_t now = Now();
+  return quarantined.probe_at != 0 && (quarantined.probe_at <= now || quarantined.probe_at > now + loading_.retry_after_at_most.count());
+}
+
+// Examines a plugin for the first time, or after `timeouts` probes in a row that took too long.
+Status PluginLoader::Look(KnownPlugin* p, uint32_t timeouts) {
   PluginRecord* record = p->record.get();
   ProbeResult result = ProbePlugin({loading_.helper, p->real, loading_.patience, loading_.settings}, record);
   switch (result.outcome) {
     case ProbeOutcome::kRefused: return result.why;
     case ProbeOutcome::kBroken:
       cache_->Put(p->real, {p->stamp, record->digest, std::string(Message(result.why)), {}, ""});
-      return Quarantine(record, result.why);
+      return Quarantine(record, result.why, 0);
+    case ProbeOutcome::kLate: return QuarantineForNow(p, result.why, timeouts);
     case ProbeOutcome::kManifest: p->manifest = std::move(result.manifest); break;
     case ProbeOutcome::kNoHelper:
       if (loading_.without_helper == PluginProbe::kRefuse) {

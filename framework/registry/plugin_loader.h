@@ -75,8 +75,11 @@ class PluginLoader final : private PluginSource {
   Status CheckFile(PluginRecord* record);
   StatusOr<const CachedPlugin*> Identify(KnownPlugin* p);
   bool IsThere(std::string_view what, const std::function<bool(const FileStamp&, const std::string& digest)>& same, PluginRecord* record);
-  Status Quarantine(PluginRecord* record, Status why);
-  Status Look(KnownPlugin* p);
+  Status Quarantine(PluginRecord* record, Status why, int64_t probe_at);
+  Status QuarantineForNow(KnownPlugin* p, const Status& why, uint32_t timeouts);
+  int64_t Now() const;
+  bool IsDue(const CachedPlugin& quarantined) const;
+  Status Look(KnownPlugin* p, uint32_t timeouts = 0);
   StatusOr<PluginManifest> LookHere(const std::string& path, bool whole, PluginRecord* record);
   Status CheckId(const std::vector<std::string>& disabled, PluginRecord* record);
   void Settle();

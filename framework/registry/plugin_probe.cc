@@ -82,10 +82,11 @@ ProbeResult Judge(const PluginProbeRequest& request, const ProbeTalk& talk, Plug
     return {ProbeOutcome::kManifest, std::move(a.m), Status()};
   }
   if (a.over && a.refused) return {ProbeOutcome::kRefused, {}, Status(absl::StatusCode(a.code), AbslView(record->reason))};
-  Status why = Error(talk.end == ProbeEnd::kLate ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kAborted, "it ",
-                     Harm(request, talk), " ", StageText(a.stage), ", when it was looked at");
+  const bool late = talk.end == ProbeEnd::kLate;
+  Status why = Error(late ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kAborted, "it ", Harm(request, talk), " ",
+                     StageText(a.stage), ", when it was looked at");
   Refuse(record, PluginRecord::kQuarantined, why, "").IgnoreError();
-  return {ProbeOutcome::kBroken, {}, why};
+  return {late ? ProbeOutcome::kLate : ProbeOutcome::kBroken, {}, why};
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct PluginProbeRequest {
 enum class ProbeOutcome {
   kManifest,  // the plugin is good
   kRefused,   // the helper refused it; the record gives the reason
-  kBroken,    // it crashed or exceeded the time limit; the record says in which stage
+  kBroken,    // it crashed or wrote too much; the record says in which stage
+  kLate,      // it exceeded the time limit, because it hangs or the machine is busy; the record as for kBroken
   kNoHelper,  // the helper could not run
 };
 struct ProbeResult {

@@ -8,10 +8,12 @@
  * further up, and folders that lead to libthalweg.so itself. The runtime option
  * trust_plugin_folders=true disables this check.
  * A helper process, thalweg/thalweg-probe beside libthalweg.so, probes a new file first. A file
- * that crashes there, or takes longer than five seconds, is quarantined. The results are kept in
- * the user's cache (runtime option plugin_cache), so later starts open no plugin: each is loaded at
- * its first use. Runtime options: plugin_probe for systems where no helper can run, plugin_allow
- * for an allow-list, plugin_prefer for the choice between plugins that provide the same.
+ * that crashes there is quarantined until its contents change. A file that takes longer than five
+ * seconds is quarantined for a minute, and twice as long after each further such probe, up to a
+ * day. The results are kept in the user's cache (runtime option plugin_cache), so later starts open
+ * no plugin: each is loaded at its first use. Runtime options: plugin_probe for systems where no
+ * helper can run, plugin_allow for an allow-list, plugin_prefer for the choice between plugins that
+ * provide the same.
  * Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_PLUGIN_H
 #define THALWEG_PLUGIN_H

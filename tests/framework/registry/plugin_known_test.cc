@@ -268,6 +268,36 @@ TEST_F(PluginKnownTest, QuarantinesWhatHangs) {
   EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
 }
 
+// A plugin that took too long, as on a busy machine, is usable later.
+TEST_F(PluginKnownTest, LooksLaterAgainAtWhatTookTooLong) {
+  Put("good", "good.so");
+  auto now = std::chrono::system_clock::now();
+  PluginLoading quiet = Usual();
+  quiet.now = [&now] { return now; };
+  quiet.retry_after_at_most = std::chrono::seconds(100);
+  PluginLoading busy = quiet;
+  busy.patience = std::chrono::milliseconds(1000);
+  busy.helper = Write("helper", "#!/bin/sh\necho stage init >&3\nexec sleep 600\n");
+  chmod(busy.helper.c_str(), 0700);
+  Start(busy);
+  EXPECT_EQ(Last().state, PluginRecord::kQuarantined) << Last().reason;
+  EXPECT_THAT(Last().fix, HasSubstr("also from 60 s from now on, in case the machine was busy"));
+  now += std::chrono::seconds(59);
+  Start(quiet);
+  EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
+  EXPECT_THAT(Last().reason, HasSubstr("it was not done after 1000 ms in its init"));
+  EXPECT_THAT(Last().fix, HasSubstr("also from 1 s from now on"));
+  now += std::chrono::seconds(1);
+  Start(busy);
+  EXPECT_THAT(Last().fix, HasSubstr("also from 100 s from now on"));  // twice as long, but at most that
+  now -= std::chrono::seconds(1000);                                  // the clock was wrong
+  Start(quiet);
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;  // nothing of the quarantine is left
+}
+
 TEST_F(PluginKnownTest, LooksOnceAtWhatHangsAlsoWithoutACache) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
