@@ -25,6 +25,19 @@ def state_of(pid):
         return None
 
 
+def arenas_of(pid):
+    """Returns the number of malloc's arenas in a process, beside the main one: each reserves 64 MiB at a multiple of 64 MiB. An arena with
+    more than that counts several times."""
+    size, count, before = 64 << 20, 0, None  # before: the accessible part of what may be an arena
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        words = line.split()
+        begin, end = (int(n, 16) for n in words[0].split("-"))
+        if len(words) == 5 and words[1] == "---p" and before and before[1] == begin and end - before[0] == size:
+            count += 1
+        before = (begin, end) if len(words) == 5 and words[1] == "rw-p" and begin % size == 0 else None
+    return count
+
+
 def at_rest(pids, readings=5, pause=0.2):
     """Returns, for each process, the minimum of each resource over some readings. Resources that a call holds briefly do not count."""
     found = {pid: [] for pid in pids}
