@@ -219,7 +219,7 @@ func (g *Graph) Variables() ([]Variable, error) {
 type Scope struct {
 	graph  *Graph
 	object *low.Scope
-	block  *block // of a function of elements; nil for a scope of a graph
+	inner  bool // of a function of elements, with which it ends
 }
 
 // Scope begins to add operations, whose names have the prefix; "" for none.
@@ -238,7 +238,7 @@ func (s *Scope) Finish() error {
 	if s == nil || s.object == nil {
 		return failure(FailedPrecondition, "the scope is finished, or its graph is closed")
 	}
-	if s.block != nil {
+	if s.inner {
 		return failure(FailedPrecondition, "the scope of a function ends with the function")
 	}
 	runtime.SetFinalizer(s, nil)
@@ -256,6 +256,7 @@ func (s *Scope) Err() error {
 	if s == nil || s.object == nil {
 		return failure(FailedPrecondition, "the scope is finished")
 	}
+	defer runtime.KeepAlive(s)
 	if code := Code(low.ScopeCode(s.object)); code != 0 {
 		return code
 	}
@@ -265,6 +266,7 @@ func (s *Scope) Err() error {
 // Fail reports a failure of a function that builds on scopes.
 func (s *Scope) Fail(err error) {
 	if s != nil && s.object != nil && err != nil {
+		defer runtime.KeepAlive(s)
 		low.ScopeFail(s.object, low.Failure(err))
 	}
 }
@@ -272,6 +274,7 @@ func (s *Scope) Fail(err error) {
 // SetDevice sets the device of the operations that follow, such as "CPU:0"; "" for any.
 func (s *Scope) SetDevice(device string) {
 	if s.at() {
+		defer runtime.KeepAlive(s)
 		low.ScopeSetDevice(s.object, text(device))
 	}
 }
@@ -282,6 +285,7 @@ func (s *Scope) at() bool {
 		return false
 	}
 	low.ScopeSetPlace(s.object, text(place()))
+	runtime.KeepAlive(s) // a finalizer ends what nobody refers to, even during a call
 	return true
 }
 
@@ -310,6 +314,7 @@ func (s *Scope) Begin(op string, options OpOptions) *Builder {
 	if !s.at() {
 		return &Builder{}
 	}
+	defer runtime.KeepAlive(s)
 	b := &Builder{s, low.ScopeBegin(s.object, text(op), optionalText(options.Name))}
 	if options.Device != "" {
 		low.OpSetDevice(b.object, text(options.Device))
@@ -417,6 +422,7 @@ func (b *Builder) End() *Operation {
 	if b.scope == nil || b.scope.object == nil {
 		return nil
 	}
+	defer runtime.KeepAlive(b)
 	return b.scope.operation(low.ScopeEndOperation(b.scope.object, b.object))
 }
 
@@ -444,6 +450,7 @@ func (s *Scope) Op(op string, inputs ...Output) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.ScopeOp(s.object, text(op), (*uint64)(first(inputs)), uint32(len(inputs))))
 }
 
@@ -452,6 +459,7 @@ func (s *Scope) Placeholder(name string, dtype DType, dims ...int64) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.ScopePlaceholder(s.object, text(name), uint32(dtype), first(dims), int32(len(dims))))
 }
 
@@ -460,6 +468,7 @@ func (s *Scope) Constant(value *Tensor) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	object, err := value.use()
 	if err != nil {
 		s.Fail(err)
@@ -474,6 +483,7 @@ func (s *Scope) Scalar(dtype DType, value float64) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.ScopeScalar(s.object, uint32(dtype), value))
 }
 
@@ -482,6 +492,7 @@ func (s *Scope) Ints(values ...int32) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.ScopeInts(s.object, first(values), uint32(len(values))))
 }
 
@@ -490,6 +501,7 @@ func (s *Scope) Name(name string, value Output) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.ScopeName(s.object, text(name), uint64(value)))
 }
 
@@ -498,6 +510,7 @@ func (s *Scope) Group(name string, operations ...*Operation) *Operation {
 	if !s.at() {
 		return nil
 	}
+	defer runtime.KeepAlive(s)
 	objects := make([]*low.Operation, len(operations))
 	for i, o := range operations {
 		object, leave, err := o.use()
@@ -516,6 +529,7 @@ func (s *Scope) Variable(name string, initial Output) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.VariableCreate(s.object, text(name), uint64(initial)))
 }
 
@@ -524,6 +538,7 @@ func (s *Scope) Read(variable Output) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.VariableRead(s.object, uint64(variable)))
 }
 
@@ -532,6 +547,7 @@ func (s *Scope) Assign(variable, value Output) *Operation {
 	if !s.at() {
 		return nil
 	}
+	defer runtime.KeepAlive(s)
 	return s.operation(low.VariableAssign(s.object, uint64(variable), uint64(value)))
 }
 
@@ -540,6 +556,7 @@ func (s *Scope) Initializer(name string) *Operation {
 	if !s.at() {
 		return nil
 	}
+	defer runtime.KeepAlive(s)
 	return s.operation(low.VariableInitializer(s.object, text(name)))
 }
 

@@ -2,6 +2,7 @@ package thalweg
 
 import (
 	"io"
+	"runtime"
 	"unsafe"
 
 	"thalweg.org/go/low"
@@ -142,9 +143,6 @@ func (i *Iterator) Close() {
 	}
 }
 
-// block is a function of elements that is being built.
-type block struct{ object *low.Block }
-
 // Dataset describes where elements come from and what happens to them; it is a value of a graph. An element is one or more tensors.
 type Dataset struct {
 	scope *Scope
@@ -155,6 +153,7 @@ func (s *Scope) dataset(make func(*low.Scope) uint64) Dataset {
 	if !s.at() {
 		return Dataset{s, 0}
 	}
+	defer runtime.KeepAlive(s)
 	return Dataset{s, Output(make(s.object))}
 }
 
@@ -213,7 +212,7 @@ func (d Dataset) Prefetch(n int64) Dataset {
 // Map gives the results of a function for each element. The function adds operations through its scope, which it must not finish.
 func (d Dataset) Map(function func(s *Scope, element []Output) []Output) Dataset {
 	return d.apply(function, func(o *low.Scope, b *low.Block) uint64 {
-		return low.DatasetMap(o, uint64(d.value), b, -1)
+		return low.DatasetMap(o, uint64(d.value), b, low.TW_DATASET_AUTO)
 	})
 }
 
@@ -237,7 +236,7 @@ func (d Dataset) apply(function func(*Scope, []Output) []Output, end func(*low.S
 				low.BlockDestroy(b)
 			}
 		}()
-		inner := &Scope{graph: d.scope.graph, object: low.BlockScope(b), block: &block{b}}
+		inner := &Scope{graph: d.scope.graph, object: low.BlockScope(b), inner: true}
 		results := function(inner, arguments)
 		inner.object = nil
 		low.BlockGive(b, (*uint64)(first(results)), uint32(len(results)))

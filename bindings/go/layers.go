@@ -1,6 +1,7 @@
 package thalweg
 
 import (
+	"runtime"
 	"unsafe"
 
 	"thalweg.org/go/low"
@@ -67,6 +68,7 @@ func (s *Scope) Activation(kind Activation, x Output) Output {
 	if kind == Linear || !s.at() {
 		return x
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.Activation(s.object, uint32(kind), uint64(x)))
 }
 
@@ -75,6 +77,7 @@ func (s *Scope) Dense(name string, x Output, units int64, activation Activation,
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	layer := &low.Dense{}
 	layer.Size = size(layer)
 	low.DenseCreate(s.object, text(name), layerOptions(options), s.last("Dense '"+name+"'", x), units, layer)
@@ -86,6 +89,7 @@ func (s *Scope) Conv2D(name string, x Output, filters, window int64, activation 
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	layer, sizes := &low.Convolution{}, &low.ConvolutionSizes{}
 	low.ConvolutionInit(layer)
 	low.ConvolutionSizesInit(sizes)
@@ -100,6 +104,7 @@ func (s *Scope) MaxPool2D(x Output, window int64) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	pool := &low.Pool{}
 	low.PoolInit(pool)
 	pool.Kind, pool.Rank, pool.Padding = low.TW_POOL_MAX, 2, low.TW_PADDING_VALID
@@ -112,6 +117,7 @@ func (s *Scope) Flatten(x Output) Output {
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	n := int64(1)
 	if graph := low.ScopeGraph(s.object); graph != nil {
 		_, shape, err := describe(graph, x)
@@ -131,6 +137,7 @@ func (s *Scope) Dropout(x Output, rate float64, training Output, seed int64) Out
 	if !s.at() {
 		return 0
 	}
+	defer runtime.KeepAlive(s)
 	return Output(low.Dropout(s.object, uint64(x), rate, uint64(training), seed))
 }
 

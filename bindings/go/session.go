@@ -2,7 +2,6 @@ package thalweg
 
 import (
 	"context"
-	"unsafe"
 
 	"thalweg.org/go/low"
 )
@@ -225,5 +224,3 @@ func (c *Callable) Run(ctx context.Context, feeds ...*Tensor) ([]*Tensor, error)
 	}
 	return tensorsOf(out), nil
 }
-
-var _ unsafe.Pointer

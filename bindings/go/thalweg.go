@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"thalweg.org/go/low"
 )
@@ -83,5 +82,3 @@ func place() string {
 		}
 	}
 }
-
-var _ unsafe.Pointer // package low takes addresses

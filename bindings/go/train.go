@@ -1,6 +1,10 @@
 package thalweg
 
-import "thalweg.org/go/low"
+import (
+	"runtime"
+
+	"thalweg.org/go/low"
+)
 
 // Gradient is the gradient for one value: Values has its shape, or, if Rows is not 0, the gradients of those rows. Values is 0 if nothing
 // depends on it.
@@ -10,6 +14,7 @@ type Gradient struct{ Values, Rows Output }
 func (s *Scope) Gradients(loss Output, xs ...Output) []Gradient {
 	out := make([]low.Gradient, len(xs))
 	if s.at() && len(xs) > 0 {
+		defer runtime.KeepAlive(s)
 		low.ScopeGradients(s.object, uint64(loss), (*uint64)(first(xs)), uint32(len(xs)), first(out))
 	}
 	gradients := make([]Gradient, len(xs))
@@ -115,6 +120,7 @@ func (s *Scope) Apply(optimizer Optimizer, variables []Output, gradients []Gradi
 	if !s.at() {
 		return nil
 	}
+	defer runtime.KeepAlive(s)
 	if optimizer == nil || len(variables) != len(gradients) {
 		s.Fail(failure(InvalidArgument, "Apply: %d gradients for %d variables, by optimizer %v", len(gradients), len(variables), optimizer))
 		return nil
@@ -135,6 +141,7 @@ func (s *Scope) ClipByGlobalNorm(gradients []Gradient, max float64) []Gradient {
 	if !s.at() {
 		return gradients
 	}
+	defer runtime.KeepAlive(s)
 	pairs := make([]low.Gradient, len(gradients))
 	for i, g := range gradients {
 		pairs[i] = low.Gradient{Values: uint64(g.Values), Rows: uint64(g.Rows)}
@@ -152,6 +159,7 @@ func (s *Scope) Minimize(loss Output, optimizer Optimizer) *Operation {
 	if !s.at() {
 		return nil
 	}
+	defer runtime.KeepAlive(s)
 	all, err := s.graph.Variables()
 	if err != nil {
 		s.Fail(err)
@@ -182,6 +190,7 @@ func (s *Scope) metric(name string, add func(*low.Metric)) Metric {
 	if !s.at() {
 		return Metric{Name: name}
 	}
+	defer runtime.KeepAlive(s)
 	m := &low.Metric{}
 	m.Size = size(m)
 	add(m)

@@ -28,7 +28,7 @@ def main():
     addon.parent.mkdir(exist_ok=True)
     if not addon.exists() or any(s.stat().st_mtime > addon.stat().st_mtime for s in sources):
         subprocess.run(["cc", "-O1", "-g0", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-Werror", "-fvisibility=hidden", f"-I{headers}",
-                        f"-I{package.ROOT}/c_api/include", *sources[:2], f"-L{found.build}/lib", "-lthalweg", "-pthread", "-o", addon], check=True)
+                        f"-I{package.ROOT}/c_api/include", *sources[:2], f"-L{found.build}/lib", "-lthalweg", "-pthread", "-Wl,-z,now", "-o", addon], check=True)
     package.tar_archive(archive, folder, "package/")
     print(archive)
 

@@ -32,6 +32,7 @@ support.run(rustc, *used, "--test", crate / "tests/binding.rs", "-o", out / "tes
 support.run(rustc, *used, crate / "examples/digits.rs", "-o", out / "digits")
 text = support.run(out / "tests", cwd=out, what="the crate's own tests")
 print("\n".join(line for line in text.splitlines() if line.startswith("test ")))
+support.run(out / "tests", "--ignored", "--exact", "a_fork_goes_on", cwd=out, what="the child of a fork runs steps with what it inherited")
 
 for what, (body, code) in REFUSED.items():
     source = out / "refused.rs"

@@ -141,8 +141,8 @@ def macros(header):
         while header.layout.lines[last - 1].endswith("\\"):
             last += 1
         made = {"kind": "macro", "name": match[1], "line": number, "last_line": last}
-        value = re.match(r'(-?\d+|"[^"]*")\s*(?:/\*.*)?$', match[3] or "")
+        value = re.match(r'(-?\d+|\(-\d+\)|"[^"]*")\s*(?:/\*.*)?$', match[3] or "")
         if value:
-            made["value"] = value[1].strip('"') if value[1].startswith('"') else int(value[1])
+            made["value"] = value[1].strip('"') if value[1].startswith('"') else int(value[1].strip("()"))
         found.append(made)
     return found

@@ -439,7 +439,7 @@ class Dataset {
     });
   }
   /** The results of a function for each element, which adds operations through its scope. */
-  map(callee) { return this.#function(callee, (s, d, block) => low.tw_dataset_map(s, d, block, -1)); }
+  map(callee) { return this.#function(callee, (s, d, block) => low.tw_dataset_map(s, d, block, low.TW_DATASET_AUTO)); }
   filter(callee) { return this.#function(callee, (s, d, block) => low.tw_dataset_filter(s, d, block)); }
 }
 

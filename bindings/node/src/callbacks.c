@@ -80,7 +80,8 @@ static tw_status* call_back(function* f, const char* what, const void* a, double
   napi_handle_scope scope;
   napi_value callee, global, argv[3], result, cause;
   tw_status* status = NULL;
-  if (!pthread_equal(f->thread, pthread_self())) return tw_status_create(TW_FAILED_PRECONDITION, "a function of JavaScript is called on another thread");
+  if (!pthread_equal(f->thread, pthread_self()))
+    return tw_status_create(TW_FAILED_PRECONDITION, "a function of JavaScript is called on another thread");
   if (napi_open_handle_scope(f->env, &scope) != napi_ok) return tw_status_create(TW_INTERNAL, "the engine runs no functions any more");
   napi_get_reference_value(f->env, f->callee, &callee);
   napi_get_global(f->env, &global);

@@ -17,7 +17,7 @@ typedef struct call {
   const char* name;
   napi_value argv[kMostArguments];
   int failed, n_texts;
-  char* texts[kMostArguments];          /* to be freed */
+  char* texts[kMostArguments];     /* to be freed */
   char short_texts[4][kShortText]; /* no allocation for most */
   int n_short;
 } call;
@@ -99,7 +99,8 @@ static inline uint64_t arg_u64(call* c, int i, const char* parameter) {
 static inline uint64_t arg_output(call* c, int i, const char* parameter) {
   uint64_t big = 0;
   bool lossless = false;
-  if (napi_get_value_bigint_uint64(c->env, c->argv[i], &big, &lossless) != napi_ok || !lossless) refuse(c, parameter, "a value of a graph (a bigint)");
+  if (napi_get_value_bigint_uint64(c->env, c->argv[i], &big, &lossless) != napi_ok || !lossless)
+    refuse(c, parameter, "a value of a graph (a bigint)");
   return big;
 }
 
@@ -115,7 +116,8 @@ static inline void* arg_pointer(call* c, int i, const char* parameter) {
     if (napi_is_typedarray(c->env, c->argv[i], &yes) == napi_ok && yes &&
         napi_get_typedarray_info(c->env, c->argv[i], NULL, NULL, &data, NULL, NULL) == napi_ok)
       return data;
-    if (napi_is_arraybuffer(c->env, c->argv[i], &yes) == napi_ok && yes && napi_get_arraybuffer_info(c->env, c->argv[i], &data, NULL) == napi_ok)
+    if (napi_is_arraybuffer(c->env, c->argv[i], &yes) == napi_ok && yes &&
+        napi_get_arraybuffer_info(c->env, c->argv[i], &data, NULL) == napi_ok)
       return data;
     if (napi_is_dataview(c->env, c->argv[i], &yes) == napi_ok && yes &&
         napi_get_dataview_info(c->env, c->argv[i], NULL, &data, NULL, NULL) == napi_ok)

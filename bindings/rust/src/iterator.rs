@@ -192,7 +192,7 @@ impl<'g> Scope<'g> {
 }
 
 unsafe fn map(s: *mut low::tw_scope, d: u64, block: *mut low::tw_block) -> u64 {
-    low::tw_dataset_map(s, d, block, -1)
+    low::tw_dataset_map(s, d, block, low::TW_DATASET_AUTO)
 }
 unsafe fn filter(s: *mut low::tw_scope, d: u64, block: *mut low::tw_block) -> u64 {
     low::tw_dataset_filter(s, d, block)

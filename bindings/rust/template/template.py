@@ -76,7 +76,7 @@ def low(api):
         "handles": "\n".join(handles), "constants": "\n".join(constants), "callbacks": "\n".join(callbacks),
         "structs": "\n".join(line for s in api.structs for line in struct(api, s)),
         "functions": "\n".join(line for f in api.functions for line in function(api, f)),
-        "every": "\n".join(f"        {f['name']} as usize," for f in api.functions),
+        "every": "\n".join(f"        {f['name']} as *const () as usize," for f in api.functions),
         "offsets": "\n".join(offsets)})}
 
 

@@ -377,6 +377,31 @@ fn nothing_leaks() {
     assert!(resident().saturating_sub(before) < 64 << 20, "{} bytes more", resident() - before);
 }
 
+extern "C" {
+    fn fork() -> i32;
+    fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+}
+
+/// Is run alone, by its name, because a fork takes only its own thread along.
+#[test]
+#[ignore]
+fn a_fork_goes_on() {
+    let (_g, session, x, y) = doubling();
+    let step = session.callable(&[x], &[y], &[]).unwrap();
+    let runs = |value: f32| step.run(&[&Tensor::scalar(value)?])?[0].item::<f32>().map(|got| got == 2. * value);
+    assert!(runs(1.).unwrap());
+    let child = unsafe { fork() };
+    if child == 0 {
+        let well = (0..50).all(|i| runs(i as f32).unwrap_or(false)) && doubling().1.run(&[], &[y], &[]).is_err();
+        unsafe { _exit(if well { 7 } else { 1 }) }
+    }
+    let mut status = 0;
+    assert!(runs(2.).unwrap());
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 7 << 8);
+}
+
 /// Is run alone, by its name.
 #[test]
 #[ignore]

@@ -1,0 +1,4 @@
+package org.thalweg;
+
+/** A value of a graph. */
+public record Output(long id) {}
