@@ -16,20 +16,69 @@ const tw_files_api& FilesApi(const tw_host* h) {
 
 }  // namespace
 
-FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece) : api_(FilesApi(c.host())), path_(path), piece_(piece) {
+FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression)
+    : api_(FilesApi(c.host())), path_(path), piece_(piece), compression_(compression) {
+  if (compression != Compression::kNone) inflate_ = std::make_unique<Inflate>(compression);
   tw::check(api_.open(c.host(), path.data(), path.size(), &file_));
   size_ = api_.bytes(file_);
 }
 
 void FileReader::Seek(uint64_t offset) {
-  if (offset > size_) {
-    Fail(TW_DATA_LOSS, Where(offset) + "the file has only " + std::to_string(size_) + " bytes; it is not the file of the saved position");
+  const auto too_far = [&](uint64_t size) {
+    Fail(TW_DATA_LOSS, Where(offset) + "the file has only " + std::to_string(size) + " bytes; it is not the file of the saved position");
+  };
+  if (!packed()) {
+    if (offset > size_) too_far(size_);
+    at_ = offset;
+    return;
   }
-  at_ = offset;
+  if (offset < at_) {
+    inflate_ = std::make_unique<Inflate>(compression_);
+    at_ = from_ = filled_ = packed_at_ = packed_from_ = packed_filled_ = 0;
+  }
+  while (at_ < offset) {
+    if (Read(std::min(piece_, offset - at_)).empty()) too_far(at_);
+  }
+}
+
+// Unpacks until the buffer has the next n bytes, or all that are left.
+void FileReader::Unpack(uint64_t n) {
+  constexpr uint64_t kMostUnpacked = uint64_t{1} << 30;
+  if (n > kMostUnpacked) {
+    Fail(TW_RESOURCE_EXHAUSTED,
+         Where(at_) + "an element of " + std::to_string(n) + " bytes in a compressed file; at most 1 GiB is unpacked at once");
+  }
+  filled_ -= at_ - from_;
+  if (filled_ > 0) std::memmove(buffer_.data(), buffer_.data() + (at_ - from_), filled_);
+  from_ = at_;
+  while (filled_ < n) {
+    // The buffer grows with what was unpacked, not with what a record claims.
+    if (filled_ == buffer_.size()) buffer_.resize(std::max(piece_, 2 * filled_));
+    if (packed_at_ == packed_from_ + packed_filled_) {
+      packed_from_ = packed_at_;
+      packed_filled_ = std::min(piece_, size_ - packed_at_);
+      packed_.resize(packed_filled_);
+      if (packed_filled_ > 0) tw::check(api_.read(file_, packed_at_, packed_.data(), packed_filled_));
+    }
+    const uint64_t used = packed_at_ - packed_from_;
+    const std::string_view in(packed_.data() + used, packed_filled_ - used);
+    if (in.empty()) {
+      if (!inflate_->whole()) Fail(TW_DATA_LOSS, Where(packed_at_) + "the compressed data are cut off, or are still being written");
+      return;
+    }
+    const Inflate::Step step = inflate_->Run(in, buffer_.data() + filled_, buffer_.size() - filled_);
+    packed_at_ += step.read;
+    filled_ += step.written;
+    if (step.failed) Fail(TW_DATA_LOSS, Where(packed_at_) + "the compressed data are damaged: " + step.failed);
+  }
 }
 
 std::string_view FileReader::Peek(uint64_t n) {
-  n = std::min(n, left());
+  if (packed()) {
+    if (n > from_ + filled_ - at_) Unpack(n);
+    return {buffer_.data() + (at_ - from_), std::min(n, from_ + filled_ - at_)};
+  }
+  n = std::min(n, size_ - at_);
   if (at_ < from_ || at_ + n > from_ + filled_) {
     // Keep what is there already, and read a whole piece behind it.
     uint64_t kept = 0;
@@ -37,7 +86,7 @@ std::string_view FileReader::Peek(uint64_t n) {
       kept = from_ + filled_ - at_;
       std::memmove(buffer_.data(), buffer_.data() + (at_ - from_), kept);
     }
-    const uint64_t want = std::min(std::max(n, piece_), left());
+    const uint64_t want = std::min(std::max(n, piece_), size_ - at_);
     if (buffer_.size() < want) buffer_.resize(want);
     from_ = at_;
     filled_ = kept;
@@ -48,9 +97,9 @@ std::string_view FileReader::Peek(uint64_t n) {
   return {buffer_.data() + (at_ - from_), n};
 }
 
-const char* FileReader::Read(uint64_t n) {
-  const char* bytes = Peek(n).data();
-  at_ += n;
+std::string_view FileReader::Read(uint64_t n) {
+  const std::string_view bytes = Peek(n);
+  at_ += bytes.size();
   return bytes;
 }
 
@@ -58,12 +107,13 @@ namespace {
 
 class Files final : public Dataset {
  public:
-  Files(std::vector<std::string> files, std::shared_ptr<const Format> format, uint64_t piece)
+  Files(std::vector<std::string> files, std::shared_ptr<const Format> format, uint64_t piece, Compression compression)
       : Dataset("Files", {TW_STRING}),
         files_(std::make_shared<std::vector<std::string>>(std::move(files))),
         format_(std::move(format)),
-        piece_(piece) {}
-  std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(files_, format_, piece_); }
+        piece_(piece),
+        compression_(compression) {}
+  std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(files_, format_, piece_, compression_); }
   void Describe(std::string* to) const override {
     format_->Describe(to);
     *to += "(" + std::to_string(files_->size()) + " files)";
@@ -73,8 +123,8 @@ class Files final : public Dataset {
   using Names = std::shared_ptr<const std::vector<std::string>>;
   class Walk final : public Iterator {
    public:
-    Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece)
-        : files_(std::move(files)), format_(std::move(format)), piece_(piece) {}
+    Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece, Compression compression)
+        : files_(std::move(files)), format_(std::move(format)), piece_(piece), compression_(compression) {}
     bool Next(Call& c, Element* out) override {
       out->resize(1);
       for (; file_ < files_->size(); c.CheckCancelled()) {
@@ -107,13 +157,14 @@ class Files final : public Dataset {
 
    private:
     void Open(Call& c) {
-      auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_);
+      auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_, compression_);
       format_->Start(*reader);
       reader_ = std::move(reader);
     }
     const Names files_;
     const std::shared_ptr<const Format> format_;
     const uint64_t piece_;
+    const Compression compression_;
     size_t file_ = 0;
     std::unique_ptr<FileReader> reader_;
   };
@@ -121,18 +172,15 @@ class Files final : public Dataset {
   const Names files_;
   const std::shared_ptr<const Format> format_;
   const uint64_t piece_;
+  const Compression compression_;
 };
 
 }  // namespace
 
 DatasetPtr FilesOf(std::vector<std::string> files, std::shared_ptr<const Format> format, std::string_view compression, int64_t buffer) {
-  if (!compression.empty()) {
-    Fail(TW_UNIMPLEMENTED, "'compression_type' is '" + std::string(compression) +
-                               "'; compressed files are not supported, so decompress them and leave it empty");
-  }
   if (buffer < 0) Invalid("'buffer_size' is " + tw::text(buffer) + "; it must be at least 0, which means the default");
   const uint64_t piece = buffer == 0 ? kPiece : std::clamp(uint64_t(buffer), kLeastPiece, kMostPiece);
-  return std::make_shared<Files>(std::move(files), std::move(format), piece);
+  return std::make_shared<Files>(std::move(files), std::move(format), piece, CompressionOf(compression));
 }
 
 }  // namespace thalweg::data

@@ -1,4 +1,4 @@
-// FileReader reads a file in large pieces. FileDataset walks over the elements of several files.
+// FileReader reads a file in large pieces, and unpacks it if it is compressed. FileDataset walks over the elements of several files.
 // Threads: one for each reader.
 #ifndef THALWEG_PLUGINS_DATA_FILE_H_
 #define THALWEG_PLUGINS_DATA_FILE_H_
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "inflate.h"
 #include "kernel.h"
 #include "state.h"
 #include "thalweg/plugin/file_system.h"
@@ -17,19 +18,22 @@ namespace thalweg::data {
 class FileReader {
  public:
   // Opens the file with the host of the call, which may confine it to a folder.
-  FileReader(const Call& c, const std::string& path, uint64_t piece);
+  FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression = Compression::kNone);
   ~FileReader() { api_.close(file_); }
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
+  // Offsets count the bytes of the contents, unpacked.
   uint64_t offset() const { return at_; }
-  uint64_t size() const { return size_; }  // when it was opened
-  uint64_t left() const { return size_ - at_; }
+  bool packed() const { return inflate_ != nullptr; }
+  uint64_t size() const { return size_; }  // when it was opened; of a packed file: packed
   void Seek(uint64_t offset);
-  // Returns the next n bytes, which stay until the next call. REQUIRES: n <= left().
-  const char* Read(uint64_t n);
-  // As Read, but goes on at the same place.
+  // Returns the next n bytes, or fewer at the end of the file. They stay until the next call.
   std::string_view Peek(uint64_t n);
+  // As Peek, and moves behind them.
+  std::string_view Read(uint64_t n);
+  // Returns true if there are n more bytes, without reading them unless the file is packed.
+  bool Has(uint64_t n) { return packed() ? Peek(n).size() == n : n <= size_ - at_; }
   // "'path' at byte 12: "
   std::string Where(uint64_t offset) const { return "'" + path_ + "' at byte " + std::to_string(offset) + ": "; }
 
@@ -41,6 +45,14 @@ class FileReader {
   std::vector<char> buffer_;
   uint64_t from_ = 0, filled_ = 0;  // bytes [from_, from_ + filled_) of the file are in the buffer
   const uint64_t piece_;
+
+  // Of a packed file.
+  void Unpack(uint64_t n);
+  const Compression compression_;
+  std::unique_ptr<Inflate> inflate_;
+  std::vector<char> packed_;
+  uint64_t packed_at_ = 0, packed_from_ = 0;  // the next byte of the file to unpack; where packed_ begins
+  uint64_t packed_filled_ = 0;                // bytes in packed_
 };
 
 // A format: how the next element is read.
@@ -54,8 +66,8 @@ class Format {
   virtual void Describe(std::string* to) const = 0;
 };
 
-// Makes a dataset of the elements of the files, one file after the other. compression: "" only.
-// buffer: bytes of a piece; 0: the default.
+// Makes a dataset of the elements of the files, one file after the other. compression: "", GZIP
+// or ZLIB. buffer: bytes of a piece; 0: the default.
 DatasetPtr FilesOf(std::vector<std::string> files, std::shared_ptr<const Format> format, std::string_view compression, int64_t buffer);
 
 }  // namespace thalweg::data

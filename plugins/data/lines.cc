@@ -12,14 +12,14 @@ class Lines final : public Format {
  public:
   // A line ends with \n, or with \r\n; the last one may have no end.
   bool Read(FileReader& in, Call& c, Ref* out) const override {
-    if (in.left() == 0) return false;
+    if (in.Peek(1).empty()) return false;
     uint64_t n = 0, seen = 0;
     std::string_view bytes;
     for (uint64_t want = kLook;; want *= 2) {
       bytes = in.Peek(want);
       const void* end = std::memchr(bytes.data() + seen, '\n', bytes.size() - seen);
       n = end ? uint64_t(static_cast<const char*>(end) - bytes.data()) : bytes.size();
-      if (end || bytes.size() == in.left()) break;
+      if (end || bytes.size() < want) break;
       seen = bytes.size();
     }
     const bool ended = n < bytes.size();
@@ -46,6 +46,11 @@ class Pieces final : public Format {
  public:
   Pieces(uint64_t header, uint64_t record, uint64_t footer) : header_(header), record_(record), footer_(footer) {}
   void Start(FileReader& in) const override {
+    if (in.packed()) {
+      if (in.Read(header_).size() < header_)
+        Fail(TW_DATA_LOSS, in.Where(0) + "the contents are shorter than a head of " + std::to_string(header_) + " bytes");
+      return;
+    }
     if (in.size() < header_ || in.size() - header_ < footer_ || (in.size() - header_ - footer_) % record_ != 0) {
       Fail(TW_DATA_LOSS, in.Where(0) + "the file has " + std::to_string(in.size()) + " bytes, which are not a head of " +
                              std::to_string(header_) + ", a foot of " + std::to_string(footer_) + " and whole records of " +
@@ -54,8 +59,15 @@ class Pieces final : public Format {
     in.Seek(header_);
   }
   bool Read(FileReader& in, Call& c, Ref* out) const override {
-    if (in.left() < record_ + footer_) return false;
-    *out = c.MakeString({in.Read(record_), record_});
+    if (!in.Has(record_ + footer_)) {
+      if (in.packed() && in.Peek(record_ + footer_).size() != footer_) {
+        Fail(TW_DATA_LOSS, in.Where(in.offset()) + "the contents end with " + std::to_string(in.Peek(record_ + footer_).size()) +
+                               " bytes that are neither a record of " + std::to_string(record_) + " nor a foot of " +
+                               std::to_string(footer_));
+      }
+      return false;
+    }
+    *out = c.MakeString(in.Read(record_));
     return true;
   }
   void Describe(std::string* to) const override { *to += "FixedLength(" + std::to_string(record_) + ")"; }

@@ -21,15 +21,15 @@ class Records final : public Format {
  public:
   bool Read(FileReader& in, Call& c, Ref* out) const override {
     const uint64_t start = in.offset();
-    if (in.left() == 0) return false;
-    if (in.left() < kHead) Truncated(in, start, "its head");
     const std::string_view head = in.Peek(kHead);
+    if (head.empty()) return false;
+    if (head.size() < kHead) Truncated(in, start, "its head");
     if (NumberAt(head.data() + 8, 4) != Masked(Crc32c(head.data(), 8))) {
       Fail(TW_DATA_LOSS, in.Where(start) + "the checksum of a record's length is wrong; the file is damaged or holds no records");
     }
     const uint64_t n = NumberAt(head.data(), 8);
-    if (n > in.left() - kHead || in.left() - kHead - n < kFoot) Truncated(in, start, "its " + std::to_string(n) + " bytes");
-    const char* record = in.Read(kHead + n + kFoot) + kHead;
+    if (n > UINT64_MAX - kHead - kFoot || !in.Has(kHead + n + kFoot)) Truncated(in, start, "its " + std::to_string(n) + " bytes");
+    const char* record = in.Read(kHead + n + kFoot).data() + kHead;
     if (NumberAt(record + n, 4) != Masked(Crc32c(record, n))) {
       Fail(TW_DATA_LOSS, in.Where(start) + "the checksum of a record of " + std::to_string(n) + " bytes is wrong; the file is damaged");
     }

@@ -1,5 +1,6 @@
 """Datasets: elements and their order against Python's own lists, positions, errors."""
 import gc
+import gzip
 import math
 import os
 import pathlib
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -380,6 +382,47 @@ def test_records_against_the_format(tmp_path):
     path = records.written(tmp_path / "a.tfrecord", contents)
     assert values(data.records(path)) == contents
     assert values(data.records([path, path]).skip(12).take(3)) == [contents[12], contents[0], contents[1]]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zlib"])
+def test_compressed_files_give_what_is_packed_in_them(tmp_path, compression):
+    pack = {"gzip": gzip.compress, "zlib": zlib.compress}[compression]
+    rng = np.random.default_rng(4)
+    contents = [b"", rng.bytes(100), b"a" * 3_000_000, rng.bytes(700_000), b"end"]
+    packed = pack(b"".join(map(records.of, contents)))
+    (tmp_path / "a").write_bytes(packed)
+    assert values(data.records(str(tmp_path / "a"), compression)) == contents
+    if compression == "gzip":  # archives one behind the other
+        (tmp_path / "b").write_bytes(packed + pack(records.of(b"more")))
+        assert values(data.records([str(tmp_path / "b"), str(tmp_path / "a")], compression).skip(5).take(2)) == [b"more", b""]
+    (tmp_path / "text").write_bytes(pack("one\r\ntwo\n\nlast größe".encode() * 3000))
+    want = ("one\r\ntwo\n\nlast größe" * 3000).replace("\r", "").encode().split(b"\n")
+    assert values(data.lines(str(tmp_path / "text"), compression)) == want
+    given, again = (data.records(str(tmp_path / "a"), compression).iterator() for _ in range(2))
+    assert [next(given).numpy().tolist() for _ in range(3)] == contents[:3]
+    again.restore(given.save())
+    assert values(again) == contents[3:]
+
+
+def test_damaged_compressed_files_name_file_and_byte(tmp_path):
+    path, whole = tmp_path / "a.gz", gzip.compress(records.of(np.random.default_rng(0).bytes(50_000)))
+    spoilt = bytearray(whole)
+    spoilt[30_000] ^= 255
+    spoilt[30_001] ^= 255
+    for content, compression, message in ((whole[:40_000], "gzip", "are cut off"), (b"", "gzip", "are cut off"),
+                                          (b"no archive", "gzip", "are damaged: incorrect header check"),
+                                          (bytes(spoilt), "gzip", "damaged|checksum of a record|cut off"),
+                                          (zlib.compress(b"") + b"x", "zlib", "bytes behind the end"),
+                                          (gzip.compress(records.of(b"abc")[:-3]), "gzip", "ends within a record")):
+        path.write_bytes(content)
+        with pytest.raises(tw.DataLossError, match=f"a.gz' at byte .*({message})"):
+            values(data.records(str(path), compression))
+    huge = struct.pack("<Q", 1 << 40)
+    path.write_bytes(gzip.compress(huge + struct.pack("<I", records.masked(huge)) + bytes(1000)))
+    with pytest.raises(tw.ResourceExhaustedError, match="at most 1 GiB is unpacked at once"):
+        values(data.records(str(path), "gzip"))
+    with pytest.raises(ValueError, match="compression is 'lzma'"):
+        data.records(str(path), "lzma")
 
 
 def test_damaged_records_name_file_and_byte(tmp_path):

@@ -315,14 +315,15 @@ def range(*args: int) -> Dataset:
     return Dataset(build)
 
 
-def records(names: Any) -> Dataset:
-    """The records of TFRecord files, as strings of bytes. names: a path, several, or a string value of a graph."""
-    return _files("TFRecordDataset", names)
+def records(names: Any, compression: str = "") -> Dataset:
+    """The records of TFRecord files, as strings of bytes. names: a path, several, or a string value of a graph.
+    compression: of the files: "", "gzip" or "zlib"."""
+    return _files("TFRecordDataset", names, compression)
 
 
-def lines(names: Any) -> Dataset:
-    """The lines of text files, without their ends. names: as in records."""
-    return _files("TextLineDataset", names)
+def lines(names: Any, compression: str = "") -> Dataset:
+    """The lines of text files, without their ends. names, compression: as in records."""
+    return _files("TextLineDataset", names, compression)
 
 
 def files(pattern: Union[str, Sequence[str]]) -> Dataset:
@@ -356,8 +357,11 @@ def zip(*datasets: Dataset) -> Dataset:
     return Dataset(build)
 
 
-def _files(op: str, names: Any) -> Dataset:
+def _files(op: str, names: Any, compression: str = "") -> Dataset:
+    if compression not in ("", "gzip", "zlib"):
+        raise ValueError(f"compression is '{compression}'; it must be 'gzip', 'zlib' or ''")
+
     def build(graph: Graph) -> tuple[Output, Spec]:
         value = graph._own(names) if isinstance(names, Output) and not names.graph.computes else graph.constant(names, _string)
-        return graph.op(op, value, _text(graph, ""), _long(graph, 0)), Spec([(_string, ())], None)
+        return graph.op(op, value, _text(graph, compression.upper()), _long(graph, 0)), Spec([(_string, ())], None)
     return Dataset(build)
