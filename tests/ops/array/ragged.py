@@ -29,8 +29,8 @@ def values(d, name, n):
 
 def steps(d):
     n = d.integer(0, 50 if d.large else 4)
-    inputs = [d(name, of=d.rng.integers(low, 9, n if d.integer(0, 2) else ())) for name, low in (("starts", -9), ("limits", -9), ("deltas", 1))]
-    return [*inputs[:2], d("deltas", of=inputs[2] * d.pick(1, -1))]
+    numbers = [d.rng.integers(low, 9, n if d.integer(0, 2) else ()) for low in (-9, -9, 1)]
+    return [d("starts", of=numbers[0]), d("limits", of=numbers[1]), d("deltas", of=numbers[2] * d.pick(1, -1))]
 
 
 def ranges(starts, limits, deltas, *, Tsplits):
@@ -77,8 +77,7 @@ def some_rows(d):
     return [splits, values(d, "params_dense_values", n), d("indices", of=d.rng.integers(0, len(splits[0]) - 1, shape))]
 
 
-def gathered(*inputs, OUTPUT_RAGGED_RANK, PARAMS_RAGGED_RANK):
-    splits, x, indices = inputs[:PARAMS_RAGGED_RANK], inputs[-2], inputs[-1]
+def gathered(splits, x, indices, *, OUTPUT_RAGGED_RANK):
     rows = rows_of(splits, x)
 
     def pick(i):
@@ -91,7 +90,7 @@ def gathered(*inputs, OUTPUT_RAGGED_RANK, PARAMS_RAGGED_RANK):
     return [f.astype(splits[0].dtype) for f in found] + [out]
 
 
-op("RaggedGather", gathered, some_rows, types=TEXTS, asks=["OUTPUT_RAGGED_RANK", "PARAMS_RAGGED_RANK"], given=dict(OUTPUT_RAGGED_RANK=1))
+op("RaggedGather", gathered, some_rows, types=TEXTS, given=dict(OUTPUT_RAGGED_RANK=1))
 expect("RaggedGather", [i64(0, 2, 3), np.float32([1, 2, 3]), i32(1, 0, 1)], [i64(0, 1, 3, 4), np.float32([3, 1, 2, 3])],
        PARAMS_RAGGED_RANK=1, OUTPUT_RAGGED_RANK=1)
 refuses("RaggedGather", [i64(0, 2, 3), np.float32([1, 2, 3]), i32(2)], "2", "indices", PARAMS_RAGGED_RANK=1, OUTPUT_RAGGED_RANK=1)
@@ -110,8 +109,7 @@ def any_rows(d):
     return [splits, values(d, "rt_dense_values", n)]
 
 
-def sparse(*inputs, RAGGED_RANK):
-    splits, x = inputs[:RAGGED_RANK], inputs[-1]
+def sparse(splits, x):
     at = []
 
     def walk(level, first, end, place):
@@ -126,7 +124,7 @@ def sparse(*inputs, RAGGED_RANK):
     return [np.array(at, np.int64).reshape(-1, len(splits) + x.ndim), x.reshape(-1), np.array([len(splits[0]) - 1, *longest, *x.shape[1:]], np.int64)]
 
 
-op("RaggedTensorToSparse", sparse, any_rows, types=TEXTS, asks=["RAGGED_RANK"])
+op("RaggedTensorToSparse", sparse, any_rows, types=TEXTS)
 expect("RaggedTensorToSparse", [i64(0, 2, 2, 3), np.float32([1, 2, 3])], [i64([0, 0], [0, 1], [2, 0]), np.float32([1, 2, 3]), i64(3, 2)],
        RAGGED_RANK=1)
 refuses("RaggedTensorToSparse", [i64(0, 2), np.float32([1, 2, 3])], "2", "3", RAGGED_RANK=1)
@@ -157,8 +155,8 @@ def filled(d):
     return [d("shape", of=d.pick(shape, -1)), x, default, partitions]
 
 
-def dense(shape, x, default, *partitions, row_partition_types):
-    types = [t if isinstance(t, str) else t.decode() for t in row_partition_types]
+def dense(shape, x, default, partitions, *, row_partition_types):
+    types = row_partition_types
     sized = types[0] == "FIRST_DIM_SIZE"
     rows = int(partitions[0]) if sized else len(partitions[0]) - 1
     splits, below = [], rows

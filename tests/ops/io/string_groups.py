@@ -13,7 +13,7 @@ POOL = [b"a", b"bc", b"", b"d,e", b"\xff"]
 
 def rows(d):
     lengths = [d.integer(0, 5) for _ in range(400 if d.large else d.integer(0, 4))]
-    d.set(separator=d.pick(b" ", b"", b"--"), left_pad=d.pick(b"", b"<"), right_pad=d.pick(b"", b">"), preserve_short_sequences=False,
+    d.set(separator=d.pick(" ", "", "--"), left_pad=d.pick("", "<"), right_pad=d.pick("", ">"), preserve_short_sequences=False,
           pad_width=d.pick(-1, 0, 0, 1, 3), ngram_widths=d.pick([1], [2], [3, 1], [2, 2], [5], []))
     if d.attrs["pad_width"] >= 0:
         d.set(preserve_short_sequences=d.pick(False, True))
@@ -21,6 +21,7 @@ def rows(d):
 
 
 def grams(data, splits, *, separator, ngram_widths, left_pad, right_pad, pad_width, preserve_short_sequences):
+    separator, left_pad, right_pad = (t.encode() for t in (separator, left_pad, right_pad))
     found, ends = [], [0]
     for a, b in itertools.pairwise(splits):
         row, before = list(data[a:b]), len(found)
@@ -34,10 +35,10 @@ def grams(data, splits, *, separator, ngram_widths, left_pad, right_pad, pad_wid
     return [np.array(found + [b""], object)[:-1], np.array(ends, splits.dtype)]
 
 
-GIVEN = dict(separator=b" ", ngram_widths=[2], left_pad=b"", right_pad=b"", pad_width=0, preserve_short_sequences=False)
+GIVEN = dict(separator=" ", ngram_widths=[2], left_pad="", right_pad="", pad_width=0, preserve_short_sequences=False)
 op("StringNGrams", grams, rows, given=GIVEN)
 expect("StringNGrams", [text(b"a", b"b", b"c"), i64(0, 2, 3)], [text(b"<|a", b"a|b", b"b|>", b"<|c", b"c|>"), i64(0, 3, 5)],
-       **{**GIVEN, "separator": b"|", "left_pad": b"<", "right_pad": b">", "pad_width": -1})
+       **{**GIVEN, "separator": "|", "left_pad": "<", "right_pad": ">", "pad_width": -1})
 refuses("StringNGrams", [text(b"a", b"b"), i64(0, 1)], "1", "2", **GIVEN)
 refuses("StringNGrams", [text(b"a", b"b"), i64(0, 2, 1)], "[2] is 1", **GIVEN)
 refuses("StringNGrams", [text(b"a"), i64(0, 1)], "data", "[]", **GIVEN)
@@ -61,15 +62,15 @@ def joined(x, axes, *, keep_dims, separator):
     moved = x.transpose(kept + axes[::-1]).reshape([x.shape[a] for a in kept] + [-1]) if x.size else None
     out = np.full([x.shape[a] for a in kept], b"", object)
     for place in np.ndindex(out.shape) if x.size else ():
-        out[place] = separator.join(moved[place])
+        out[place] = separator.encode().join(moved[place])
     return out.reshape([1 if a in axes else n for a, n in enumerate(x.shape)]) if keep_dims else out
 
 
-op("ReduceJoin", joined, along, attrs=dict(separator=[b"", b", "]))
+op("ReduceJoin", joined, along, attrs=dict(separator=["", ", "]))
 matrix = np.array([[b"a", b"b"], [b"c", b"d"]], object)
 expect("ReduceJoin", [matrix, i32(0, 1)], [text(b"acbd")])
 expect("ReduceJoin", [matrix, i32(1, 0)], [text(b"abcd")])
-expect("ReduceJoin", [matrix, i32(1)], [text(b"a.b", b"c.d")], separator=b".")
+expect("ReduceJoin", [matrix, i32(1)], [text(b"a.b", b"c.d")], separator=".")
 expect("ReduceJoin", [matrix, i32()], [matrix])
 refuses("ReduceJoin", [matrix, i32(2)], "2")
 refuses("ReduceJoin", [matrix, i32(1, -1)], "twice")
@@ -85,15 +86,15 @@ def segments(d):
 
 
 def by_segment(x, ids, n, *, separator):
-    rows = x.reshape(ids.size, *x.shape[ids.ndim:])
+    rows, flat = x.reshape(ids.size, *x.shape[ids.ndim:]), ids.ravel().tolist()
     out = np.full((int(n), *rows.shape[1:]), b"", object)
     for place in np.ndindex(out.shape):
-        out[place] = separator.join(rows[k][place[1:]] for k in range(ids.size) if ids.ravel()[k] == place[0])
+        out[place] = separator.encode().join(rows[(k, *place[1:])] for k in range(ids.size) if flat[k] == place[0])
     return out
 
 
-op("UnsortedSegmentJoin", by_segment, segments, attrs=dict(separator=[b"", b", "]))
-expect("UnsortedSegmentJoin", [text(b"a", b"b", b"c"), i32(1, 0, 1), np.int32(3)], [text(b"b", b"a-c", b"")], separator=b"-")
+op("UnsortedSegmentJoin", by_segment, segments, attrs=dict(separator=["", ", "]))
+expect("UnsortedSegmentJoin", [text(b"a", b"b", b"c"), i32(1, 0, 1), np.int32(3)], [text(b"b", b"a-c", b"")], separator="-")
 refuses("UnsortedSegmentJoin", [text(b"a", b"b"), i32(0, 2), np.int32(2)], "segment_ids[1]", "2")
 refuses("UnsortedSegmentJoin", [text(b"a", b"b"), i32(0, -1), np.int32(2)], "segment_ids[1]", "-1")
 refuses("UnsortedSegmentJoin", [text(b"a", b"b"), i32(0, 1, 1), np.int32(2)], "2", "3")
