@@ -14,6 +14,12 @@ void Rule(const tw::Shape& s) {
   s.out(0, Dims{s.known(0) ? s.dim(0, 0) : -1, samples.value_or(-1)});
 }
 
+void StatelessRule(const tw::Shape& s) {
+  WantVector(s, 2, "seed");
+  if (s.known(2) && Known(s.dim(2, 0)) && s.dim(2, 0) != 2) Fail("'seed' is " + tw::text(s.in(2)) + "; it must hold two numbers");
+  Rule(s);
+}
+
 }  // namespace
 
 void register_multinomial(tw::Plugin& p) {
@@ -21,6 +27,9 @@ void register_multinomial(tw::Plugin& p) {
                       "; output_dtype: " OPS_INDEX
                       " = int64; stateful; no_gradient \"whole numbers\"; doc \"for each row, num_samples classes drawn with "
                       "probabilities proportional to exp(logits); logits that are not finite are never drawn\"");
+  p.op<nullptr, StatelessRule>("StatelessMultinomial(logits: T, num_samples: int32, seed: Tseed) -> (output: output_dtype); T: " OPS_REALS
+                               "; Tseed: " OPS_INDEX " = int64; output_dtype: " OPS_INDEX
+                               " = int64; no_gradient \"whole numbers\"; doc \"Multinomial whose draws depend on the seed alone\"");
 }
 
 }  // namespace thalweg::ops

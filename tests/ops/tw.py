@@ -91,6 +91,8 @@ def set_list(op, name, values):
         set_funcs(op, name, values)
     elif values and isinstance(values[0], (tuple, type(None))):
         attributes._set_shapes(op, name, values)
+    elif values and isinstance(values[0], str):
+        low.tw_op_set_strings(op, name, attributes._strings([t.encode() for t in values]), len(values))
     elif values and isinstance(values[0], TYPES):
         low.tw_op_set_types(op, name, (c.c_uint32 * len(values))(*map(number_of, values)), len(values))
     elif values and isinstance(values[0], float):
@@ -99,7 +101,7 @@ def set_list(op, name, values):
         low.tw_op_set_ints(op, name, (c.c_int64 * len(values))(*values), len(values))
 
 
-# The functions that set attributes. Tuples are shapes (None: unknown rank), lists have numbers, shapes or types, arrays are tensors.
+# The functions that set attributes. Tuples are shapes (None: unknown rank), lists have numbers, texts, shapes or types, arrays are tensors.
 SETTERS = ((bool, low.tw_op_set_bool), (TYPES, lambda op, name, kind: low.tw_op_set_type(op, name, number_of(kind))),
            (int, low.tw_op_set_int), (float, low.tw_op_set_float), (Func, lambda op, name, f: low.tw_op_set_func(op, name, f.encode())),
            (str, lambda op, name, text: low.tw_op_set_string(op, name, text.encode(), len(text.encode()))),

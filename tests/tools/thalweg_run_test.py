@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 
-from thalweg_command import FLOAT, GRAPH, dtype, files, node, run, run_both, run_tests, shape
+from thalweg_command import FLOAT, GRAPH, INT32, STRING, dtype, files, node, run, run_both, run_tests, shape
 
 # A value of each type is passed through: `float` is fed, `float_out` fetched.
 TYPES = {"float": 1, "double": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7, "complex64": 8, "int64": 9, "bool": 10,
@@ -68,6 +68,48 @@ def test_models_run_by_signature(folder):
     assert "in  x  float [?, 2]" in shown and "out  z  float [?, 2]" in shown and "format: GraphDef" in shown, shown
     got = json.loads(run("inspect", graph, "--importer", "savedmodel", "--json"))
     assert got["signatures"][0]["inputs"] == [{"name": "x", "dtype": "float", "shape": [-1, 2]}], got
+
+
+def test_models_take_archives_and_compare_with_them(folder):
+    folder = pathlib.Path(folder)
+    graph = folder / "frozen"
+    graph.write_bytes(node("x", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) + node("y", "Neg", "x", T=FLOAT) +
+                      node("i", "Placeholder", dtype=INT32) + node("j", "Identity", "i", T=INT32) +
+                      node("t", "Placeholder", dtype=STRING) + node("u", "Identity", "t", T=STRING))
+    x = np.float32([[1, np.nan], [-np.inf, 4]])
+    given = {"x": x, "i": np.int32([1, 2]), "t": np.array(["a", "bc"])}
+    np.savez(folder / "in.npz", **given)
+    np.savez(folder / "out.npz", y=-x, j=given["i"], u=given["t"])
+    use = ["run", graph, "--inputs", folder / "in.npz", "--check", folder / "out.npz"]
+    assert run(*use) == "y: equal, largest difference 0\nj: equal\nu: equal\n"
+    assert run(*use, "--fetch", "y", "--fetch", "j", "--fetch", "u", "--feed", "i=[1, 2]").startswith("y: equal")
+
+    def differs(expected, said, *more):
+        np.savez(folder / "other.npz", **expected)
+        out, error = run_both("run", graph, "--inputs", folder / "in.npz", "--check", folder / "other.npz", *more, status=1)
+        assert said in out and error == "", (out, error)
+
+    off = -x + np.float32([[0, 0], [0, 0.5]])
+    differs({"y": off}, "y: differs at 1 of 4 elements, by 0.5 at most; element 3 is -4, expected is -3.5")
+    differs({"y": off}, "by 0.5 at most", "--atol", "0.4")
+    differs({"y": np.where(np.isnan(x), 0, -x).astype(np.float32)}, "element 1 is ")
+    differs({"y": np.where(np.isinf(x), -x, -x) * np.float32([[1, 1], [-1, 1]])}, "element 2 is inf, expected is -inf")
+    differs({"y": -x[0]}, "it is float [2, 2], expected is float [2]")
+    differs({"y": (-x).astype(np.float64)}, "it is float [2, 2], expected is double [2, 2]")
+    differs({"j": np.int32([1, 3]), "u": np.array(["a", "b"])}, "j: differs at 1 of 2 elements; element 1 is 2, expected is 3")
+    differs({"u": np.array(["a", "b"])}, "element 1 is bc, expected is b")
+    np.savez(folder / "near.npz", y=off)
+    assert "largest difference 0.5" in run("run", graph, "--inputs", folder / "in.npz", "--check", folder / "near.npz", "--atol", "0.6")
+    assert "largest difference 0.5" in run("run", graph, "--inputs", folder / "in.npz", "--check", folder / "near.npz", "--rtol", "0.2")
+    np.savez(folder / "strange.npz", z=x)
+    np.savez(folder / "empty.npz")
+    assert "has an array 'z', which is not fetched; fetched: 'y'" in run(*use[:-1], folder / "strange.npz", status=1)
+    assert "has no arrays" in run(*use[:-1], folder / "empty.npz", status=1)
+    assert "has an array 'z', but signature" in run("run", graph, "--inputs", folder / "strange.npz", status=1)
+    assert "--rtol and --atol are for --check" in run("run", graph, "--inputs", folder / "in.npz", "--rtol", "1", status=2)
+    assert "cannot read" in run(*use[:-1], folder / "none.npz", status=1)
+    np.savez(folder / "less.npz", x=x, i=np.int32(1))
+    assert "missing: 't'" in run("run", graph, "--inputs", folder / "less.npz", status=1)
 
 
 def test_run_reads_and_writes_files(folder):

@@ -66,6 +66,7 @@ const std::vector<const Command*>& Commands();
 const Command& RunCommand();
 const Command& BenchCommand();
 const Command& InspectCommand();
+const Command& ConvertCommand();
 const Command& PlotCommand();
 const Command& TraceCommand();
 const Command& OpsCommand();

@@ -82,6 +82,15 @@ tw::Tensor ReadFeed(const tw::Runtime& runtime, const std::string& name, const s
   throw std::runtime_error("'" + value + "' is neither .npy, .npz nor .csv; other files are read only for strings");
 }
 
+std::vector<std::pair<std::string, tw::Tensor>> ReadArchive(const std::string& path) {
+  const std::string archive = ReadFile(path);
+  return Reading(path, [&] {
+    std::vector<std::pair<std::string, tw::Tensor>> arrays;
+    for (const ZipMember& m : ListZip(archive)) arrays.emplace_back(ArrayName(m), ParseNpy(ReadMember(archive, m)));
+    return arrays;
+  });
+}
+
 OutFile ParseOutFile(const std::string& text, const std::string& member) {
   OutFile out;
   if (EndsWith(text, ".npy") || EndsWith(text, ".csv")) return {text, ""};

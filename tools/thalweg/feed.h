@@ -8,6 +8,8 @@
 //   @FILE              always a file: one of the above or, if the graph expects a string, its bytes
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "thalweg/cpp/thalweg.hpp"
 
@@ -16,6 +18,9 @@ namespace thalweg::cli {
 // Reads the value `name` of the graph from `text` as `dtype`. Throws std::runtime_error with the
 // reason.
 tw::Tensor ReadFeed(const tw::Runtime& runtime, const std::string& name, const std::string& text, uint32_t dtype);
+
+// Reads all arrays of an archive, in its order, by name. Throws std::runtime_error with the reason.
+std::vector<std::pair<std::string, tw::Tensor>> ReadArchive(const std::string& path);
 
 // The destination of a tensor: FILE.npy, FILE.npz, FILE.npz[MEMBER] or FILE.csv.
 struct OutFile {

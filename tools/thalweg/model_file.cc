@@ -10,6 +10,7 @@
 #include "json.h"
 #include "random_feed.h"
 #include "utf8.h"
+#include "words.h"
 
 namespace thalweg::cli {
 namespace {
@@ -94,7 +95,7 @@ class Sizes {
 }  // namespace
 
 std::optional<tw::Model> OpenModelFile(const Args& args, const tw::Runtime& runtime, const std::string& path) {
-  const bool asked = args.has("--signature") || args.has("--random-inputs") || args.has("--importer");
+  const bool asked = args.has("--signature") || args.has("--random-inputs") || args.has("--inputs") || args.has("--importer");
   if (!asked && IsGraphFile(runtime, path)) return std::nullopt;
   tw::ModelOptions options;
   if (args.has("--importer")) options.importer = args.get("--importer");
@@ -152,6 +153,10 @@ Signature ReadModelSignature(const Args& args, const tw::Runtime& runtime, const
     if (name.size() == text.size()) throw UsageError{"--feed takes NAME=VALUE, not '" + text + "'"};
     if (!given.emplace(name, value).second) throw UsageError{"'" + name + "' is fed twice"};
   }
+  std::map<std::string, tw::Tensor> arrays;
+  if (args.has("--inputs")) {
+    for (auto& [name, array] : ReadArchive(args.get("--inputs"))) arrays.emplace(name, std::move(array));
+  }
   const auto shapes = FeedShapes(args);
   std::mt19937_64 random(uint64_t(args.integer("--seed", 1, 0)));
   Sizes sizes;
@@ -162,6 +167,10 @@ Signature ReadModelSignature(const Args& args, const tw::Runtime& runtime, const
       if (value != given.end()) {
         signature.feeds.push_back({v.name, v.output, ReadFeed(runtime, v.name, value->second, v.dtype)});
         given.erase(value);
+        arrays.erase(v.name);
+      } else if (const auto array = arrays.find(v.name); array != arrays.end()) {
+        signature.feeds.push_back({v.name, v.output, Cast(runtime, array->second, v.dtype)});
+        arrays.erase(array);
       } else if (args.has("--random-inputs") && !v.is_optional) {
         signature.feeds.push_back({v.name, v.output, RandomTensor(runtime, v.dtype, sizes.Choose(v, shapes), &random)});
       }
@@ -170,6 +179,10 @@ Signature ReadModelSignature(const Args& args, const tw::Runtime& runtime, const
     }
   }
   if (!given.empty()) throw UsageError{"signature '" + std::string(s.name) + "' has no input '" + given.begin()->first + "'"};
+  if (!arrays.empty()) {
+    throw std::runtime_error("'" + args.get("--inputs") + "' has an array '" + OneLine(arrays.begin()->first) + "', but signature '" +
+                             s.name + "' has no such input");
+  }
   const std::vector<std::string> wanted = args.all("--fetch");
   for (const std::string& text : wanted) {
     const std::string name = SplitAtEquals(text).first;

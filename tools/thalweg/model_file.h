@@ -8,14 +8,15 @@
 
 namespace thalweg::cli {
 
-// Loads the file as a model if the arguments ask for that (--signature, --random-inputs,
-// --importer), or if it is no plain graph file (GraphDef).
+// Loads the file as a model if the arguments ask for that (--signature, --inputs,
+// --random-inputs, --importer), or if it is no plain graph file (GraphDef).
 std::optional<tw::Model> OpenModelFile(const Args& args, const tw::Runtime& runtime, const std::string& path);
 
 // Prints signatures and what the file says of itself, as a table or, with --json, as JSON.
 void PrintModel(const Args& args, const tw::Model& model, const std::string& path);
 
-// Returns the inputs and outputs of --signature with the values of --feed and --random-inputs. An
+// Returns the inputs and outputs of --signature with the values of --feed, --inputs and
+// --random-inputs. An
 // optional input without a value is not among the feeds. Throws UsageError for unknown names.
 Signature ReadModelSignature(const Args& args, const tw::Runtime& runtime, const tw::Model& model);
 

@@ -13,6 +13,7 @@
 #include "json.h"
 #include "model.h"
 #include "model_file.h"
+#include "reference.h"
 #include "thalweg/summary.h"
 #include "timing.h"
 #include "utf8.h"
@@ -204,8 +205,8 @@ class Warnings {
   std::atomic<uint32_t> told_{0};
 };
 
-// Runs the steps, then prints and writes what is fetched.
-void RunAndShow(const Args& args, const tw::Runtime& runtime, const tw_graph* graph, const Step& step, Signature* signature) {
+// Runs the steps, then prints and writes what is fetched, or compares it. Returns the exit status.
+int RunAndShow(const Args& args, const tw::Runtime& runtime, const tw_graph* graph, const Step& step, Signature* signature) {
   std::vector<OutFile> files = OutFiles(args);
   files.resize(signature->fetches.size());
   Recorder recorder(args);
@@ -224,12 +225,13 @@ void RunAndShow(const Args& args, const tw::Runtime& runtime, const tw_graph* gr
     const Value& fetch = signature->fetches[i];
     if (!files[i].path.empty())
       written.emplace_back(files[i], fetch.tensor);
-    else if (!args.has("--json") && !args.has("--draw"))
+    else if (!args.has("--json") && !args.has("--draw") && !args.has("--check"))
       std::printf("%s = %s\n", OneLine(fetch.name).c_str(), OneLine(fetch.tensor.text(1000)).c_str());
   }
   WriteTensors(written);
   if (args.has("--json")) PrintJson(*signature);
   for (const std::string& name : args.all("--draw")) DrawFeed(runtime, *signature, name);
+  return CheckReference(args, runtime, *signature) ? kGood : kFailed;
 }
 
 int Run(const Args& args) {
@@ -243,20 +245,18 @@ int Run(const Args& args) {
     }
     Signature signature = ReadModelSignature(args, runtime, *model);
     for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
-    RunAndShow(
+    return RunAndShow(
         args, runtime, tw_model_graph(model->c()),
         [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return RunModel(args, *model, s, timeout, stats); }, &signature);
-    return kGood;
   }
   const tw::Graph graph = LoadGraph(runtime, path);
   Signature signature = ReadSignature(args, runtime, graph);
   for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
   const tw::Session session = OpenSession(args, graph);
   Callable callable(session, signature);
-  RunAndShow(
+  return RunAndShow(
       args, runtime, graph.c(), [&](const Signature& s, int64_t timeout, tw_step_stats* stats) { return callable.Run(s, timeout, stats); },
       &signature);
-  return kGood;
 }
 
 std::vector<Option> Options() {
@@ -273,12 +273,14 @@ std::vector<Option> Options() {
            {"--timeout", "SECONDS", "give up when a step takes longer"},
            {"--draw", "NAME", "draw the pictures of a feed, [n, h, w] or [n, k * k], with what is fed and fetched beside each"},
            {"--signature", "NAME", "of a model: run this signature instead of its default one"},
-           {"--random-inputs", nullptr, "give random values to the inputs of a model that --feed does not give; unknown sizes are 1"},
+           {"--inputs", "FILE.npz", "of a model: give its inputs the arrays of their names; --feed goes before"},
+           {"--random-inputs", nullptr, "give random values to the inputs of a model that nothing else gives; unknown sizes are 1"},
            {"--feed-shape", "NAME=SIZES", "the shape of a random input, such as image=1,3,224,224; may be repeated"},
            {"--seed", "N", "of the random inputs; 1"},
            kJsonOption}) {
     options.push_back(o);
   }
+  for (const Option& o : ReferenceOptions()) options.push_back(o);
   for (const Option& o : ModelFileOptions()) options.push_back(o);
   for (const Option& o : ModelOptions()) options.push_back(o);
   return options;
@@ -293,6 +295,7 @@ const Command& RunCommand() {
       "Runs a model of any known format, or a graph file (GraphDef), and prints what is fetched.",
       "Examples:\n"
       "  thalweg run model.onnx --random-inputs --feed-shape image=1,3,224,224\n"
+      "  thalweg run exported/1 --inputs inputs.npz --check outputs.npz\n"
       "  thalweg run graph.pb --checkpoint model --feed 'image=digits.csv[0:5,0:64]' --fetch prediction --draw image\n"
       "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --fetch logits=out.npz --target train --repeat 100\n"
       "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --repeat 5 --trace steps.json && thalweg trace top steps.json\n",

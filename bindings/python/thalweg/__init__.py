@@ -12,11 +12,11 @@ function), flow (functions, conditions and loops), slices (map, fold, scan), dat
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
  model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
- and DLPack), saver, server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray), runtime, log,
- errors."""
+ and DLPack), saver, weights (safetensors files), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
+ cluster of Ray), runtime, log, errors."""
 import typing as _typing
 
-from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train
+from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train, weights
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
@@ -68,7 +68,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",
            "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
-           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "while_loop",
+           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "weights", "while_loop",
            "write_checkpoint"]
 
 

@@ -1,4 +1,4 @@
-// Multinomial: draws classes by their logarithmic weights, equal to TensorFlow's draws for the same
+// Multinomial and StatelessMultinomial: draw classes by their logarithmic weights, equal to TensorFlow's draws for the same
 // seeds. Running sums of the weights are kept in double. Each sample takes a random number of 53
 // bits, row after row from one stream. Logits that are not finite have no weight.
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "kernels/distributions.h"
 #include "kernels/random_stream.h"
 #include "kernels/register.h"
+#include "kernels/seed_key.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -36,12 +37,12 @@ void RunningWeights(const T* logits, int64_t classes, double* sums) {
   }
 }
 
+// take(blocks) returns the stream, of which the draws use at most so many blocks.
 template <class T, class Result>
-class Multinomial {
+class Draws {
  public:
-  explicit Multinomial(const tw::Node& n) : stream_(n) {}
-
-  void operator()(tw::Frame frame, tw::In<T> logits, tw::In<int32_t> num_samples, tw::Out<Result> output) const {
+  template <class Take>
+  static void Run(tw::Frame frame, tw::In<T> logits, tw::In<int32_t> num_samples, tw::Out<Result> output, Take&& take) {
     if (logits.rank() != 2 || num_samples.size() != 1)
       throw tw::Error{TW_INTERNAL, "logits " + DimsText(logits.v) + " must be [batch, classes] and num_samples " + DimsText(num_samples.v) +
                                        " a scalar"};
@@ -51,7 +52,7 @@ class Multinomial {
     CheckWeights(logits);
     // Reserves the same blocks as TensorFlow: samples rounded up to whole blocks, two numbers each,
     // 256 times.
-    const Philox start = stream_.Take(uint64_t(batch) * uint64_t((samples + 3) / 4 * 4) * 2 * kBlocksPerElement);
+    const Philox start = take(uint64_t(batch) * uint64_t((samples + 3) / 4 * 4) * 2 * kBlocksPerElement);
     const int64_t pieces = std::min<int64_t>(batch, 64);
     const TempArray<double> room(frame, size_t(pieces * classes));
     ParallelFor(frame.f, pieces, Cost(batch / pieces, classes + 2 * samples, 20), [&](int64_t begin, int64_t end) {
@@ -82,14 +83,33 @@ class Multinomial {
       to[k] = Result(std::upper_bound(sums, sums + classes, place) - sums);
     }
   }
+};
 
+template <class T, class Result>
+class Multinomial {
+ public:
+  explicit Multinomial(const tw::Node& n) : stream_(n) {}
+  void operator()(tw::Frame f, tw::In<T> logits, tw::In<int32_t> num_samples, tw::Out<Result> output) const {
+    Draws<T, Result>::Run(f, logits, num_samples, output, [this](uint64_t blocks) { return stream_.Take(blocks); });
+  }
+
+ private:
   RandomStream stream_;
 };
+
+template <class T, class Result>
+void Stateless(tw::Frame f, tw::In<T> logits, tw::In<int32_t> num_samples, tw::In<tw::Any> seed, tw::Out<Result> output) {
+  if (seed.rank() != 1 || seed.size() != 2) throw tw::Error{TW_INTERNAL, "seed " + DimsText(seed.v) + " must be a vector of two numbers"};
+  const SeedKey made = KeyOf(IndexAt(seed.v, 0), IndexAt(seed.v, 1));
+  Draws<T, Result>::Run(f, logits, num_samples, output, [&](uint64_t) { return Philox(made.key, made.counter); });
+}
 
 template <class... T>
 void Register(tw::Plugin& p) {
   p.kernel<Multinomial<T, int32_t>...>("Multinomial @CPU; nondeterministic");
   p.kernel<Multinomial<T, int64_t>...>("Multinomial @CPU; nondeterministic");
+  p.kernel<Stateless<T, int32_t>...>("StatelessMultinomial @CPU");
+  p.kernel<Stateless<T, int64_t>...>("StatelessMultinomial @CPU");
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // StatelessRandomGetKeyCounter, StatelessRandomGetAlg, StatelessRandomGetKeyCounterAlg: derive key
-// and counter from two seeds as TensorFlow does, by one block of Philox over the seeds, so neither
-// seed has to be random.
+// and counter from two seeds (seed_key.h).
 #include "kernels/common/element.h"
-#include "kernels/philox.h"
 #include "kernels/register.h"
+#include "kernels/seed_key.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -13,12 +12,10 @@ constexpr int32_t kPhilox = 1;  // the value of the input `alg` of the stateless
 template <class S>
 void KeyCounter(tw::In<S> seed, tw::Out<uint64_t> key, tw::Out<uint64_t> counter) {
   if (seed.rank() != 1 || seed.size() != 2) throw tw::Error{TW_INTERNAL, "seed " + DimsText(seed.v) + " must be a vector of two numbers"};
-  constexpr uint64_t kMixer = 0x02461e293ec8f720;
-  const Philox::Block mixed = Philox(kMixer, uint64_t(int64_t(seed[1]))).After(uint64_t(int64_t(seed[0]))).Next();
-  const auto joined = [&mixed](int low) { return uint64_t(mixed[size_t(low) + 1]) << 32 | mixed[size_t(low)]; };
-  key[0] = joined(0);
+  const SeedKey made = KeyOf(int64_t(seed[0]), int64_t(seed[1]));
+  key[0] = made.key;
   counter[0] = 0;
-  counter[1] = joined(2);
+  counter[1] = made.counter;
 }
 
 void Alg(tw::Out<int32_t> alg) { alg[0] = kPhilox; }

@@ -25,3 +25,23 @@ for name, parts in (([np.zeros(3, np.float32), np.int32(1)], ("logits", "[3]")),
                     ([np.zeros((2, 3), np.float32), np.int32([1])], ("num_samples",)),
                     ([np.float32([[0, 1], [np.nan, -np.inf]]), np.int32(1)], ("row 1",))):
     refuses("Multinomial", name, *parts)
+
+
+def stateless(d):
+    inputs = drawn(d)
+    del d.attrs["seed"], d.attrs["seed2"]
+    return [*inputs, d("seed", of=(d.integer(-9, 9), d.integer(0, 2**31 - 1)))]
+
+
+def by_seed(logits, samples, seed, *, output_dtype):
+    mixed = philox.philox(0x02461e293ec8f720, int(seed[1]) % 2**64, int(seed[0]) % 2**64, 1)[0]
+    key, counter = (int(mixed[k + 1]) << 32 | int(mixed[k]) for k in (0, 2))
+    return philox.drawn(key, counter, logits, int(samples), 0)[0].astype(output_dtype)
+
+
+op("StatelessMultinomial", by_seed, stateless, domain=between(0, 7).plain)
+some = [np.zeros((2, 3), np.float32), np.int32(1), np.int64([1, 2])]
+refuses("StatelessMultinomial", [*some[:2], np.int64([1, 2, 3])], "seed", "3")
+refuses("StatelessMultinomial", [*some[:2], np.int64(1)], "seed")
+refuses("StatelessMultinomial", [some[0], np.int32(-1), some[2]], "num_samples", "-1")
+refuses("StatelessMultinomial", [np.float32([[0, 1], [np.nan, -np.inf]]), *some[1:]], "row 1")

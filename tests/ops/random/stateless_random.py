@@ -85,3 +85,41 @@ for name in GOLDEN:
     refuses(name, [*good[:3], np.int32(2)], "alg", "2")
     refuses(name, [*good[:3], np.int32(7)], "alg", "7")
     refuses(name, [*good[:3], np.int32([1])], "alg")
+
+
+# ---- Whole numbers ----
+
+
+def whole_numbers(d):
+    inputs = drawn(d)
+    if "minval" not in d.inputs:
+        return inputs
+    kind = d("minval", of=0).dtype
+    low, high = (0, 2**31) if kind.kind == "u" else (-2**31, 2**31 - 1)
+    ends = sorted({d.pick(low, high, d.integer(low, high)), d.integer(low, high - 1)} | {high})[:2]
+    return [*inputs, d("minval", of=ends[0]), d("maxval", of=ends[1])]
+
+
+def words(key, counter, shape, dtype):
+    """Returns random words as wide as the type."""
+    n, used = int(np.prod(shape)), bits(key, counter, int(np.prod(shape)))
+    return (used.view(np.uint64) if np.dtype(dtype).itemsize == 8 else used)[:n].reshape(shape)
+
+
+def between_ends(shape, key, counter, alg, low, high, *, dtype):
+    drawn_words = words(key, counter, shape, dtype)
+    span = drawn_words.dtype.type((int(high) - int(low)) % 2**(8 * np.dtype(dtype).itemsize))
+    return (drawn_words % span + np.array(low).astype(drawn_words.dtype)).astype(dtype)
+
+
+op("StatelessRandomUniformIntV2", between_ends, whole_numbers, domain=SEEDS)
+op("StatelessRandomUniformFullIntV2", lambda shape, key, counter, alg, *, dtype: words(key, counter, shape, dtype).astype(dtype), drawn, domain=SEEDS)
+ends = [np.int32([2]), np.uint64([1]), np.uint64([1, 2]), np.int32(1)]
+refuses("StatelessRandomUniformIntV2", [*ends, np.int32(3), np.int32(3)], "minval is 3", "3")
+refuses("StatelessRandomUniformIntV2", [*ends, np.int32([3]), np.int32(4)], "minval")
+refuses("StatelessRandomUniformIntV2", [*ends, np.int32(3), np.int32([4])], "maxval")
+for name, more in (("StatelessRandomUniformIntV2", [np.int32(3), np.int32(9)]), ("StatelessRandomUniformFullIntV2", [])):
+    refuses(name, [np.int32([-2]), *ends[1:], *more], "-2")
+    refuses(name, [*ends[:1], np.uint64([1, 2]), *ends[2:], *more], "key")
+    refuses(name, [*ends[:2], np.uint64([1]), *ends[3:], *more], "counter")
+    refuses(name, [*ends[:3], np.int32(2), *more], "Threefry")
