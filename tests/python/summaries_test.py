@@ -1,4 +1,5 @@
 """SummaryWriter: the bytes of event files, read by event_files.py, which shares no code with the library."""
+import json
 import os
 import pathlib
 import signal
@@ -264,6 +265,26 @@ def test_a_forked_process_is_refused_and_ends(tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     w.close()
     assert ef.scalars(tmp_path) == {"x": [(1, 1)]}
+
+
+PLOT = pathlib.Path(os.environ.get("THALWEG_BINARY_DIR", "")) / "bin/thalweg"
+
+
+@pytest.mark.skipif(not PLOT.is_file(), reason=f"{PLOT} is not there; build thalweg_program")
+def test_the_command_plots_what_a_writer_writes(tmp_path):
+    for run in ("a", "b"):
+        with tw.SummaryWriter(tmp_path / run) as w:
+            w.hparams({"rate": 1})
+            w.text("note", "text", 0)
+            w.histogram("h", [1.0], 0)
+            w.image("picture", np.zeros((2, 2), np.uint8), 0)
+            for i in range(4):
+                w.scalar("loss", i * 0.5, i)
+    with tw.SummaryWriter(tmp_path / "b") as w:  # goes on from step 2
+        w.scalar("loss", 7, 2)
+    found = json.loads(subprocess.run([PLOT, "plot", tmp_path, "--json"], check=True, capture_output=True).stdout)
+    assert {(s["run"], s["tag"]): s["points"] for s in found} == {("a", "loss"): [[i, i * 0.5] for i in range(4)],
+                                                                  ("b", "loss"): [[0, 0], [1, 0.5], [2, 7]]}
 
 
 def test_fit_writes_losses_metrics_and_the_graph(tmp_path):

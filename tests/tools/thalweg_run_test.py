@@ -332,6 +332,19 @@ def test_json_keeps_every_value(folder):
                                                       "float_out": ["NaN", "-Infinity", 0.1]}
 
 
+def test_run_writes_a_run_that_plot_draws(folder):
+    graph = pathlib.Path(folder) / "sum.pb"
+    graph.write_bytes(node("x", "Placeholder", dtype=FLOAT, shape=shape()) + node("y", "Neg", "x", T=FLOAT))
+    logs = pathlib.Path(folder) / "logs/1"
+    out, _ = run_both("run", graph, "--feed", "x=2.5", "--fetch", "y", "--repeat", "3", "--logdir", logs)
+    assert out == "y = -2.5\n"
+    series, = json.loads(run("plot", logs, "--json"))
+    assert (series["tag"], series["points"]) == ("y", [[0, -2.5], [1, -2.5], [2, -2.5]]), series
+    file, = logs.iterdir()
+    assert b"Placeholder" in file.read_bytes() and b"step 2" in file.read_bytes()
+    assert "cannot make folder" in run("run", graph, "--feed", "x=1", "--fetch", "y", "--logdir", graph / "x", status=1)
+
+
 def test_run_repeats_and_says_how_long_it_took(folder):
     graph = files(folder)
     out, error = run_both("run", graph, "--feed", "x=[1]", "--fetch", "y", "--repeat", "50", "--threads", "1")

@@ -18,6 +18,7 @@
 #include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/rendezvous.h"
 #include "thalweg/plugin/role.h"
+#include "thalweg/plugin/summary.h"
 #include "thalweg/plugin/transport.h"
 #include "thalweg/plugin/variant.h"
 #ifdef __cplusplus
