@@ -39,7 +39,8 @@ def test_the_wheel_holds_library_plugins_and_program(wheel):
     with zipfile.ZipFile(wheel) as z:
         names = set(z.namelist())
         assert {"thalweg/__init__.py", "thalweg/_low.py", "thalweg/py.typed", "thalweg/lib/libthalweg.so.0",
-                "thalweg/lib/thalweg/plugins/libcpu.so", "thalweg/bin/thalweg"} <= names
+                "thalweg/lib/thalweg/plugins/libcpu.so", "thalweg/bin/thalweg", "thalweg/include/thalweg/thalweg.h",
+                "thalweg/share/thalweg/api.json", "thalweg/share/doc/thalweg/plugins/first_op.md"} <= names
         helpers = {f"thalweg/lib/thalweg/{p.name}" for p in (BUILD / "lib/thalweg").glob("thalweg-*")}
         assert "thalweg/lib/thalweg/thalweg-probe" in helpers and helpers <= names
         sources = {p.name for p in (SOURCE / "bindings/python/thalweg").iterdir() if p.suffix in (".py", ".typed")}
@@ -57,6 +58,30 @@ def test_it_uses_what_it_brought_along(python, tmp_path):
     assert all(str(python.parent.parent) in path for path in done.stdout.split()) and len(done.stdout.split()) == 2
     if "LD_PRELOAD" not in os.environ:  # a sanitizer's, which the program brings along itself
         assert "CPU:0" in command(python.parent / "thalweg", "devices", cwd=tmp_path).stdout
+
+
+def test_a_wheel_with_a_plugin_is_found_by_its_entry_point(python, tmp_path):
+    """The package names itself in the group thalweg.plugins; neither its module is imported nor a path is set."""
+    info = "thalweg_twice-1.0.dist-info"
+    files = {"thalweg_twice/__init__.py": b"raise ImportError('nobody imports this')\n",
+             "thalweg_twice/libtwice.so": (BUILD / "examples/plugins/libtwice.so").read_bytes(),
+             f"{info}/METADATA": b"Metadata-Version: 2.1\nName: thalweg-twice\nVersion: 1.0\n",
+             f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
+             f"{info}/entry_points.txt": b"[thalweg.plugins]\ntwice = thalweg_twice\n"}
+    wheel = tmp_path / "thalweg_twice-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as z:
+        for name, data in files.items():
+            z.writestr(name, data)
+        z.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"]))
+    pip = ["/usr/bin/python3", "-m", "pip", "--python", python]
+    command(*pip, "install", "--no-index", "-q", wheel, env=PLAIN)
+    program = "import thalweg as tw; print(tw.ops.Twice([1.0, 2.5]).numpy().tolist())"
+    assert command(python, "-c", program, cwd=tmp_path).stdout == "[2.0, 5.0]\n"
+    if "LD_PRELOAD" not in os.environ:
+        assert "Twice" in command(python.parent / "thalweg", "ops", "Twice", cwd=tmp_path).stdout
+    command(*pip, "uninstall", "-q", "-y", "thalweg-twice", env=PLAIN)
+    done = subprocess.run([str(python), "-c", program], capture_output=True, text=True, check=False, env=CLEAN, cwd=tmp_path)
+    assert done.returncode and "Twice" in done.stderr
 
 
 def test_the_program_of_the_readme_learns_the_digits(python, tmp_path):

@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as name:
     for right in ([], ["-R", "x"], ["-LE", "slow", "-V"], ["-j8"], ["--jobs", "2", "--repeat", "until-fail:3"], ["--preset=asan", "-N"]):
         done = run(folder, "test", *right)
         assert done.returncode == 9 and done.stderr == "", (right, done)
-for script in ("setup", "bench", "docs", "coverage"):
+for script in ("setup", "bench", "docs", "coverage", "release"):
     done = subprocess.run([TOOLS / script, "--nope"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "--nope" in done.stderr, done
 sys.exit(0)

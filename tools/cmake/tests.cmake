@@ -27,7 +27,7 @@ endif()
 
 if(THALWEG_HAVE_TESTS)
   # tools/setup is asked once, here, because tests run with another cache folder.
-  foreach(what DATA PEERS)
+  foreach(what DATA PEERS RELEASE)
     string(TOLOWER ${what} option)
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-${option}
       OUTPUT_VARIABLE THALWEG_${what}_PATH OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -94,7 +94,7 @@ macro(thalweg_test_properties name)
   set(environment
     "THALWEG_PLUGIN_PATH=${THALWEG_PLUGIN_DIR}" "THALWEG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "THALWEG_BINARY_DIR=${PROJECT_BINARY_DIR}" "THALWEG_DATA_PATH=${THALWEG_DATA_PATH}"
-    "THALWEG_PEERS_PATH=${THALWEG_PEERS_PATH}"
+    "THALWEG_PEERS_PATH=${THALWEG_PEERS_PATH}" "THALWEG_RELEASE_PATH=${THALWEG_RELEASE_PATH}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache"
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
     "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.supp"

@@ -133,8 +133,11 @@ Words WordsFor(const Args& args, const std::string& name) {
   const bool cpp = args.has("--cpp");
   std::string lower = name;
   for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+  std::string dashed = lower;  // names of packages have no underscore
+  for (char& c : dashed) c = c == '_' ? '-' : c;
   return {{"name", name},
           {"lower", lower},
+          {"dashed", dashed},
           {"file", name + (cpp ? ".cc" : ".c")},
           {"compiler", cpp ? "c++ -std=c++17" : "cc -std=c11"},
           {"exports", cpp ? "-Wl,--version-script=\"$prefix/include/thalweg/plugin.map\" " : ""},
@@ -163,13 +166,16 @@ int Run(const Args& args) {
   CheckFree(args, kind.name, name);
   MakeFolder(name);
   const Words words = WordsFor(args, name);
-  std::vector<std::pair<std::string, std::string>> files = {{kind.name + std::string(args.has("--cpp") ? ".cc" : ".c"), words.at("file")}};
+  std::vector<std::pair<std::string, std::string>> files = {{folder + kind.name + (args.has("--cpp") ? ".cc" : ".c"), words.at("file")}};
   for (const char* file : {"test.c", "CMakeLists.txt", "README.md"}) {
-    if (kind.has_test || std::strcmp(file, "test.c") != 0) files.push_back({file, file});
+    if (kind.has_test || std::strcmp(file, "test.c") != 0) files.push_back({folder + file, file});
+  }
+  for (const char* file : {"pyproject.toml", "make_wheel.py", "make_deb.sh"}) {
+    if (args.has("--packages")) files.push_back({std::string("packages/") + file, file});
   }
   std::printf("%s/\n", name.c_str());
   for (const auto& [from, to] : files) {
-    WriteFile(name + "/" + to, Filled(Chosen(Text(folder + from), words), words));
+    WriteFile(name + "/" + to, Filled(Chosen(Text(from), words), words));
     std::printf("  %s\n", to.c_str());
   }
   std::printf("README.md in it has the commands to build, test and check it.\n");
@@ -186,6 +192,7 @@ const Command& NewCommand() {
                                   {{"--c", nullptr, "an op in C, which is what you get if nothing is said"},
                                    {"--cpp", nullptr, "an op in C++"},
                                    {"--gradient", nullptr, "an op with a gradient"},
+                                   {"--packages", nullptr, "also files that make a wheel and a .deb of it"},
                                    kRuntimeOption},
                                   2,
                                   2,
