@@ -95,7 +95,7 @@ cd /srv/any/thalweg-* && cc share/doc/thalweg/c_api/examples/hello.c -Iinclude -
 su someone -c "/tmp/hello2 && $PWD/bin/thalweg plugins && PYTHONPATH=$PWD/lib/thalweg/python python3 /packages/digits.py /packages/digits.csv"
 say wheel
 apt-get install -y -qq --no-install-recommends python3-venv >/tmp/apt.log 2>&1
-su someone -c 'python3 -m venv --system-site-packages ~/venv && ~/venv/bin/pip install -q --no-index /packages/*.whl && cd && time (~/venv/bin/python /packages/digits.py /packages/digits.csv) && ~/venv/bin/thalweg plugins'
+su someone -c 'python3 -m venv --system-site-packages ~/venv && ~/venv/bin/pip install -q --no-index /packages/*.whl && cd && ~/venv/bin/python /packages/digits.py /packages/digits.csv && ~/venv/bin/thalweg plugins'
 say done
 """
 
