@@ -11,9 +11,9 @@ Modules, in reading order: graph, scopes (names, devices, order), output (values
 function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated,
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
- model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
- and DLPack), saver, weights (safetensors files), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
- cluster of Ray), runtime, log, errors."""
+model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
+and DLPack), saver, weights (safetensors files), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
+cluster of Ray), runtime, log, errors."""
 import typing as _typing
 
 from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train, weights
