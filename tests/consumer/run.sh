@@ -39,7 +39,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 "$work/by_pkgconfig" "$(pkg-config --modversion thalweg)"
 
 echo "-- the headers as one text, as bindings/README.md makes it for parsers"
-recipe=$(sed -n '/^    /s///p' "$here/../../bindings/README.md")
+recipe=$(sed -n '/^    echo /,/^$/s/^    //p' "$here/../../bindings/README.md")
 {
   echo '#include <stdint.h>'
   prefix=$prefix bash -euo pipefail -c "$recipe"
