@@ -15,11 +15,12 @@ SCATTERS = "ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax Resou
 MISSING = [
     ("quantised arithmetic needs ranges, which these ops do not carry",
      "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Max Mean Min Prod Sum "
-     f"{OPTIMIZERS} AssignAdd AssignSub ScatterAdd ScatterSub ResourceScatterAdd ResourceScatterSub {SCATTERS} ScatterNd UnsortedSegmentSum", QUANTISED),
+     f"{OPTIMIZERS} AssignAdd AssignSub ScatterAdd ScatterSub ResourceScatterAdd ResourceScatterSub {SCATTERS} ScatterNd UnsortedSegmentSum "
+     "SparseFillEmptyRowsGrad", QUANTISED),
     ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
     ("numbers of 8 bits and fewer are stored and moved, not computed with",
-     f"AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd {SCATTERS}", SMALL),
-    ("no sum", f"AssignAddVariableOp AssignSubVariableOp {SCATTERS}", ["bool", "string"]),
+     f"AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd SparseFillEmptyRowsGrad {SCATTERS}", SMALL),
+    ("no sum", f"SparseFillEmptyRowsGrad AssignAddVariableOp AssignSubVariableOp {SCATTERS}", ["bool", "string"]),
     ("no op makes a variant of complex numbers alone", "Conj", ["variant"]),
     ("complex numbers have no order and no floor", "FloorDiv Round ResourceScatterNdMax ResourceScatterNdMin", COMPLEX),
     ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),

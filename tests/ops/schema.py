@@ -2,6 +2,7 @@
 import functools
 import re
 
+import numpy as np
 import thalweg
 import tw
 
@@ -11,9 +12,9 @@ ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number 
 VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1,
           "key_index": 0, "value_index": 1, "source": "", "frame_name": "f", "shapes": [()], "component_index": 0,
           "has_known_shape": False, "output_shapes": [None], "shared_name": "", "container": "", "serialized_options": "", "num_sparse": 1,
-          "dense_shapes": [()]}
+          "dense_shapes": [()], "sample_rate": 8000.0, "bad_color": np.uint8([255, 0, 0, 255])}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
-CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
+CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\{[^}]*\}\)|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
                     r"(?:\s*>=\s*(-?\d+))?\s*(=[^;]*)?(?:;|$)")
 
 
@@ -32,11 +33,14 @@ class Schema:
         self.inputs, self.references = ARGUMENT.findall(inputs), set(re.findall(r"(\w+)\s*:\s*ref\(", inputs))
         self.types, self.lists, self.attrs, self.needed, self.counts = {}, set(), {}, [], {}
         for name, kind, least, default in CLAUSE.findall(tail):
-            options = [option.strip() for option in kind.strip("{}").split(",")]
+            options = [option.strip() for option in kind.removeprefix("list(").strip("{})").split(",")]
             if kind in ("type", "list(type)"):
                 self.types[name] = ALL
                 if kind != "type":
                     self.lists.add(name)
+            elif kind.startswith("list({"):
+                self.types[name] = options
+                self.lists.add(name)
             elif kind[0] == "{" and '"' not in kind:
                 self.types[name] = options
             else:

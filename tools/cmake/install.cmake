@@ -49,7 +49,8 @@ function(thalweg_install_guides)
   set(guides ${CMAKE_INSTALL_DATADIR}/doc/thalweg)
   set(pages
     README.md CHANGELOG.md SECURITY.md
-    bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/rust/README.md
+    bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/go/README.md
+    bindings/java/README.md bindings/node/README.md bindings/rust/README.md
     c_api/README.md c_api/CHANGELOG.md
     distributed/README.md
     framework/README.md framework/autodiff/README.md framework/eager/README.md framework/graph/README.md framework/io/README.md
@@ -58,14 +59,15 @@ function(thalweg_install_guides)
     plugins/README.md plugins/first_device.md plugins/first_op.md plugins/moving.md plugins/roles.md plugins/stability.md
     plugins/common/device/README.md plugins/cpu/README.md plugins/cuda/README.md plugins/data/README.md plugins/etcd/README.md
     plugins/fake/README.md plugins/grpc/README.md plugins/input/README.md plugins/null/README.md plugins/onednn/README.md
-    plugins/onnx/README.md plugins/opencl/README.md plugins/savedmodel/README.md
+    plugins/onnx/README.md plugins/opencl/README.md plugins/savedmodel/README.md plugins/summary/README.md
     tools/README.md tools/abi/README.md tools/benchmarks/README.md tools/conformance/README.md tools/credentials/README.md
     tools/packages/README.md tools/probe/README.md tools/sandbox/README.md tools/thalweg/README.md)
   foreach(page IN LISTS pages)
     cmake_path(GET page PARENT_PATH folder)
     install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${guides}/${folder})
   endforeach()
-  foreach(folder c_api/reference ops/reference c_api/examples plugins/examples plugins/templates bindings/python/examples distributed/examples)
+  foreach(folder c_api/reference ops/reference c_api/examples plugins/examples plugins/templates bindings/python/examples bindings/go/examples
+      bindings/java/examples bindings/node/examples bindings/rust/examples distributed/examples)
     cmake_path(GET folder PARENT_PATH above)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${guides}/${above}
       PATTERN CMakeLists.txt EXCLUDE PATTERN __pycache__ EXCLUDE)

@@ -28,7 +28,7 @@ void Compare(double got, double expected, const Tolerance& t, uint64_t i, Found*
   if (got == expected || (std::isnan(got) && std::isnan(expected))) return;
   const double error = std::abs(got - expected);
   if (!(error <= found->largest)) found->largest = error;
-  if (error <= t.absolute + t.relative * std::abs(expected)) return;
+  if (std::isfinite(error) && error <= t.absolute + t.relative * std::abs(expected)) return;
   if (found->differing++ == 0) found->first = i;
   found->equal = false;
 }

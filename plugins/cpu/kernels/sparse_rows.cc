@@ -292,7 +292,8 @@ class Cross {
       : hashed_(n.b("hashed_output")), buckets_(uint64_t(n.i("num_buckets"))), key_(uint64_t(n.i("hash_key"))) {
     const bool number = n.type("out_type") == TW_INT64;
     if (number != hashed_)
-      Invalid(std::string("hashed_output is ") + (hashed_ ? "true" : "false") + ", so out_type must be " + (hashed_ ? "int64" : "string"));
+      Invalid(hashed_ ? "hashed_output is true and out_type is string; it must be int64"
+                      : "hashed_output is false and out_type is int64; it must be string");
   }
 
   void operator()(tw::Frame f, tw::Many<int64_t> indices, tw::Many<tw::Any> values, tw::Many<int64_t> shapes, tw::Many<tw::Any> dense,
@@ -333,8 +334,10 @@ void CrossV2(tw::Frame f, tw::Many<int64_t> indices, tw::Many<tw::Any> values, t
 
 void register_sparse_rows(tw::Plugin& p) {
   p.kernel<FillRows>("SparseFillEmptyRows @CPU");
-  p.kernel<FillRowsGrad<float>, FillRowsGrad<double>, FillRowsGrad<half>, FillRowsGrad<bfloat16>, FillRowsGrad<int32_t>,
-           FillRowsGrad<int64_t>>("SparseFillEmptyRowsGrad @CPU");
+  p.kernel<FillRowsGrad<float>, FillRowsGrad<double>, FillRowsGrad<half>, FillRowsGrad<bfloat16>, FillRowsGrad<int8_t>,
+           FillRowsGrad<int16_t>, FillRowsGrad<int32_t>, FillRowsGrad<int64_t>, FillRowsGrad<uint8_t>, FillRowsGrad<uint16_t>,
+           FillRowsGrad<uint32_t>, FillRowsGrad<uint64_t>, FillRowsGrad<complex64>, FillRowsGrad<complex128>>(
+      "SparseFillEmptyRowsGrad @CPU");
   p.kernel<SparseReshape>("SparseReshape @CPU");
   p.kernel<Cross>("SparseCross @CPU");
   p.kernel<CrossV2>("SparseCrossV2 @CPU");

@@ -81,7 +81,7 @@ op("UnicodeDecode", decoded_plain, drawn, attrs=attrs, given=dict(input_encoding
 op("UnicodeDecodeWithOffsets", decoded, drawn, attrs=attrs, given=dict(input_encoding="UTF-8"))
 expect("UnicodeDecode", [text(b"a\xe2\x82\xac", b"\xff")], [i64(0, 2, 3), i32(97, 0x20ac, LOST)], input_encoding="UTF-8")
 for name in ("UnicodeDecode", "UnicodeDecodeWithOffsets"):
-    refuses(name, [text(b"ab", b"a\xff")], "input[1]", "byte 1", input_encoding="UTF-8", errors="strict")
+    refuses(name, [text(b"ab", b"a\xff")], "'input'[1]", "byte 1", input_encoding="UTF-8", errors="strict")
     refuses(name, [text(b"ab", b"a")], "EBCDIC", "UTF-8", input_encoding="EBCDIC")
     refuses(name, [text(b"ab", b"a")], "replacement_char", "55296", input_encoding="UTF-8", replacement_char=0xd800)
 
@@ -122,7 +122,7 @@ def transcoded(x, *, input_encoding, output_encoding, errors, replacement_char, 
 
 
 op("UnicodeTranscode", transcoded, drawn, attrs=attrs, given=dict(input_encoding="UTF-8", output_encoding="UTF-8"))
-refuses("UnicodeTranscode", [text(b"ab", b"a\xff")], "input[1]", "byte 1", input_encoding="UTF-8", output_encoding="UTF-8", errors="strict")
+refuses("UnicodeTranscode", [text(b"ab", b"a\xff")], "'input'[1]", "byte 1", input_encoding="UTF-8", output_encoding="UTF-8", errors="strict")
 refuses("UnicodeTranscode", [text(b"ab", b"a")], "EBCDIC", input_encoding="EBCDIC", output_encoding="UTF-8")
 refuses("UnicodeTranscode", [text(b"ab", b"a")], "replacement_char", "1114112", input_encoding="UTF-8", output_encoding="UTF-8",
         replacement_char=0x110000)

@@ -115,7 +115,7 @@ def between_ends(shape, key, counter, alg, low, high, *, dtype):
 op("StatelessRandomUniformIntV2", between_ends, whole_numbers, domain=SEEDS)
 op("StatelessRandomUniformFullIntV2", lambda shape, key, counter, alg, *, dtype: words(key, counter, shape, dtype).astype(dtype), drawn, domain=SEEDS)
 ends = [np.int32([2]), np.uint64([1]), np.uint64([1, 2]), np.int32(1)]
-refuses("StatelessRandomUniformIntV2", [*ends, np.int32(3), np.int32(3)], "minval is 3", "3")
+refuses("StatelessRandomUniformIntV2", [*ends, np.int32(3), np.int32(3)], "'minval' is 3", "minval must be below maxval")
 refuses("StatelessRandomUniformIntV2", [*ends, np.int32([3]), np.int32(4)], "minval")
 refuses("StatelessRandomUniformIntV2", [*ends, np.int32(3), np.int32([4])], "maxval")
 for name, more in (("StatelessRandomUniformIntV2", [np.int32(3), np.int32(9)]), ("StatelessRandomUniformFullIntV2", [])):
