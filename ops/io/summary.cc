@@ -41,9 +41,10 @@ void register_summary(tw::Plugin& p) {
   const std::string sound = "max_outputs: int >= 1 = 3; " + kNoGradient + "doc \"a summary with sounds as WAV files";
   p.op<nullptr, Sounds>("AudioSummary(tag: string[], tensor: float) -> (summary: string[]); sample_rate: float; " + sound + "\"");
   p.op<nullptr, Sounds>("AudioSummaryV2(tag: string[], tensor: float, sample_rate: float[]) -> (summary: string[]); " + sound + "\"");
+  // Two of them with the same tensor have different results, so they are not merged.
   p.op(
       "TensorSummary(tensor: T) -> (summary: string[]); T: type; description: string = \"\"; labels: list(string) = []; "
-      "display_name: string = \"\"; " +
+      "display_name: string = \"\"; stateful; " +
       kNoGradient + "doc \"a summary with a tensor, whose tag is the name of the operation\"");
   p.op("TensorSummaryV2(tag: string[], tensor: T, serialized_summary_metadata: string[]) -> (summary: string[]); T: type; " + kNoGradient +
        "doc \"a summary with a tensor, and the message that says who shows it\"");

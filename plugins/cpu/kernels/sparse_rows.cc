@@ -229,6 +229,10 @@ class Crossed {
     if (int64_t(in.values[k].size()) != n)
       Invalid(name + " has " + std::to_string(n) + " places, but there are " + std::to_string(in.values[k].size()) + " values");
     MergeRows(rows, "shapes " + std::to_string(k));
+    constexpr int64_t kMostRows = int64_t(PTRDIFF_MAX / sizeof(int64_t)) - 1;
+    if (rows > kMostRows)
+      Invalid("shapes " + std::to_string(k) + " has " + std::to_string(rows) + " rows; more than " + std::to_string(kMostRows) +
+              " have no room in memory");
     tw::TempVector<int64_t> begins(size_t(rows) + 1, 0, f);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = in.indices[k][uint64_t(2 * i)];

@@ -33,7 +33,7 @@ struct OpSchema {
   std::string name;
   uint32_t hash = 0;  // of the name; inputs use it to select the op
   bool stateful = false, touches = false, has_kernels = false;
-  bool differs = false;            // results differ from run to run, as a kernel declares
+  bool differs = false;            // results differ from run to run, as a kernel declares, or from name to name
   bool makes_other = false;        // makes a resource other than a variable, named after its node
   bool crosses = false;            // inserted by planning, between devices or processes
   bool only_takes = false;         // takes a variant without making one, so the variant is not a list
