@@ -92,6 +92,7 @@ class Project {
   template <class T>
   void Of(tw::Frame f, const tw::In<tw::Any>& images, const tw::In<float>& transforms, float fill, const tw::Out<tw::Any>& output) const {
     const int64_t height = output.dim(1), width = output.dim(2), channels = output.dim(3);
+    if (output.dim(0) == 0 || channels == 0) return;
     T* out = reinterpret_cast<T*>(output.data());
     ParallelFor(f.f, output.dim(0) * height, Cost(width, channels + 4, nearest_ ? 4 : 16), [&](int64_t begin, int64_t end) {
       const TempArray<float> room(f.f, size_t(4 * channels));
