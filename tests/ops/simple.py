@@ -17,6 +17,7 @@ windows = dict(strides=[1, 1, 1, 1], padding="VALID")
 pools = windows | dict(ksize=[1, 2, 2, 1])
 rows = np.array([[0], [1]], np.int32)
 held = tw.Variable(np.ones((2, 3), np.float32))
+tag, sound = np.array(b"tag", object), np.ones((1, 8, 1), np.float32)
 between = dict(send_device="CPU:0", send_device_incarnation=1, recv_device="CPU:0", tensor_name="t")
 OWN = {
     "Conv2D": ([image, kernel], windows), "Conv2DBackpropInput": ([sizes, kernel, result], windows),
@@ -37,6 +38,11 @@ OWN = {
     "AssignVariables": ([[held], np.zeros(1, np.int64), [held.array]], dict(N=1, dtypes=[np.float32])),
     "_SelectHandle": ([np.int32(0), [held]], dict(N=1)), "RefSelect": ([np.int32(0), [held]], dict(N=1, T=np.float32)),
     "RefEnter": ([held], dict(frame_name="f", T=np.float32)),
+    "AudioSummary": ([tag, sound], dict(sample_rate=8000.0)), "AudioSummaryV2": ([tag, sound, np.float32(8000)], {}),
+    "HistogramSummary": ([tag, np.ones(2, np.float32)], dict(T=np.float32)),
+    "ImageSummary": ([tag, image], dict(T=np.float32, bad_color=np.uint8([255, 0, 0, 255]))),
+    "TensorSummaryV2": ([tag, np.ones(2, np.float32), np.array(b"", object)], dict(T=np.float32)),
+    "MergeSummary": ([[np.array(b"", object)]], dict(N=1)),
     "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),
 }
 
