@@ -6,21 +6,29 @@
 namespace thalweg::ops {
 namespace {
 
-// Checks the three parts of a sparse tensor from input i on: its places, values and sizes. Returns
-// the number of places. values < 0: it has none.
-int64_t Sparse(const tw::Shape& s, uint32_t indices, int64_t values, uint32_t shape, const std::string& which) {
-  WantRank(s, indices, 2, ("indices" + which).c_str());
-  WantVector(s, shape, ("shape" + which).c_str());
-  const int64_t rank = s.known(shape) ? s.dim(shape, 0) : -1;
-  MergeSize(s, s.known(indices) ? s.dim(indices, 1) : -1, rank, "the entries of a place and of the shape of sparse input" + which);
-  int64_t n = s.known(indices) ? s.dim(indices, 0) : -1;
-  if (values < 0) return n;
-  WantVector(s, uint32_t(values), ("values" + which).c_str());
-  return MergeSize(s, n, s.known(uint32_t(values)) ? s.dim(uint32_t(values), 0) : -1, "the numbers of places and of values" + which);
+// One part of a sparse tensor: the number of the input, and its name in messages.
+struct Part {
+  uint32_t input;
+  std::string name;
+};
+
+int64_t SizeOf(const tw::Shape& s, const Part& part, uint32_t axis) { return s.known(part.input) ? s.dim(part.input, axis) : -1; }
+
+// Checks the places and sizes of a sparse tensor, and its values if it has some. Returns the number
+// of places.
+int64_t Sparse(const tw::Shape& s, const Part& indices, const Part* values, const Part& shape) {
+  WantRank(s, indices.input, 2, indices.name.c_str());
+  WantVector(s, shape.input, shape.name.c_str());
+  MergeSize(s, SizeOf(s, indices, 1), SizeOf(s, shape, 0), "the columns of '" + indices.name + "' and the entries of '" + shape.name + "'");
+  const int64_t n = SizeOf(s, indices, 0);
+  if (!values) return n;
+  WantVector(s, values->input, values->name.c_str());
+  return MergeSize(s, n, SizeOf(s, *values, 0), "the rows of '" + indices.name + "' and the entries of '" + values->name + "'");
 }
 
 void FillRule(const tw::Shape& s) {
-  Sparse(s, 0, 1, 2, "");
+  const Part values{1, "values"};
+  Sparse(s, {0, "indices"}, &values, {2, "dense_shape"});
   WantScalar(s, 3, "default_value");
   const int64_t rank = s.known(2)   ? s.dim(2, 0)
                        : s.known(0) ? s.dim(0, 1)
@@ -61,7 +69,7 @@ void FillGradGradient(const tw::Grad& g) {
 
 void ReshapeRule(const tw::Shape& s) {
   WantVector(s, 2, "new_shape");
-  const int64_t n = Sparse(s, 0, -1, 1, ""), rank = s.known(2) ? s.dim(2, 0) : -1;
+  const int64_t n = Sparse(s, {0, "input_indices"}, nullptr, {1, "input_shape"}), rank = s.known(2) ? s.dim(2, 0) : -1;
   s.out(0, Dims{n, rank});
   s.out(1, Dims{rank});
 }
@@ -74,10 +82,11 @@ void CrossRule(const tw::Shape& s) {
   if (n + s.many(3) == 0) Fail("there are no inputs to cross");
   for (uint32_t k = 0; k < n; ++k) {
     const std::string which = " " + tw::text(int64_t(k));
-    Sparse(s, s.first(0) + k, s.first(1) + k, s.first(2) + k, which);
+    const Part values{s.first(1) + k, "values" + which};
+    Sparse(s, {s.first(0) + k, "indices" + which}, &values, {s.first(2) + k, "shapes" + which});
     const uint32_t i = s.first(2) + k;
     if (s.known(i) && Known(s.dim(i, 0)) && s.dim(i, 0) != 2)
-      Fail("shape" + which + " has " + tw::text(s.dim(i, 0)) + " entries; sparse inputs must be matrices");
+      Fail("shapes" + which + " has " + tw::text(s.dim(i, 0)) + " entries; sparse inputs must be matrices");
   }
   for (uint32_t k = 0; k < s.many(3); ++k) WantRank(s, s.first(3) + k, 2, "dense_inputs");
   s.out(0, Dims{-1, 2});

@@ -40,7 +40,7 @@ OWN = {
     "RefEnter": ([held], dict(frame_name="f", T=np.float32)),
     "AudioSummary": ([tag, sound], dict(sample_rate=8000.0)), "AudioSummaryV2": ([tag, sound, np.float32(8000)], {}),
     "HistogramSummary": ([tag, np.ones(2, np.float32)], dict(T=np.float32)),
-    "ImageSummary": ([tag, image], dict(T=np.float32, bad_color=np.uint8([255, 0, 0, 255]))),
+    "ImageSummary": ([tag, image[..., :1]], dict(T=np.float32, bad_color=np.uint8([255, 0, 0, 255]))),
     "TensorSummaryV2": ([tag, np.ones(2, np.float32), np.array(b"", object)], dict(T=np.float32)),
     "MergeSummary": ([[np.array(b"", object)]], dict(N=1)),
     "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),

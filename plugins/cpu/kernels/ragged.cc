@@ -209,6 +209,10 @@ class ToDense {
     // places[i]: the number of the place of element i of this level, or -1 if it is cut off.
     tw::TempVector<int64_t> places(f), next(f);
     if (rows < 0) Invalid("row splits are empty; they need at least one entry");
+    constexpr auto kMostRows = int64_t(PTRDIFF_MAX / sizeof(int64_t));
+    if (rows > kMostRows)
+      Invalid("row_partition_tensors say that there are " + std::to_string(rows) + " rows; more than " + std::to_string(kMostRows) +
+              " have no room in memory");
     places.reserve(size_t(rows));
     for (int64_t i = 0; i < rows; ++i) places.push_back(i < dims[0] ? i : -1);
     for (uint32_t k = first; k < partitions.size(); ++k) {

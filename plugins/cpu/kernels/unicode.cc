@@ -22,7 +22,8 @@ constexpr struct {
                   {"UTF-32LE", Encoding::kUtf32Le},  {"US-ASCII", Encoding::kAscii},    {"ASCII", Encoding::kAscii},
                   {"ISO-8859-1", Encoding::kLatin1}, {"LATIN1", Encoding::kLatin1}};
 
-Encoding FindEncoding(std::string_view name) {
+Encoding FindEncoding(const tw::Node& n, const char* attribute) {
+  const std::string_view name = n.s(attribute);
   std::string upper(name), known;
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
@@ -30,7 +31,7 @@ Encoding FindEncoding(std::string_view name) {
     if (upper == e.name) return e.encoding;
     known += (known.empty() ? "" : ", ") + std::string(e.name);
   }
-  throw tw::Error{TW_UNIMPLEMENTED, "the encoding " + Quoted(name) + " is not known; known are " + known};
+  throw tw::Error{TW_UNIMPLEMENTED, std::string(attribute) + " is " + Quoted(name) + ", which is no known encoding; known are " + known};
 }
 
 constexpr int32_t kNone = -1;  // no character
@@ -143,7 +144,7 @@ struct Errors {
 template <bool kOffsets>
 class Decode {
  public:
-  explicit Decode(const tw::Node& n) : encoding_(FindEncoding(n.s("input_encoding"))), errors_(n) {}
+  explicit Decode(const tw::Node& n) : encoding_(FindEncoding(n, "input_encoding")), errors_(n) {}
 
   void Run(tw::Frame f, const tw_view* input, const tw::Out<tw::Any>& splits, const tw::Out<int32_t>& values,
            const tw::Out<int64_t>* starts) const {
@@ -191,7 +192,7 @@ class DecodeWithOffsets : Decode<true> {
 
 class Encode {
  public:
-  explicit Encode(const tw::Node& n) : encoding_(FindEncoding(n.s("output_encoding"))), errors_(n) {}
+  explicit Encode(const tw::Node& n) : encoding_(FindEncoding(n, "output_encoding")), errors_(n) {}
 
   void operator()(tw::Frame f, tw::In<int32_t> values, tw::In<tw::Any> splits, tw::Out<tw_string> output) const {
     if (values.rank() != 1) Invalid("input_values " + DimsText(values.v) + " must be a vector");
@@ -219,8 +220,7 @@ class Encode {
 
 class Transcode {
  public:
-  explicit Transcode(const tw::Node& n)
-      : from_(FindEncoding(n.s("input_encoding"))), to_(FindEncoding(n.s("output_encoding"))), errors_(n) {}
+  explicit Transcode(const tw::Node& n) : from_(FindEncoding(n, "input_encoding")), to_(FindEncoding(n, "output_encoding")), errors_(n) {}
 
   void operator()(tw::Frame f, tw::In<tw_string> input, tw::Out<tw_string> output) const {
     tw::TempString text(f);

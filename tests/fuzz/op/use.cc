@@ -275,7 +275,8 @@ class UseReader {
       v->shapes.push_back(std::move(dims));
     }
     v->unknown = v->unknown || (a.kind == "shape" && a.list && b <= 127);
-    if (a.kind == "tensor") v->tensor = ReadTensor(DtypeOf("dtype"), nullptr);
+    if (a.kind == "tensor")
+      v->tensor = ReadTensor(types_.count("dtype") ? DtypeOf("dtype") : uint32_t{TW_UINT8}, nullptr);  // uint8: a colour
     for (int i = 0; i < n; ++i) {
       if (a.kind == "int") v->numbers.push_back(in_.Number());
       if (a.kind == "bool") v->numbers.push_back(in_.Byte() & 1);
