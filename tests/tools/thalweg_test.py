@@ -119,7 +119,7 @@ def test_plugins_tell_of_those_that_are_known_or_not_allowed(folder):
 
 
 def test_plugins_check_hands_over_to_the_kit(folder):
-    assert "there is only check" in run("plugins", "mend", "x.so", status=2)
+    assert "unknown word 'mend'" in run("plugins", "mend", "x.so", status=2)
     assert "needs the FILE" in run("plugins", "check", status=2)
     alone = pathlib.Path(folder) / "thalweg"
     shutil.copy(THALWEG, alone)
