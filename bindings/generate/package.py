@@ -11,6 +11,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = "0.1.0"
+PLUGINS = ["cpu", "onednn", "data", "input", "grpc", "onnx", "savedmodel"]  # in packages that hold the library
 DAY = (1980, 1, 1, 0, 0, 0)  # the first day that a zip file knows
 
 
@@ -43,6 +44,19 @@ def copy(source, out, names):
     shutil.copyfile(ROOT / "LICENSE", out / "LICENSE")
 
 
+def natives(build, out):
+    """Puts the library into a folder, with its plugins where it finds them, without symbols; returns the names of the files."""
+    copied = {"libthalweg.so.0": build / "lib/libthalweg.so.0", "thalweg/thalweg-probe": build / "lib/thalweg/thalweg-probe"}
+    copied |= {f"thalweg/plugins/lib{name}.so": build / f"lib/thalweg/plugins/lib{name}.so" for name in PLUGINS}
+    names = [name for name, source in copied.items() if source.exists()]
+    for name in names:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(copied[name].resolve(), out / name)
+        subprocess.run(["strip", "--strip-unneeded", out / name], check=True)
+        (out / name).chmod(0o755)
+    return names
+
+
 def files_of(folder):
     return sorted(p for p in folder.rglob("*") if p.is_file())
 
@@ -51,7 +65,7 @@ def zip_archive(path, folder, prefix, files=None):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in files or files_of(folder):
             info = zipfile.ZipInfo(prefix + str(file.relative_to(folder)), DAY)
-            info.external_attr, info.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
+            info.external_attr, info.compress_type = (0o755 if file.stat().st_mode & 0o100 else 0o644) << 16, zipfile.ZIP_DEFLATED
             archive.writestr(info, file.read_bytes())
 
 

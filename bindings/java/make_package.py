@@ -14,8 +14,6 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "generate"))
 import package  # noqa: E402
 
-PLUGINS = ["cpu", "onednn", "data", "input", "grpc", "onnx", "savedmodel"]
-
 
 def natives(build, folder, out):
     """The native library, and what it needs, in the layout in which the library finds its plugins."""
@@ -25,15 +23,7 @@ def natives(build, folder, out):
     if not library.exists() or any(s.stat().st_mtime > library.stat().st_mtime for s in sources):
         subprocess.run(["cc", "-O1", "-g0", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-Werror", f"-I{home}/include", f"-I{home}/include/linux",
                         f"-I{package.ROOT}/c_api/include", *sources, f"-L{build}/lib", "-lthalweg", "-Wl,-rpath,$ORIGIN", "-o", library], check=True)
-    copied = {"libthalweg.so.0": build / "lib/libthalweg.so.0", "thalweg/thalweg-probe": build / "lib/thalweg/thalweg-probe"}
-    copied |= {f"thalweg/plugins/lib{name}.so": build / f"lib/thalweg/plugins/lib{name}.so" for name in PLUGINS}
-    names = ["libthalweg_java.so"]
-    for name, source in copied.items():
-        if source.exists():
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source.resolve(), out / name)
-            subprocess.run(["strip", "--strip-unneeded", out / name], check=True)
-            names.append(name)
+    names = ["libthalweg_java.so", *package.natives(build, out)]
     (out / "files.txt").write_text("".join(name + "\n" for name in names))
 
 
