@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "handles.h"
+#include "heap_trim.h"
 
 namespace thalweg::cli {
 namespace {
@@ -44,6 +45,18 @@ void LimitArenas() {
 #endif
 }
 
+// Returns the first signal that arrives. Until then this thread, which serves no requests, trims the
+// heap from time to time. By itself glibc returns only memory at the end of an arena, so memory that
+// a burst of requests or connections has freed would stay.
+int WaitFor(const sigset_t& signals) {
+  constexpr timespec kTrimEvery = {.tv_sec = 5, .tv_nsec = 0};
+  HeapTrim heap;
+  for (;;) {
+    if (const int signal = sigtimedwait(&signals, nullptr, &kTrimEvery); signal > 0) return signal;
+    heap.Look();  // also after SIGCONT, which ends the wait early
+  }
+}
+
 int Run(const Args& args) {
   LimitArenas();
   // Blocked before any thread starts: all threads inherit the mask, and only this thread waits for
@@ -68,8 +81,7 @@ int Run(const Args& args) {
   tw::Server server = MakeServer(args, runtime, cluster, options);
   std::printf("listening at %s\n", server.address().c_str());
   std::fflush(stdout);
-  int signal = 0;
-  sigwait(&ends, &signal);
+  WaitFor(ends);
   server.stop();
   return kGood;
 }
