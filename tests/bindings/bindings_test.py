@@ -26,7 +26,7 @@ def generate(*arguments):
 status, text = generate("--check", "--api", api)
 check(status == 0, f"every language has every function:\n{text}")
 languages = [line.split(":")[0] for line in text.splitlines()]
-check({"go", "rust", "node", "java", "csharp"} <= set(languages), f"languages: {', '.join(languages)}")
+check({"go", "rust", "node", "java", "csharp", "r"} <= set(languages), f"languages: {', '.join(languages)}")
 
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)

@@ -50,7 +50,7 @@ function(thalweg_install_guides)
   set(pages
     README.md CHANGELOG.md SECURITY.md
     bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/go/README.md
-    bindings/csharp/README.md bindings/java/README.md bindings/node/README.md bindings/rust/README.md
+    bindings/csharp/README.md bindings/java/README.md bindings/node/README.md bindings/r/README.md bindings/rust/README.md
     c_api/README.md c_api/CHANGELOG.md
     distributed/README.md
     framework/README.md framework/autodiff/README.md framework/eager/README.md framework/graph/README.md framework/io/README.md
@@ -67,7 +67,7 @@ function(thalweg_install_guides)
     install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${guides}/${folder})
   endforeach()
   foreach(folder c_api/reference ops/reference c_api/examples plugins/examples plugins/templates bindings/python/examples bindings/go/examples
-      bindings/csharp/examples bindings/java/examples bindings/node/examples bindings/rust/examples distributed/examples)
+      bindings/csharp/examples bindings/java/examples bindings/node/examples bindings/r/examples bindings/rust/examples distributed/examples)
     cmake_path(GET folder PARENT_PATH above)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${guides}/${above}
       PATTERN CMakeLists.txt EXCLUDE PATTERN __pycache__ EXCLUDE)
