@@ -9,7 +9,9 @@ import tw
 
 cases = failures = 0
 SAMPLE = int(os.environ.get("THALWEG_TEST_SAMPLE", "1"))
+OWN = os.environ.get("THALWEG_TEST_OWN_OPS", "").split()
 asked = collections.Counter()
+taken = {}
 TOLERANCES = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
 
 
@@ -17,6 +19,14 @@ def sampled(key):
     """Returns whether this case runs: the first one of each key, and then every THALWEG_TEST_SAMPLEth."""
     asked[key] += 1
     return asked[key] % SAMPLE == 1 % SAMPLE
+
+
+def takes(op):
+    """Returns whether the cases of this op run. If THALWEG_TEST_OWN_OPS names the ops for which the device has kernels, these run and every
+    THALWEG_TEST_SAMPLEth other one, since the others run on the CPU anyway."""
+    if op not in taken:
+        taken[op] = not OWN or op in OWN or sampled("ops that fall back")
+    return taken[op]
 
 
 def failed(where, problem):

@@ -266,7 +266,8 @@ def calls(op):
 def worker(count, seed):
     limit()
     answered = refused = 0
-    for op in (op for op in tw.ops() if op not in FRAMEWORK):
+    ops = [op for op in tw.ops() if op not in FRAMEWORK and cases.takes(op)]
+    for op in ops:
         declaration = declared().ops.get(op)
         schema = Schema(tw.ops()[op]["schema"], declared().given(op))
         wrong_use(op, schema)
@@ -276,7 +277,7 @@ def worker(count, seed):
             continue
         answered += hostile(op, schema, count, seed)
         refused += mutated(op, uses(declaration, max(2, count // 16), seed) if declaration else [simple.simple_use(op)], seed)
-    cases.holds("some of what is wrong is refused", refused > 10 * len(tw.ops()), refused)
+    cases.holds("some of what is wrong is refused", refused > 10 * len(ops), refused)
     cases.holds("hostile inputs are not all refused", answered > 5 * count, answered)
     cases.finish()
 

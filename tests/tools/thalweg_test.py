@@ -154,6 +154,14 @@ def test_the_doctor_finds_health_and_sickness(folder):
     assert done.returncode == 1 and "no plugin provides a device" in done.stdout, done.stdout
 
 
+def test_tensors_in_pieces_count_with_all_their_bytes(folder):
+    """The checkpoint is TensorFlow's, with two partitioned variables."""
+    prefix = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "tests/framework/io/testdata/variables-5"
+    got = {t["name"]: t for t in json.loads(run("ckpt", "list", prefix, "--json"))["tensors"]}
+    for name in ("scope/by_columns", "scope/by_rows"):
+        assert (got[name]["shape"], got[name]["bytes"]) == ("[6, 5]", 120), got
+
+
 def test_checkpoints_are_verified(folder):
     folder, data = pathlib.Path(folder), pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv"
     if not data.exists():
