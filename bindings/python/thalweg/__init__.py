@@ -8,7 +8,8 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated,
+function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
+without a graph), custom (gradients of a program's own), slices (map, fold, scan), data (datasets), elements, iterating, generated,
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
@@ -18,6 +19,8 @@ import typing as _typing
 
 from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train, weights
 from .cancel import CancelToken
+from .control import TraceWarning
+from .custom import custom_gradient
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
 from .eager import Eager, EagerReport
@@ -25,7 +28,8 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,
                      UnknownError)
-from .flow import Function, cond, function, outline, switch_case, while_loop
+from .flow import cond, outline, switch_case, while_loop
+from .functions import Function, function
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
@@ -61,9 +65,9 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime",
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
            "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
-           "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset",
-           "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data",
+           "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
            "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",

@@ -14,7 +14,7 @@ their values at once; inside `with thalweg.nn.in_training():` it computes as in 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import at_once, build, scopes
+from . import at_once, build, control, scopes, traced
 from .output import Formula, Output, shape_text
 from .variable import Variable
 
@@ -55,6 +55,9 @@ class Module:
         outermost = graph
         while outermost.outer is not None:
             outermost = outermost.outer
+        owner: Any = outermost if outermost.traces is None else outermost.traces
+        if self._graph is None and outermost.traces is not None:
+            traced.build_module(self, graph, inputs, named)
         if self._graph is None:
             self._prefix = graph._new_prefix(scopes.current(graph).prefix + self._wanted)
             try:
@@ -64,11 +67,11 @@ class Module:
                 self._prefix = ""
                 raise
             self._graph = outermost
-        elif self._graph is not outermost:
+        elif self._graph is not owner:
             raise ValueError(f"module '{self.name}' has its variables in another graph than its input; "
                              "make a module of its own for this graph, or save and restore the weights")
         with scopes.name_scope(self._prefix, graph):
-            result = self.forward(*inputs, **named)
+            result = (control.converted(self.forward) if outermost.rewrites else self.forward)(*inputs, **named)
         self._shape = result.shape if isinstance(result, Output) else None
         return result
 
