@@ -46,7 +46,7 @@ NAMES: dict[str, str] = {
     "manualseed": "random.seed", "prngkey": "random.seed", "setrandomseed": "random.seed", "setseed": "random.seed",
     # Names that are no ops
     "array": "constant", "asarray": "constant", "converttotensor": "constant", "detach": "ops.stop_gradient", "foriloop": "while_loop",
-    "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
+    "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable",
 }
 
 # Ops whose name means another op elsewhere; their inputs come in the order of the other libraries.
