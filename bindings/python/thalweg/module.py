@@ -101,6 +101,23 @@ class Module:
     def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return self.forward(*inputs, **named)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy.deepcopy: the attributes, with the contents of the variables. Raises TypeError for a module whose variables
+        are in a graph."""
+        if self._graph is not None and not self._graph.computes:
+            raise TypeError(f"module '{self.name}' has its variables in a graph, whose sessions have their contents; save it by thalweg.save or "
+                            "thalweg.Saver, or copy it before its first call")
+        own = [v for value in vars(self).values() for v in _within(value, Variable)]
+        state = {k: v for k, v in vars(self).items() if k != "_at_once"}
+        return {**state, "_graph": self._graph is not None, "_frozen": [i for i, v in enumerate(own) if id(v.handle) in self._frozen]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from .eager import current_eager
+        vars(self).update(state)
+        own = [v for value in vars(self).values() for v in _within(value, Variable)]
+        self._graph = current_eager() if state["_graph"] else None  # type: ignore[assignment]
+        self._frozen = {id(own[i].handle) for i in state["_frozen"]}
+
     @property
     def name(self) -> str:
         """The prefix of its variables; before the first call, the requested name."""
@@ -190,6 +207,8 @@ class Leaf(Module):
         self._at_once = at_once.AtOnce(context, self)
 
     def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if "_at_once" not in vars(self):  # of a copy
+            self._begin(self._graph, inputs, named)
         return self._at_once(self._number_type(), inputs, named)
 
     def _number_type(self) -> Any:

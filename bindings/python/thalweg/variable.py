@@ -87,6 +87,26 @@ class Variable(Formula):
     def _handle_value(self) -> Output:
         return self.handle
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For pickle and copy.deepcopy: a new variable of the current context with these contents."""
+        if not self.graph.computes:
+            raise TypeError(f"{self!r} is in a graph, whose sessions have its contents; fetch it, or save it by thalweg.Saver")
+        return _copied, (self.read().tensor, self.name, self.trainable)  # type: ignore[attr-defined]
+
+    def __copy__(self) -> "Variable":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Variable":
+        make, state = self.__reduce_ex__(4)
+        copy: Variable = make(*state)
+        return copy
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._value().__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value().__dlpack_device__()
+
     @property
     def trainable(self) -> bool:
         """Whether optimizers take it of themselves."""
@@ -137,6 +157,13 @@ class Variable(Formula):
 
     def __repr__(self) -> str:
         return f"<Variable '{self.name}' {self.dtype} {shape_text(self.shape)}>"
+
+
+def _copied(tensor: Any, name: str, trainable: bool) -> Variable:
+    """The copy of a variable without a graph."""
+    from .eager import current_eager
+    from .value import Value
+    return Variable(Value(current_eager(), tensor), name=name, trainable=trainable)
 
 
 def listed(graph: "Graph") -> list[Variable]:
