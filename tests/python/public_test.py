@@ -94,6 +94,26 @@ FORMULAS = {
     "sigmoidcrossentropywithlogits": -Y * np.log(1 / (1 + np.exp(-X))) - (1 - Y) * np.log(1 / (1 + np.exp(X))), "flatten": X.reshape(-1)}
 
 
+def test_names_that_people_bring_along_get_a_suggestion():
+    """The names that programs for PyTorch, Keras and JAX use most, of which each has an equivalent."""
+    names = ("relu softmax layer_norm dropout attention gelu silu swish mish conv1d conv2d conv3d Linear Dense Embedding LSTM GRU Sequential Module Parameter "
+             "Adam AdamW SGD RMSprop Adagrad backward jit custom_vjp custom_jvp fori_loop stop_gradient detach einsum matmul bmm where nonzero "
+             "argsort sort cumsum topk gather index_select masked_fill masked_select one_hot arange ones zeros full zeros_like rand randn randint "
+             "normal uniform manual_seed PRNGKey tensor from_numpy as_tensor cuda DataLoader evaluate predict state_dict StepLR CosineAnnealingLR EarlyStopping "
+             "BatchNorm2d LayerNorm GroupNorm MaxPool2d AvgPool2d GlobalAveragePooling2D Flatten CrossEntropyLoss BCEWithLogitsLoss MSELoss L1Loss "
+             "binary_cross_entropy mse_loss clip_grad_norm GradientTape squeeze unsqueeze permute transpose reshape view cat stack split chunk tile "
+             "repeat expand flip roll pad clamp mean std var norm dot outer inner det solve svd qr eigh cholesky fft rfft logsumexp categorical "
+             "shuffle Input MultiheadAttention sigmoid tanh log_softmax softplus elu").split()
+    silent = []
+    for name in names:
+        try:
+            getattr(tw, name)
+        except AttributeError as e:
+            if "did you mean thalweg." not in str(e) and "write " not in str(e) and "it is thalweg." not in str(e):
+                silent.append(name)
+    assert not silent
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_formulas_that_stand_for_names_compute_them(run, name):
     formula, _, let = NAMES[name].split(", or ")[0].partition(", with ")

@@ -49,7 +49,7 @@ function(thalweg_install_guides)
   set(guides ${CMAKE_INSTALL_DATADIR}/doc/thalweg)
   set(pages
     README.md CHANGELOG.md SECURITY.md
-    bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/go/README.md
+    bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/python/vmap.md bindings/go/README.md
     bindings/csharp/README.md bindings/java/README.md bindings/node/README.md bindings/r/README.md bindings/rust/README.md
     c_api/README.md c_api/CHANGELOG.md
     distributed/README.md

@@ -8,7 +8,8 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
-function), flow (functions, conditions and loops), slices (map, fold, scan), data (datasets), elements, iterating, generated,
+function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
+without a graph), custom (gradients of a program's own), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated,
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
@@ -18,6 +19,8 @@ import typing as _typing
 
 from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train, weights
 from .cancel import CancelToken
+from .control import TraceWarning
+from .custom import custom_gradient
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
 from .eager import Eager, EagerReport
@@ -25,7 +28,8 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,
                      UnknownError)
-from .flow import Function, cond, function, outline, switch_case, while_loop
+from .flow import cond, outline, switch_case, while_loop
+from .functions import Function, function
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
@@ -49,6 +53,7 @@ from .tape import Tape, grad, value_and_grad
 from .tensor import Tensor, from_dlpack
 from .value import Value
 from .variable import Variable, assign_variables, read_variables
+from .vmap import VmapWarning, vmap, vmap_ops
 from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
@@ -61,14 +66,14 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime",
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
            "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
-           "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Value", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset",
-           "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "data",
+           "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "UnknownError", "Value", "Variable", "VmapWarning", "WaitStats", "assign_variables", "averages", "cluster_reset",
+           "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
            "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",
            "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
-           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "weights", "while_loop",
+           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
            "write_checkpoint"]
 
 

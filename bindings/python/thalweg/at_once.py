@@ -117,6 +117,7 @@ class AtOnce:
 
     def __init__(self, context: "Eager", layer: Any):
         from .graph import Graph
+        self.restored = {name: own for name, own in vars(layer).items() if isinstance(own, Variable)}  # of a copy, which has variables already
         self.context, self.layer, self.graph = context, layer, Graph(context.runtime)
         self.handles: dict[int, Value] = {}
         self.kept: list[Variable] = []
@@ -169,13 +170,15 @@ class AtOnce:
             session.run([self.graph.operation(v.name + "/Assign") for v in new])
             values = session.run(new, as_tensors=True)
         for variable, value in zip(new, values):
-            made = Variable(Value(self.context, value), name=self.layer._prefix + variable.name,
-                            trainable=variable.handle.number not in self.graph._fixed)
+            names = [name for name, own in vars(self.layer).items() if isinstance(own, Variable) and own.handle is variable.handle]
+            made = next((self.restored[name] for name in names if name in self.restored), None)
+            if made is None:
+                made = Variable(Value(self.context, value), name=self.layer._prefix + variable.name,
+                                trainable=variable.handle.number not in self.graph._fixed)
             self.handles[variable.handle.number] = made.handle  # type: ignore[assignment]
             self.kept.append(made)
-            for name, own in list(vars(self.layer).items()):
-                if isinstance(own, Variable) and own.handle is variable.handle:
-                    setattr(self.layer, name, made)
+            for name in names:
+                setattr(self.layer, name, made)
 
 
 class _Place:

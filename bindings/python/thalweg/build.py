@@ -16,7 +16,6 @@ from .errors import here, made
 from .op_text import is_list, may_be_left_out, python_name, result_name
 from .output import Formula, Operation, Output
 from .tensor import Tensor, as_array
-from .value import tensor_of
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -131,7 +130,7 @@ def convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: di
 def _as_value(graph: "Graph", argument: dict[str, Any], value: Any) -> Any:
     """A variable as the op wants it, as its handle or its contents; a Value that goes into a graph as a tensor."""
     if isinstance(value, Formula) and value.graph.computes and not graph.computes:
-        return tensor_of(value)
+        return graph._root()._take(value)
     if isinstance(value, Formula) and not isinstance(value, Output):
         return value._handle_value() if argument.get("type") == "resource" else value._value()
     if isinstance(value, Operation):
@@ -190,13 +189,14 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
     except ValueError as e:
         raise ValueError(f"{schema['name']}: {e}") from None
     scope = scopes.current(graph)
+    first = () if graph._order is None else graph._order.before(schema, inputs)
     numbers = (ctypes.c_uint64 * len(inputs))(*(v.number for v in inputs))
     with graph.naming(scope, name) as begin:
         builder = begin(schema["name"].encode())
         try:
             _low.tw_op_set_place(builder, here())
             _low.tw_op_add_inputs(builder, numbers, len(numbers))
-            for before in scope.after:
+            for before in (*scope.after, *first):
                 _low.tw_op_add_control(builder, before._handle)
             if device := _device_of(scope.device, inputs):
                 _low.tw_op_set_device(builder, c_text(device))
@@ -210,7 +210,10 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
         except BaseException:
             _low.tw_op_destroy(builder)
             raise
-        return Operation(graph, made(_low.tw_op_finish, builder))
+        operation = Operation(graph, made(_low.tw_op_finish, builder))
+    if graph._order is not None:
+        graph._order.note(operation, schema, inputs)
+    return operation
 
 
 def _result(operation: Operation, schema: dict[str, Any]) -> Made:

@@ -17,6 +17,11 @@ NAMES: dict[str, str] = {
     "unsqueeze": "ops.expand_dims", "unstack": "ops.unpack", "zeros": "ops.fill",
     "flatten": "x.reshape(-1), or x.reshape(n, -1) to keep the first of its sizes, n",
     "view": "x.reshape(...)",
+    "argsort": "ops.top_kv2", "chunk": "ops.split", "expand": "ops.broadcast_to", "indexselect": "ops.gather_v2", "nonzero": "ops.where",
+    "repeat": "ops.tile",
+    "maskedfill": "ops.select_v2(mask, value, x)", "maskedselect": "ops.gather_nd(x, ops.where(mask))",
+    "det": "ops.matrix_determinant", "eigh": "ops.self_adjoint_eig_v2", "solve": "ops.matrix_solve",
+    "inner": "(x * y).sum()",
     # Layers
     "attention": "ops.scaled_dot_product_attention", "dotproductattention": "ops.scaled_dot_product_attention",
     "multiheadattention": "nn.MultiHeadAttention", "avgpool2d": "nn.AvgPool2D", "averagepooling2d": "nn.AvgPool2D",
@@ -30,11 +35,15 @@ NAMES: dict[str, str] = {
     "layernorm": "nn.LayerNorm",
     "layernormalization": "nn.LayerNorm",
     "rmsnorm": "nn.RMSNorm",
-    "silu": "nn.silu", "swish": "nn.silu",
+    "silu": "nn.silu", "swish": "nn.silu", "mish": "nn.mish", "hardswish": "nn.hard_swish",
+    "batchnorm2d": "nn.BatchNorm", "groupnorm": "nn.GroupNorm", "instancenorm": "nn.GroupNorm",
+    "sequential": "nn.Sequential", "module": "nn.Module",
+    "globalaveragepooling2d": "x.mean([1, 2])",
     # Losses
     "categoricalcrossentropy": "ops.softmax_cross_entropy_with_logits", "crossentropy": "ops.sparse_softmax_cross_entropy_with_logits",
     "crossentropyloss": "ops.sparse_softmax_cross_entropy_with_logits", "softmaxcrossentropy": "ops.softmax_cross_entropy_with_logits",
     "sparsecategoricalcrossentropy": "ops.sparse_softmax_cross_entropy_with_logits",
+    "binarycrossentropy": "ops.relu(x) - x * y + ops.softplus(-abs(x))", "bcewithlogitsloss": "(ops.relu(x) - x * y + ops.softplus(-abs(x))).mean()",
     "binarycrossentropywithlogits": "(ops.relu(x) - x * y + ops.softplus(-abs(x))).mean()",
     "sigmoidcrossentropywithlogits": "ops.relu(x) - x * y + ops.softplus(-abs(x))",
     "l1loss": "abs(x - y).mean()", "meanabsoluteerror": "abs(x - y).mean()",
@@ -46,7 +55,15 @@ NAMES: dict[str, str] = {
     "manualseed": "random.seed", "prngkey": "random.seed", "setrandomseed": "random.seed", "setseed": "random.seed",
     # Names that are no ops
     "array": "constant", "asarray": "constant", "converttotensor": "constant", "detach": "ops.stop_gradient", "foriloop": "while_loop",
-    "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable", "vmap": "map_fn",
+    "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable",
+    "fromnumpy": "constant", "astensor": "constant", "cuda": "device", "backward": "gradients", "vjp": "value_and_grad",
+    "customvjp": "custom_gradient", "customjvp": "custom_gradient",
+    "seed": "random.seed", "statedict": "Saver", "loadstatedict": "Saver",
+    # Training
+    "adam": "train.Adam", "adamw": "train.AdamW", "sgd": "train.SGD", "rmsprop": "train.RMSProp", "adagrad": "train.Adagrad",
+    "steplr": "schedules.piecewise", "cosineannealinglr": "schedules.cosine", "clipgradnorm": "train.clip_by_global_norm",
+    "evaluate": "train.Trainer", "predict": "train.Trainer", "dataloader": "train.Batches",
+    "earlystopping": "trainer.fit(data, validation=0.2, patience=3), with trainer = thalweg.train.Trainer(...)",
 }
 
 # Ops whose name means another op elsewhere; their inputs come in the order of the other libraries.

@@ -8,15 +8,14 @@ variables are made outside. Small constants are copied, so a gradient with respe
 the gradient with respect to a variable or a placeholder. Operations without results (assignments, for instance) run whenever their
 function runs, even if nothing waits for them; others run only if the results need them."""
 import ctypes
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Optional, Union, overload
+from typing import Any, Optional
 
 import numpy as np
 
 from . import _low, build, scopes
 from ._handle import c_text
-from .dtypes import DType, DTypeLike, as_dtype
+from .dtypes import DType
 from .errors import check, made
 from .graph import Graph, current_graph
 from .output import Formula, Operation, Output, shape_text
@@ -30,6 +29,7 @@ class Body(Graph):
     def __init__(self, outer: Graph):
         self.outer: Graph = outer
         super().__init__(outer.runtime)
+        self._order = None if outer._order is None else type(outer._order)()
 
     def _new_handle(self) -> int:
         return made(_low.tw_graph_open_body, self.outer._handle)
@@ -66,7 +66,7 @@ class Traced:
             self.targets = [x for x in found if isinstance(x, Operation)]
             self.results = [self._value(i, x) for i, x in enumerate(x for x in found if not isinstance(x, Operation))]
         effects = [o for o in self.body.operations() if not o.outputs and o not in self.targets and o.type != "NoOp"]
-        self.targets += effects
+        self.targets += effects + [o for o in self.body._kept if o not in effects]
         self.stateful = any((self.body.runtime.op(o.type) or {}).get("stateful") for o in self.body.operations())
 
     def _value(self, i: int, x: Any) -> Output:
@@ -89,7 +89,10 @@ class Traced:
             n_targets=len(self.targets), make_unique=not exact)
         found = ctypes.c_char_p()
         check(_low.tw_graph_add_function(self.body.outer._handle, self.body._handle, spec, found))
-        return (found.value or b"").decode()
+        added, root = (found.value or b"").decode(), self.body._root()
+        if root.traces is not None:
+            root.store(added, self.body, args, results, self.targets)  # type: ignore[attr-defined]
+        return added
 
 
 def outline(args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation] = (), name: str = "outlined") -> list[Output]:
@@ -129,6 +132,12 @@ def own(graph: Graph, value: Any) -> Output:
 
 def _answer(outputs: Sequence[Output], operation: Operation, one: bool) -> Any:
     return operation if not outputs else outputs[0] if one else list(outputs)
+
+
+def keep(graph: Graph, operation: Operation, bodies: Sequence[Traced]) -> None:
+    """Notes a condition or loop of a traced function that has effects, so that it runs whatever needs its results."""
+    if any(b.targets for b in bodies):
+        scopes.working(graph)._kept.append(operation)
 
 
 def _call(graph: Graph, op: str, *inputs: Any, name: Optional[str], **attributes: Any) -> tuple[list[Output], Operation]:
@@ -285,87 +294,3 @@ def _want_fit(variable: str, shape: Shape, wanted: Shape, when: str) -> None:
 def fits(shape: Shape, wanted: Shape) -> bool:
     """Returns true if every value of that shape has the wanted one."""
     return wanted is None or (shape is not None and len(shape) == len(wanted) and all(w is None or w == s for s, w in zip(shape, wanted)))
-
-
-class Function:
-    """A function of values, which is traced once for each set of dtypes and shapes with which a graph calls it.
-
-        @thalweg.function
-        def norm(x): return (x * x).sum() ** 0.5
-
-    results: the dtypes of its results; required only for a function that calls itself."""
-
-    def __init__(self, function: Callable[..., Any], name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None):
-        functools.update_wrapper(self, function)
-        self.function = function
-        self.name = name or getattr(function, "__name__", "function").strip("<>_") or "function"
-        self.results = None if results is None else [as_dtype(r) for r in results]
-
-    def __repr__(self) -> str:
-        return f"<Function '{self.name}'>"
-
-    def __call__(self, *args: Any, name: Optional[str] = None) -> Any:
-        graph = graph_for([list(args)])
-        values = [own(graph, a) for a in args]
-        signature = tuple((v.dtype, v.shape) for v in values)
-        library = graph._root()._functions
-        known = library.get((self, signature))
-        if known is None:
-            known = library[self, signature] = _Known(self, graph, signature)
-            try:
-                known.write(self.function)
-            except BaseException:
-                del library[self, signature]
-                raise
-        return known.call(graph, values, name)
-
-
-class _Known:
-    """A Function for one signature."""
-
-    def __init__(self, function: Function, graph: Graph, signature: tuple[tuple[DType, Shape], ...]):
-        self.signature, self.label = signature, function.name
-        self.root = graph._root()
-        self.name: Optional[str] = None  # None while it is traced
-        self.promised = function.results
-        self.traced: Optional[Traced] = None
-
-    def write(self, function: Callable[..., Any]) -> None:
-        if self.promised is not None:
-            self.name = self.root._function_name(self.label)
-        self.traced = Traced(self.root, function, self.signature, f"function '{self.label}'")
-        captured = self.traced.body.captured()
-        if captured:
-            raise ValueError(f"function '{self.label}' uses {captured[0]!r}, which is outside of it; give it as an argument")
-        if self.promised is not None and [r.dtype for r in self.traced.results] != self.promised:
-            raise TypeError(f"function '{self.label}' gives {[str(r.dtype) for r in self.traced.results]}, but its `results` say "
-                            f"{[str(r) for r in self.promised]}")
-        if self.name is None:
-            self.name = self.root._function_name(self.label)
-        self.traced.add(self.name, [], exact=True)
-
-    def call(self, graph: Graph, values: Sequence[Output], name: Optional[str]) -> Any:
-        if self.name is None:
-            raise ValueError(f"function '{self.label}' calls itself; say in `results` which dtypes it gives")
-        types = self.promised if self.promised is not None else [r.dtype for r in self.traced.results] if self.traced else []
-        stateless = self.traced is not None and not self.traced.stateful
-        outputs, operation = _call(graph, "PartitionedCall" if stateless else "StatefulPartitionedCall", list(values), name=name,
-                                   Tout=types, f=self.name)
-        return _answer(outputs, operation, self.traced.one if self.traced else len(types) == 1)
-
-
-@overload
-def function(function: Callable[..., Any], *, name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None) -> Function: ...
-
-
-@overload
-def function(function: None = None, *, name: Optional[str] = None,
-             results: Optional[Sequence[DTypeLike]] = None) -> Callable[[Callable[..., Any]], Function]: ...
-
-
-def function(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None,
-             results: Optional[Sequence[DTypeLike]] = None) -> Union[Function, Callable[[Callable[..., Any]], Function]]:
-    """Makes a Function of a Python function, also as `@thalweg.function` and `@thalweg.function(results=["float32"])`; see Function."""
-    if function is None:
-        return lambda f: Function(f, name, results)
-    return Function(function, name, results)

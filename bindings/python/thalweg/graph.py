@@ -32,6 +32,8 @@ class Graph(Handle):
     """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
     computes = False  # at once, as Eager does
     outer: Optional["Graph"] = None  # of the body of a function: the graph around it
+    rewrites = False  # a function is traced whose `if` and loops are rewritten: see control
+    traces: Any = None  # of a function that is traced to compute at once: the context that runs it
 
     def __init__(self, runtime: Optional[Runtime] = None):
         self._handle = 0
@@ -44,6 +46,10 @@ class Graph(Handle):
         self._tables: list[Any] = []  # ShardedTables, for savers
         self._training: Any = None  # the flag of nn.training
         self._layer_updates: list[Any] = []  # for nn.updates: a layer's result, and the operation that moves its averages
+        self._kept: list[Operation] = []  # conditions and loops with effects, which run whatever needs their results
+        self._bodies: dict[str, Any] = {}  # of a function that is traced to compute at once: its inner functions, as traced.Stored
+        self._order: Any = None  # in traced functions: the order of operations on state
+        self._standing: dict[int, Any] = {}  # handles that stand for variables without a graph
         self._functions: dict[Any, Any] = {}  # traced functions; see flow
         self._function_names: set[str] = set()
         self._outputs: weakref.WeakValueDictionary[int, Output] = weakref.WeakValueDictionary()  # by number: one object for each value
@@ -82,7 +88,10 @@ class Graph(Handle):
         """A fixed value: the copy of an array, a number or a Value. dtype: None: that of the array; float32 and int32 for Python's own
         numbers."""
         if isinstance(value, Formula) and value.graph.computes:
-            value = tensor_of(value)
+            value = self._root()._take(value)
+            if isinstance(value, Output):
+                taken: Output = scopes.working(self)._own(value)
+                return taken if dtype is None else taken.astype(dtype)
         if isinstance(value, Formula):
             raise TypeError(f"{value!r} is a value of a graph, not a number or an array")
         if dtype is not None and as_dtype(dtype).name == "bfloat16" and isinstance(value, (int, float)):
@@ -205,6 +214,10 @@ class Graph(Handle):
 
     # ---- For the other modules ----
 
+    def _take(self, value: Any) -> Any:
+        """What stands for a value without a graph in the operations of this one."""
+        return tensor_of(value)
+
     def _own(self, value: Output) -> Output:
         """Converts a value to one of this graph. Raises ValueError if it belongs to another."""
         if value.graph is not self:
@@ -268,12 +281,15 @@ class Graph(Handle):
             _low.tw_scope_set_device(handle, c_text(device))
         if container := scopes.current(self).container:
             _low.tw_scope_set_container(handle, c_text(container))
+        before = len(self) if self._order is not None else 0
         try:
             yield handle
         except BaseException:
             _low.tw_status_release(_low.tw_scope_finish(handle))
             raise
         check(_low.tw_scope_finish(handle))
+        if self._order is not None:
+            self._order.look([Operation(self, _low.tw_graph_operation(self._handle, i)) for i in range(before, len(self))], self.runtime)
 
     @contextlib.contextmanager
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:

@@ -1,7 +1,9 @@
 """The layers of thalweg.nn, over the C functions of c_api/include/thalweg/layer.h. Inputs have channels last: [batch, positions.., channels]."""
+import copy
 import ctypes
 import operator
 import threading
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
@@ -124,6 +126,7 @@ class Layer(Leaf):
     thalweg.random, else different values in each session."""
 
     _record: Any  # of C
+    _fields: Sequence[str] = ()  # of the record: those with handles
 
     def __init__(self, name: Optional[str], use_bias: bool = True, kernel: Optional[Initializer] = None, bias: Optional[Initializer] = None,
                  dtype: DTypeLike = "float32", seed: int = 0):
@@ -149,18 +152,30 @@ class Layer(Leaf):
         self._options.seed = next_seed(graph, self._options.seed)
         with graph.building() as scope:
             create(scope)
+        self._fields = fields
         for field in fields:
             number = getattr(self._record, field)
             setattr(self, field, of_handle(Output(graph, number)) if number else None)
+
+    def _here(self, graph: Graph) -> Any:
+        """The record for a graph: in a function that is traced, with what stands there for the layer's variables."""
+        if graph._root().traces is None:
+            return self._record
+        record = copy.copy(self._record)
+        for field in self._fields:
+            variable = getattr(self, field)
+            if variable is not None:
+                setattr(record, field, variable.handle.number)
+        return record
 
     def _applied(self, apply: Callable[..., int], *inputs: Any) -> Output:
         """Calls apply(scope, record, inputs). An array becomes a constant of the layer's type, or after the first input, of its type."""
         graph, first = _graph_of(inputs[0]), inputs[0]
         own = from_number(self._options.dtype)
         beside = first._value().dtype if isinstance(first, Formula) else own
-        numbers = [_number_of(graph, x, beside if i else own) for i, x in enumerate(inputs)]
+        numbers, record = [_number_of(graph, x, beside if i else own) for i, x in enumerate(inputs)], self._here(graph)
         with graph.building() as scope:
-            made = apply(scope, self._record, *numbers)
+            made = apply(scope, record, *numbers)
         return Output(graph, made)
 
 
@@ -316,9 +331,9 @@ class BatchNorm(Layer):
 
     def forward(self, x: Any) -> Output:
         graph, update = _graph_of(x), ctypes.c_void_p()
-        numbers = [_number_of(graph, x, as_dtype("float32")), _number_of(graph, training(graph))]
+        numbers, record = [_number_of(graph, x, as_dtype("float32")), _number_of(graph, training(graph))], self._here(graph)
         with graph.building() as scope:
-            made = Output(graph, _low.tw_batch_norm_apply(scope, self._record, *numbers, update))
+            made = Output(graph, _low.tw_batch_norm_apply(scope, record, *numbers, update))
         if update.value:  # none where the flag is constantly False
             graph._layer_updates.append((made, Operation(graph, update.value)))
         return made
@@ -348,9 +363,7 @@ class Embedding(Layer):
         self.rows, self.width = _whole("Embedding", "rows", rows), _whole("Embedding", "width", width)
 
     def build(self, ids: Any) -> None:
-        class Record:
-            table = 0
-        self._record = Record()
+        self._record = types.SimpleNamespace(table=0)
 
         def create(scope: int) -> None:
             self._record.table = _low.tw_embedding_create(scope, c_text(""), self._options, self.rows, self.width)
@@ -361,9 +374,9 @@ class Embedding(Layer):
 
     def forward(self, ids: Any) -> Output:
         graph = _graph_of(ids)
-        number = _number_of(graph, ids)
+        number, table = _number_of(graph, ids), self._here(graph).table
         with graph.building() as scope:
-            made = _low.tw_embedding_apply(scope, self._record.table, number)
+            made = _low.tw_embedding_apply(scope, table, number)
         return Output(graph, made)
 
 

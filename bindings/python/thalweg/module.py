@@ -14,7 +14,7 @@ their values at once; inside `with thalweg.nn.in_training():` it computes as in 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import at_once, build, scopes
+from . import at_once, build, control, scopes, traced
 from .output import Formula, Output, shape_text
 from .variable import Variable
 
@@ -55,6 +55,9 @@ class Module:
         outermost = graph
         while outermost.outer is not None:
             outermost = outermost.outer
+        owner: Any = outermost if outermost.traces is None else outermost.traces
+        if self._graph is None and outermost.traces is not None:
+            traced.build_module(self, graph, inputs, named)
         if self._graph is None:
             self._prefix = graph._new_prefix(scopes.current(graph).prefix + self._wanted)
             try:
@@ -64,11 +67,11 @@ class Module:
                 self._prefix = ""
                 raise
             self._graph = outermost
-        elif self._graph is not outermost:
+        elif self._graph is not owner:
             raise ValueError(f"module '{self.name}' has its variables in another graph than its input; "
                              "make a module of its own for this graph, or save and restore the weights")
         with scopes.name_scope(self._prefix, graph):
-            result = self.forward(*inputs, **named)
+            result = (control.converted(self.forward) if outermost.rewrites else self.forward)(*inputs, **named)
         self._shape = result.shape if isinstance(result, Output) else None
         return result
 
@@ -97,6 +100,23 @@ class Module:
 
     def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return self.forward(*inputs, **named)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy.deepcopy: the attributes, with the contents of the variables. Raises TypeError for a module whose variables
+        are in a graph."""
+        if self._graph is not None and not self._graph.computes:
+            raise TypeError(f"module '{self.name}' has its variables in a graph, whose sessions have their contents; save it by thalweg.save or "
+                            "thalweg.Saver, or copy it before its first call")
+        own = [v for value in vars(self).values() for v in _within(value, Variable)]
+        state = {k: v for k, v in vars(self).items() if k != "_at_once"}
+        return {**state, "_graph": self._graph is not None, "_frozen": [i for i, v in enumerate(own) if id(v.handle) in self._frozen]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from .eager import current_eager
+        vars(self).update(state)
+        own = [v for value in vars(self).values() for v in _within(value, Variable)]
+        self._graph = current_eager() if state["_graph"] else None  # type: ignore[assignment]
+        self._frozen = {id(own[i].handle) for i in state["_frozen"]}
 
     @property
     def name(self) -> str:
@@ -187,6 +207,8 @@ class Leaf(Module):
         self._at_once = at_once.AtOnce(context, self)
 
     def _result(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if "_at_once" not in vars(self):  # of a copy
+            self._begin(self._graph, inputs, named)
         return self._at_once(self._number_type(), inputs, named)
 
     def _number_type(self) -> Any:

@@ -311,6 +311,12 @@ class Output(Formula):
         """Returns the value under another name, by which it can be fed or fetched."""
         return self.graph.op("Identity", self, name=name)
 
+    def __dlpack__(self, **_: Any) -> Any:
+        raise BufferError(f"{self!r} has no elements before a session runs it: fetch it")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise BufferError(f"{self!r} has no elements before a session runs it: fetch it")
+
     def numpy(self) -> Array:
         """Its elements as an array, of a Value, which has them. Raises TypeError for a value of a graph."""
         raise TypeError(f"{self!r} has no elements before a session runs it: fetch it")

@@ -10,13 +10,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
-from . import _low
+from . import _low, control
 from ._handle import Handle
 from .eager import current_eager
 from .errors import check, made
-from .gradients import SparseGradient
+from .gradients import SparseGradient, gradients
+from .graph import current_graph
 from .output import Formula
 from .tensor import Tensor
+from .traced import tape_notes
 from .value import Value
 from .variable import Variable
 
@@ -35,9 +37,11 @@ class Tape(Handle):
         if self._handle:
             raise RuntimeError("a tape is used in one `with`; make another")
         self._handle = made(_low.tw_tape_create, self.eager._handle)
+        tape_notes(1)
         return self
 
     def __exit__(self, *_: Any) -> None:
+        tape_notes(-1)
         _low.tw_tape_stop(self._handle)
 
     def __del__(self, destroy: Any = _low.tw_tape_destroy) -> None:
@@ -47,6 +51,8 @@ class Tape(Handle):
         """What is computed from these is noted from now on. Raises TypeError for what is no value, InvalidArgumentError for one of whole
         numbers, truth values or text."""
         for value in values:
+            if control.in_trace(value):
+                continue  # in a traced function, every value counts as watched
             check(_low.tw_tape_watch(self._begun(), _source(value).tensor._handle))
 
     def gradient(self, ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None) -> Any:
@@ -56,6 +62,8 @@ class Tape(Handle):
         the answer is a list if this is one.   dys: what to weight each y by, of its shape; None: ones.
         Raises FailedPreconditionError for an op on the way that is not differentiable, UnimplementedError where a gradient is missing."""
         targets, many = _several(ys), isinstance(xs, (list, tuple))
+        if any(control.in_trace(y) for y in targets):
+            return gradients(ys, xs, dys)
         sources = [_source(x) for x in _several(xs)]
         if dys is not None:
             if len(_several(dys)) != len(targets):
@@ -105,6 +113,9 @@ def value_and_grad(f: Callable[..., Any], argnums: Union[int, Sequence[int]] = 0
 
     @functools.wraps(f)
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if any(control.in_trace(args[i]) for i in positions):
+            y, slopes = _in_graph(f, args, kwargs, positions)
+            return y, slopes if many else slopes[0]
         with Tape() as tape:
             given = list(args)
             for i in positions:
@@ -119,6 +130,21 @@ def value_and_grad(f: Callable[..., Any], argnums: Union[int, Sequence[int]] = 0
         return y, gradients if many else gradients[0]
 
     return both
+
+
+def _in_graph(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int]) -> tuple[Any, list[Any]]:
+    """The value and the gradients in a graph, such as that of a traced function."""
+    given = list(args)
+    for i in positions:
+        if not isinstance(given[i], Variable):
+            x = given[i]._value() if isinstance(given[i], Formula) else current_graph().constant(given[i])
+            given[i] = x.graph.op("Identity", x)
+    y = f(*given, **kwargs)
+    if not control.is_traced(y) or y._value().shape not in ((), None):
+        raise ValueError(f"the function to be differentiated gave {y!r}; a scalar is needed, the sum of a value for instance")
+    xs = [given[i] for i in positions]
+    found = gradients(y, xs)
+    return y, [xs[k]._value() * 0 if g is None and not isinstance(xs[k], Variable) else g for k, g in enumerate(found)]
 
 
 def grad(f: Callable[..., Any], argnums: Union[int, Sequence[int]] = 0) -> Callable[..., Any]:

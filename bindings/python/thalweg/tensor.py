@@ -156,8 +156,8 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
         return value, False  # the usual case
     if isinstance(value, Tensor):
         value = to_array(value)
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # the caller's array, not a new one
+    array = value if isinstance(value, np.ndarray) else _of_others(value)
+    given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__dlpack__") else None  # the caller's array, not a new one
     if array.dtype.kind == "T":  # NumPy 2's own texts
         array = array.astype(object)
     if array.dtype.kind in "SU" and given is None:  # NumPy's types of text drop zeros at the end of bytes
@@ -178,6 +178,16 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
     if not array.flags.c_contiguous:
         array = array.copy()
     return array, array is not given
+
+
+def _of_others(value: Any) -> Array:
+    """The array of numbers and lists, and of arrays of other libraries, through the protocols of NumPy and DLPack."""
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        try:
+            return np.asarray(value) if hasattr(value, "__array__") else to_array(from_dlpack(value))
+        except TypeError:  # a type that NumPy does not have, such as PyTorch's bfloat16
+            return to_array(from_dlpack(value))
+    return np.asarray(value)
 
 
 def _python_type(array: Array) -> DType:

@@ -82,6 +82,13 @@ class Value(Output):
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
         return self.tensor.__array__(dtype, copy)
 
+    def __dlpack__(self, **how: Any) -> Any:
+        """A DLPack capsule of its memory; see Tensor.__dlpack__."""
+        return self.tensor.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return function(*_arrays(args), **{key: _arrays(x) for key, x in kwargs.items()})
 

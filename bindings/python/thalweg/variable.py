@@ -26,7 +26,7 @@ class Variable(Formula):
     initial: a value, a number or an array, which gives it dtype and shape.   name: below the current name scope, with a number behind it
     where it is taken: `w_1`; also its name in checkpoints; None: Variable, Variable_1, ...
     trainable: whether optimizers take it of themselves."""
-    __slots__ = ("handle", "name", "dtype", "shape", "_untrained", "__weakref__")
+    __slots__ = ("_own_handle", "name", "dtype", "shape", "_untrained", "__weakref__")
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
         graph: Any = build.graph_of([initial])
@@ -36,7 +36,7 @@ class Variable(Formula):
             self._be_at_once(graph, initial, name, dtype)
             self._untrained = not trainable
             return
-        if graph.outer is not None:
+        if graph.outer is not None or graph.traces is not None:
             raise ValueError("a variable is made inside a function; make it outside, where initializers and savers find it")
         if isinstance(initial, Formula) and not initial.graph.computes:
             initial = initial._value() if dtype is None else initial.astype(dtype)
@@ -52,9 +52,20 @@ class Variable(Formula):
             graph._fixed.add(number)
 
     def _be(self, handle: Output, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
-        self.handle, self.name, self.dtype, self.shape = handle, name, dtype, shape
+        self._own_handle, self.name, self.dtype, self.shape = handle, name, dtype, shape
         if not handle.graph.computes:
             handle.graph._variables[handle.number] = self
+
+    @property
+    def handle(self) -> Output:
+        """Its handle; in a function that is traced, what stands there for that of a variable without a graph."""
+        own: Output = self._own_handle
+        scope = scopes.innermost()
+        if scope is not None and not scope.graph.computes and own.graph.computes:
+            root = scope.graph._root()
+            if root.traces is not None:
+                return root.handle_of(self)  # type: ignore[attr-defined,no-any-return]
+        return own
 
     @property
     def graph(self) -> "Graph":  # type: ignore[override]
@@ -75,6 +86,26 @@ class Variable(Formula):
 
     def _handle_value(self) -> Output:
         return self.handle
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For pickle and copy.deepcopy: a new variable of the current context with these contents."""
+        if not self.graph.computes:
+            raise TypeError(f"{self!r} is in a graph, whose sessions have its contents; fetch it, or save it by thalweg.Saver")
+        return _copied, (self.read().tensor, self.name, self.trainable)  # type: ignore[attr-defined]
+
+    def __copy__(self) -> "Variable":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Variable":
+        make, state = self.__reduce_ex__(4)
+        copy: Variable = make(*state)
+        return copy
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._value().__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value().__dlpack_device__()
 
     @property
     def trainable(self) -> bool:
@@ -126,6 +157,13 @@ class Variable(Formula):
 
     def __repr__(self) -> str:
         return f"<Variable '{self.name}' {self.dtype} {shape_text(self.shape)}>"
+
+
+def _copied(tensor: Any, name: str, trainable: bool) -> Variable:
+    """The copy of a variable without a graph."""
+    from .eager import current_eager
+    from .value import Value
+    return Variable(Value(current_eager(), tensor), name=name, trainable=trainable)
 
 
 def listed(graph: "Graph") -> list[Variable]:
