@@ -4,6 +4,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/graph/flatten.h"
 #include "framework/graph/function.h"
 #include "framework/graph/outline.h"
 
@@ -186,6 +187,26 @@ tw_status* tw_graph_outline(tw_graph* graph, const tw_function_spec* what, const
     thalweg::ReserveOperation(*graph);
     ASSIGN_OR_RETURN(const thalweg::Node* call, thalweg::Outline(graph->graph.get(), part));
     *out_call = thalweg::OperationOf(*graph, call);
+    return Status();
+  });
+}
+
+tw_status* tw_graph_flatten(const tw_graph* graph, const tw_output* inputs, uint32_t n_inputs, const tw_output* outputs, uint32_t n_outputs,
+                            tw_graph** out_graph, tw_output* out_inputs, tw_output* out_outputs) {
+  NEED(graph);
+  NEED_ARRAY(inputs, n_inputs);
+  NEED_ARRAY(outputs, n_outputs);
+  NEED(out_graph);
+  NEED_ARRAY(out_inputs, n_inputs);
+  NEED_ARRAY(out_outputs, n_outputs);
+  return Enter([&]() -> Status {
+    ASSIGN_OR_RETURN(const auto from, DecodeAll(*graph, inputs, n_inputs, "input"));
+    ASSIGN_OR_RETURN(const auto to, DecodeAll(*graph, outputs, n_outputs, "output"));
+    ASSIGN_OR_RETURN(thalweg::FlatGraph flat, thalweg::Flatten(*graph->graph, from, to));
+    auto made = std::make_unique<tw_graph>(std::move(flat.graph), true);
+    for (uint32_t i = 0; i < n_inputs; ++i) out_inputs[i] = thalweg::EncodeOutput(*made->graph, flat.inputs[i]);
+    for (uint32_t i = 0; i < n_outputs; ++i) out_outputs[i] = thalweg::EncodeOutput(*made->graph, flat.outputs[i]);
+    *out_graph = made.release();
     return Status();
   });
 }

@@ -16,9 +16,9 @@ const Node* Copied::Find(const Node* n) const {
   return it == nodes_.end() ? nullptr : it->second;
 }
 
-StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied) {
+StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied, std::string_view prefix) {
   NodeSpec spec;
-  spec.name = to->UniqueName(node.name());
+  spec.name = to->UniqueName(std::string(prefix) + node.name());
   for (const Edge& e : node.inputs()) spec.inputs.push_back(copied->Find(e));
   for (const Node* c : node.controls()) {
     if (const Node* mine = copied->Find(c)) spec.controls.push_back(mine);

@@ -1,6 +1,7 @@
 // Copies nodes from one graph into another of the same runtime. Threads: one per target graph.
 #pragma once
 #include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "framework/base/status.h"
@@ -24,9 +25,9 @@ class Copied {
 };
 
 // Adds a copy of the node whose inputs and control inputs are the counterparts of the originals;
-// control inputs without a counterpart are left out. REQUIRES: every input has a counterpart.
-// Errors: those of AddNode.
-StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied);
+// control inputs without a counterpart are left out. prefix: of the copy's name. REQUIRES: every input
+// has a counterpart. Errors: those of AddNode.
+StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied, std::string_view prefix = "");
 
 // Copies every node of `from` that has no counterpart yet, in order, and the loop edges, extensions
 // and replacements of the graph.

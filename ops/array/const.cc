@@ -31,7 +31,7 @@ void register_const(tw::Plugin& p) {
       Placeholder() -> (output: dtype); dtype: type; shape: shape = unknown; role placeholder; no_gradient "it has no inputs";
       doc "a value that each run must feed")");
   p.op<DefaultGradient, DefaultRule>(R"(
-      PlaceholderWithDefault(input: dtype) -> (output: dtype); dtype: type; shape: shape;
+      PlaceholderWithDefault(input: dtype) -> (output: dtype); dtype: type; shape: shape; role placeholder_with_default;
       doc "its input, unless a run feeds another value")");
 }
 

@@ -299,7 +299,79 @@ static void WhatCannotBeAPartIsRefusedAndChangesNothing(void) {
   tw_graph_destroy(p.graph);
 }
 
+/* Adds a function that multiplies by `by`. */
+static void add_times(tw_graph* g, const char* name, double by) {
+  body b = new_body(g, TW_FLOAT);
+  const tw_output y = tw_scope_op2(b.scope, "Mul", b.x, tw_scope_scalar(b.scope, TW_FLOAT, by));
+  const tw_function_spec spec = one_to_one(name, &b, &y);
+  OK(tw_graph_add_function(g, b.graph, &spec, NULL));
+  end_body(&b);
+}
+
+static tw_output add_if(tw_scope* s, tw_output yes, tw_output x) {
+  const uint32_t type = TW_FLOAT;
+  tw_op* op = tw_scope_begin(s, "If", NULL);
+  tw_op_add_input(op, yes);
+  tw_op_add_inputs(op, &x, 1);
+  tw_op_set_types(op, "Tout", &type, 1);
+  tw_op_set_func(op, "then_branch", "twice");
+  tw_op_set_func(op, "else_branch", "thrice");
+  return tw_scope_end(s, op);
+}
+
+static void AFlatGraphHasTheChosenBranchesInPlaceOfCalls(void) {
+  tw_graph *g = NULL, *flat = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &g));
+  add_times(g, "twice", 2);
+  add_times(g, "thrice", 3);
+  tw_scope* s = tw_scope_create(g, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0), asked = tw_scope_placeholder(s, "asked", TW_BOOL, NULL, 0);
+  tw_op* op = tw_scope_begin(s, "PlaceholderWithDefault", "training");
+  tw_op_add_input(op, tw_scope_scalar(s, TW_BOOL, 0));
+  tw_op_set_shape(op, "shape", NULL, 0);
+  const tw_output training = tw_scope_end(s, op);
+  const tw_output y = tw_scope_op2(s, "Add", call(g, "twice", add_if(s, training, x)), x), z = add_if(s, asked, y);
+  OK(tw_scope_finish(s));
+  const tw_output in[] = {x, asked, training}, out[] = {y, z};
+  tw_output flat_in[3], flat_out[2];
+  OK(tw_graph_flatten(g, in, 1, out, 1, &flat, flat_in, flat_out));
+  CHECK(tw_graph_has(flat, "If/Mul") && tw_graph_has(flat, "PartitionedCall/Mul"));
+  for (uint32_t i = 0; i < tw_graph_count(flat); ++i) {
+    const char* type = tw_operation_type(tw_graph_operation(flat, i));
+    CHECK(strcmp(type, "If") != 0 && strcmp(type, "PartitionedCall") != 0 && strcmp(type, "PlaceholderWithDefault") != 0);
+  }
+  const tw_function_spec spec = {sizeof spec, 0, "flat", flat_in, flat_out, NULL, 1, 1, 0, 0};
+  OK(tw_graph_add_function(g, flat, &spec, NULL));
+  const tw_output again = call(g, "flat", x);
+  OK(tw_session_create(g, NULL, 0, &session));
+  tw_tensor* seven = scalar(7);
+  CHECK(as_float(fetch(session, x, seven, y)) == 49);
+  CHECK(as_float(fetch(session, x, seven, again)) == 49);
+  tw_tensor_release(seven);
+  tw_graph_destroy(flat);
+  flat = NULL;
+
+  /* A choice that a run makes stays an If, and so does one that depends on an input. */
+  OK(tw_graph_flatten(g, in, 3, out, 2, &flat, flat_in, flat_out));
+  const tw_operation* last = NULL;
+  OK(tw_graph_producer(flat, flat_out[1], &last, NULL));
+  CHECK(strcmp(tw_operation_type(last), "If") == 0 && tw_graph_has(flat, "If") && tw_graph_has(flat, "training"));
+  tw_graph_destroy(flat);
+
+  s = tw_scope_create(g, NULL);
+  const tw_output chosen = tw_scope_op2(s, "Switch", x, asked);
+  OK(tw_scope_finish(s));
+  flat = NULL;
+  FAILS(tw_graph_flatten(g, in, 2, &chosen, 1, &flat, flat_in, flat_out), TW_INVALID_ARGUMENT, "Switch 'Switch': control flow of Switch");
+  const tw_output none = 0;
+  FAILS(tw_graph_flatten(g, in, 2, &none, 1, &flat, flat_in, flat_out), TW_INVALID_ARGUMENT, "output 0");
+  CHECK(flat == NULL);
+  tw_session_destroy(session);
+  tw_graph_destroy(g);
+}
+
 MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCapturedAndAConstantCopied),
      TEST(AnOpenBodyTakesValuesFromAllThatIsAroundIt), TEST(WhatIsNoFunctionIsRefusedWithItsName),
      TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep), TEST(APartOfAGraphBecomesAFunctionThatDoesTheSameOnce),
-     TEST(WhatCannotBeAPartIsRefusedAndChangesNothing))
+     TEST(WhatCannotBeAPartIsRefusedAndChangesNothing), TEST(AFlatGraphHasTheChosenBranchesInPlaceOfCalls))

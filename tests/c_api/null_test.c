@@ -65,6 +65,8 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_add_function(NULL, NULL, NULL, NULL));
   REFUSED(tw_graph_outline(NULL, NULL, NULL));
   REFUSED(tw_graph_outline(graph, NULL, NULL));
+  REFUSED(tw_graph_flatten(NULL, NULL, 0, NULL, 0, NULL, NULL, NULL));
+  REFUSED(tw_graph_flatten(graph, NULL, 0, NULL, 1, NULL, NULL, NULL));
   REFUSED(tw_graph_function_name(NULL, 0, NULL));
   CHECK(tw_graph_function_count(NULL) == 0);
   REFUSED(tw_graph_close_loop(NULL, NULL, 0, NULL));

@@ -1,11 +1,12 @@
 """Runs ONNX's test data, the 1,072 cases of Debian's package libonnx-testdata, through thalweg.load, and compares the set of failures with
 onnx_cases_expected.txt: an unlisted failure is an error, and so is a listed case that passes.
 
-usage: onnx_cases.py [--all] [--only PATTERN]... [--messages]
+usage: onnx_cases.py [--all] [--only PATTERN]... [--messages] [--data FOLDER --expected FILE]
   (nothing)     a selection of at most 60 cases
   --all         every case
   --only        cases whose name fits a pattern such as 'node/test_pad*'; may be repeated
   --messages    print each failure, also the expected ones
+  --data, --expected    other cases, and the list of those that fail
 Exit status: 0 as expected, 1 not, 2 wrong arguments, 77 the package is not installed.
 
 A case passes if types and shapes are equal and numbers differ by at most 1e-5 + 1e-3 * |expected|, which is the tolerance of ONNX's own
@@ -46,9 +47,9 @@ class Wrong(Exception):
     """A result that differs from the expected one."""
 
 
-def names():
+def names(root):
     """Returns the names of all cases: kind of case and folder, as in node/test_abs."""
-    return sorted(str(model.parent.relative_to(DATA)) for model in DATA.glob("*/*/model.onnx"))
+    return sorted(str(model.parent.relative_to(root)) for model in root.glob("*/*/model.onnx"))
 
 
 def files(folder, what):
@@ -80,14 +81,14 @@ def near(got, expected, where):
         raise Wrong(f"{where}: {int((~fits).sum())} of {fits.size} elements differ, first {list(at)}: {got[at]!r}, expected {expected[at]!r}")
 
 
-def run(name):
+def run(name, root=DATA):
     """Runs a case. Raises Wrong, or the error of the runtime."""
-    folder = DATA / name
+    folder = root / name
     inputs, outputs = onnx_messages.interface((folder / "model.onnx").read_bytes())
     model = tw.load(folder / "model.onnx")
     data = folder / "test_data_set_0"
     fed = {key: onnx_messages.value(file.read_bytes(), kind) for (key, kind), file in zip(inputs, files(data, "input"))}
-    if name in WRONG_SHAPE:
+    if name in WRONG_SHAPE and root == DATA:
         fed["like"] = np.broadcast_to(fed["like"], fed["input"].shape).copy()
     results = model.run({key: onnx_values.to_runtime(fed[key], kind) for key, kind in inputs if key in fed}, as_tensors=True)
     got, expected = {}, {}
@@ -101,38 +102,41 @@ def run(name):
         near(got[key], expected[key], f"output '{key}'")
 
 
-def expected_failures():
+def expected_failures(file):
     """Returns the reasons of the cases that fail: {name: reason}."""
     found = {}
-    for line in (HERE / "onnx_cases_expected.txt").read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line and not line.startswith("#"):
             name, reason = line.split(": ", 1)
             found[name] = reason
     return found
 
 
-def main():
+def main(words=None):
     arguments = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     arguments.add_argument("--all", action="store_true")
     arguments.add_argument("--only", action="append", default=[])
     arguments.add_argument("--messages", action="store_true")
-    wanted = arguments.parse_args()
-    if not DATA.is_dir():
-        print(f"skipped: there is no {DATA}; tools/setup installs libonnx-testdata")
+    arguments.add_argument("--data", type=pathlib.Path, default=DATA)
+    arguments.add_argument("--expected", type=pathlib.Path, default=HERE / "onnx_cases_expected.txt")
+    wanted = arguments.parse_args(words)
+    if not wanted.data.is_dir():
+        print(f"skipped: there is no {wanted.data}; tools/setup installs libonnx-testdata")
         return 77
-    listed, everything = expected_failures(), names()
-    if unknown := sorted(set(listed) - set(everything)) + [n for n in SELECTION if f"node/test_{n}" not in everything]:
+    listed, everything = expected_failures(wanted.expected), names(wanted.data)
+    selected = SELECTION if wanted.data == DATA else []
+    if unknown := sorted(set(listed) - set(everything)) + [n for n in selected if f"node/test_{n}" not in everything]:
         print(f"no such cases: {', '.join(unknown)}")
         return 1
     chosen = everything
     if wanted.only:
         chosen = [n for n in everything if any(fnmatch.fnmatchcase(n, p) for p in wanted.only)]
     elif not wanted.all:
-        chosen = [f"node/test_{n}" for n in SELECTION]
+        chosen = [f"node/test_{n}" for n in selected]
     failures, unexpected = {}, []
     for name in chosen:
         try:
-            run(name)
+            run(name, wanted.data)
         except Exception as e:  # whatever the runtime refuses, and whatever the harness cannot convert
             failures[name] = f"{type(e).__name__}: {e}"
             if wanted.messages or name not in listed:
@@ -141,7 +145,7 @@ def main():
                 unexpected.append(name)
     passing = [name for name in chosen if name in listed and name not in failures]
     for name in passing:
-        print(f"{name}: passes, but onnx_cases_expected.txt lists it as: {listed[name]}")
+        print(f"{name}: passes, but {wanted.expected.name} lists it as: {listed[name]}")
     print(f"{len(chosen) - len(failures)} of {len(chosen)} cases pass; {len(failures) - len(unexpected)} fail as listed, "
           f"{len(unexpected)} fail unlisted, {len(passing)} are listed and pass")
     return 1 if unexpected or passing or not chosen else 0

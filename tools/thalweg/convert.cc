@@ -1,5 +1,5 @@
 // thalweg convert: writes a model of any format that has an importer as one file, which `tw_model_load`
-// and, as a folder, TensorFlow read.
+// and, as a folder, TensorFlow read; or as an ONNX file.
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -8,7 +8,9 @@
 #include "counted.h"
 #include "handles.h"
 #include "model_file.h"
+#include "onnx/export.h"
 #include "thalweg/save_model.h"
+#include "thalweg/version.h"
 
 namespace thalweg::cli {
 namespace {
@@ -50,6 +52,23 @@ std::string TargetFile(const std::string& path) {
   return (fs::path(path) / "saved_model.pb").string();
 }
 
+void SaveModel(const tw::Model& model, const std::string& file) {
+  std::vector<SavedSignature> signatures;
+  for (const tw_model_signature* s : model.signatures()) signatures.emplace_back(*s);
+  std::vector<tw_saved_signature> records;
+  for (const SavedSignature& s : signatures) records.push_back(s.record());
+  tw::raise(tw_model_save(tw_model_graph(model.c()), tw_model_session(model.c()), records.data(), uint32_t(records.size()), file.c_str()));
+}
+
+void SaveOnnx(const tw::Model& model, const std::string& file) {
+  if (model.signatures().size() > 1) {
+    std::string names;
+    for (const tw_model_signature* s : model.signatures()) names += std::string(names.empty() ? "" : ", ") + "'" + s->name + "'";
+    throw UsageError{"an ONNX file holds one signature, and the model has " + names + "; choose by --signature"};
+  }
+  WriteFile(file, onnx::Export(model, *model.signatures()[0], tw_version_string()));
+}
+
 int Convert(const Args& args) {
   const std::string from = args.positional()[0], to = args.positional()[1];
   if (to.empty()) throw UsageError{"the file to write has no name"};
@@ -59,15 +78,11 @@ int Convert(const Args& args) {
   options.options = args.all("--model-option");
   options.signatures = args.all("--signature");
   const tw::Model model(runtime, from, options);
-  std::vector<SavedSignature> signatures;
-  for (const tw_model_signature* s : model.signatures()) signatures.emplace_back(*s);
-  if (signatures.empty()) throw std::runtime_error("'" + from + "' has no signature, so there is nothing to convert");
-  std::vector<tw_saved_signature> records;
-  for (const SavedSignature& s : signatures) records.push_back(s.record());
+  const size_t signatures = model.signatures().size();
+  if (signatures == 0) throw std::runtime_error("'" + from + "' has no signature, so there is nothing to convert");
   const std::string file = TargetFile(to);
-  tw::raise(tw_model_save(tw_model_graph(model.c()), tw_model_session(model.c()), records.data(), uint32_t(records.size()), file.c_str()));
-  std::printf("%s: %s, %s\n", file.c_str(), Counted(records.size(), "signature").c_str(),
-              BytesText(std::filesystem::file_size(file)).c_str());
+  std::filesystem::path(file).extension() == ".onnx" ? SaveOnnx(model, file) : SaveModel(model, file);
+  std::printf("%s: %s, %s\n", file.c_str(), Counted(signatures, "signature").c_str(), BytesText(std::filesystem::file_size(file)).c_str());
   return kGood;
 }
 
@@ -86,11 +101,13 @@ const Command& ConvertCommand() {
       "convert",
       "FROM TO",
       "Writes a model of any known format as one file, which can be loaded without its first format's importer.",
-      "TO is a file, or a folder for TensorFlow, in which the file is saved_model.pb; a name that ends with / is a folder.\n\n"
+      "TO is a file, or a folder for TensorFlow, in which the file is saved_model.pb; a name that ends with / is a folder.\n"
+      "A name that ends with .onnx is an ONNX file of opset 18, for models of operations that ONNX has.\n\n"
       "Examples:\n"
       "  thalweg convert model.onnx model.tw\n"
       "  thalweg convert exported/1 model.tw && thalweg run model.tw --inputs inputs.npz --check outputs.npz\n"
-      "  thalweg convert model.onnx for-tensorflow/\n",
+      "  thalweg convert model.onnx for-tensorflow/\n"
+      "  thalweg convert model.tw model.onnx\n",
       Options(),
       2,
       2,

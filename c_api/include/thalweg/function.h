@@ -81,6 +81,19 @@ TW_EXPORT tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, cons
  * references (naming them: begin with a value behind them), a target that the args wait for;
  * ALREADY_EXISTS. After a failure the graph is unchanged. */
 TW_EXPORT tw_status* tw_graph_outline(tw_graph* graph, const tw_function_spec* what, const tw_operation** out_call);
+/* Copies a part of `graph` into a new graph without calls of functions, for programs that translate
+ * graphs. The part is every operation that the outputs need by values and the inputs do not. Inputs
+ * become placeholders of the new graph. Calls become the operations of their functions, If and Case
+ * with a known choice those of the chosen branch, PlaceholderWithDefault its default, and known values
+ * constants. A copy has the name of its operation, behind the names of the calls that it came from
+ * ("call/name"). Control inputs, and operations that only have effects, are left out. The copies use
+ * the variables of `graph`. out_inputs, out_outputs: room for the n_inputs and n_outputs values of the
+ * new graph. The caller owns *out_graph and must not use it after `graph` is destroyed.
+ * Errors: INVALID_ARGUMENT for values of another graph, for Switch and Merge and operations on
+ * references (naming them), and for functions that call themselves without end; RESOURCE_EXHAUSTED
+ * beyond 2^20 operations. */
+TW_EXPORT tw_status* tw_graph_flatten(const tw_graph* graph, const tw_output* inputs, uint32_t n_inputs, const tw_output* outputs,
+                                      uint32_t n_outputs, tw_graph** out_graph, tw_output* out_inputs, tw_output* out_outputs);
 /* Returns how many functions a graph has, imported ones included. */
 TW_EXPORT uint32_t tw_graph_function_count(const tw_graph* graph);
 /* Returns the name of function i, in the order of the names. The caller owns *out_name. Errors:

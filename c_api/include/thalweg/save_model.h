@@ -1,6 +1,7 @@
 /* Saves a model in one file: its signatures, the operations that they need, and the values of the variables that these read. The file is a
  * SavedModel message, as TensorFlow's `saved_model.pb`, whose initialisation assigns the values; tw_model_load (model.h) loads it, and so
- * does TensorFlow from a folder that has it under that name. Threads: any. Everything here: since 0.1. */
+ * does TensorFlow from a folder that has it under that name, if it has all ops of the model: ScaledDotProductAttention, which attention
+ * layers use, is ours. Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_SAVE_MODEL_H
 #define THALWEG_SAVE_MODEL_H
 #include "thalweg/export.h"

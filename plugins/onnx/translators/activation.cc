@@ -85,7 +85,9 @@ void Shrink(Builder& b, Node& n) {
 
 void Mish(Builder& b, Node& n) { n.out(b.op("Mul", {n.in(0), b.op("Tanh", {b.op("Softplus", {n.in(0)})})})); }
 
-void Swish(Builder& b, Node& n) { n.out(b.op("Mul", {n.in(0), b.op("Sigmoid", {Mul(b, n.in(0), n.f("alpha", 1))})})); }
+Value Swished(Builder& b, Node& n) { return b.op("Mul", {n.in(0), b.op("Sigmoid", {Mul(b, n.in(0), n.f("alpha", 1))})}); }
+void Swish(Builder& b, Node& n) { n.out(Swished(b, n)); }
+void SwiGlu(Builder& b, Node& n) { n.out(b.op("Mul", {Swished(b, n), n.in(1)})); }
 
 void Gelu(Builder& b, Node& n) {
   const Value& x = n.in(0);
@@ -172,6 +174,7 @@ constexpr Entry kEntries[] = {
     {"Softmax", 1, kLatest, &Softmax},
     {"Softplus", 1, kLatest, &Same<kSoftplus>},
     {"Softsign", 1, kLatest, &Same<kSoftsign>},
+    {"SwiGLU", 28, kLatest, &SwiGlu},
     {"Swish", 24, kLatest, &Swish},
     {"ThresholdedRelu", 1, kLatest, &ThresholdedRelu},
 };

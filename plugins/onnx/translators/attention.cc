@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "../model.h"
 #include "table.h"
 
 namespace thalweg::onnx {
@@ -36,13 +37,60 @@ Value Repeated(Builder& b, const Value& v, int64_t times) {
                                   0));
 }
 
-// 0 where a query sees a key, -infinity where it does not: query i sees keys up to i + past.
-Value Causal(Builder& b, const Value& q, const Value& k, const Value& past, uint32_t dtype) {
-  const auto places = [&](const Value& v) { return b.op("Range", {b.scalar(TW_INT64, 0), b.size(v, 2), b.scalar(TW_INT64, 1)}); };
-  Value rows = b.unsqueeze(places(q), {1});
-  if (past) rows = b.op("AddV2", {rows, b.size(past, 2)});
-  const Value sees = b.op("LessEqual", {b.unsqueeze(places(k), {0}), rows});
-  return b.op("SelectV2", {sees, b.scalar(dtype, 0), b.scalar(dtype, -INFINITY)});
+// How the queries of a block lie among the keys.
+struct Places {
+  Value offset;  // keys before the first query, which broadcasts to [batch, 1, queries, keys]; absent: none
+  Value valid;   // keys that are no padding, [batch, 1, 1, 1]; absent: all
+};
+
+// Whether a query sees a key, which broadcasts to [batch, heads, queries, keys]. Absent: each sees all.
+Value Seen(Builder& b, Node& n, const Value& q, const Value& k, const Places& places) {
+  const auto count = [&](const Value& v) { return b.op("Range", {b.scalar(TW_INT64, 0), b.size(v, 2), b.scalar(TW_INT64, 1)}); };
+  const Value key = b.unsqueeze(count(k), {0});
+  Value seen;
+  const auto add = [&](const Value& more) { seen = seen ? b.op("LogicalAnd", {seen, more}) : more; };
+  if (places.valid) add(b.op("Less", {key, places.valid}));
+  Value query = b.unsqueeze(count(q), {1});
+  if (places.offset) query = b.op("AddV2", {query, places.offset});
+  if (n.i("is_causal", 0) != 0) add(b.op("LessEqual", {key, query}));
+  if (const int64_t left = n.i("left_window_size", -1); left >= 0)
+    add(b.op("GreaterEqual", {key, b.op("Sub", {query, b.scalar(TW_INT64, double(left))})}));
+  if (const int64_t right = n.i("right_window_size", -1); right >= 0)
+    add(b.op("LessEqual", {key, b.op("AddV2", {query, b.scalar(TW_INT64, double(right))})}));
+  return seen;
+}
+
+// 0 for truth and -infinity for falsehood.
+Value Additive(Builder& b, const Value& seen, uint32_t dtype) {
+  return b.op("SelectV2", {seen, b.scalar(dtype, 0), b.scalar(dtype, -INFINITY)});
+}
+
+// The mask as numbers to add. Keys behind the end of a mask that is shorter are not seen.
+Value Mask(Builder& b, const Value& given, const Value& k, uint32_t dtype) {
+  const Value mask = given.dtype() == TW_BOOL ? Additive(b, given, dtype) : b.cast(given, dtype);
+  const int64_t own = mask.dim(-1), keys = k.dim(2);
+  if (own == keys && own >= 0) return mask;
+  if (own == 1 || mask.rank() < 1) return mask;
+  const Value missing = b.op("Maximum", {b.op("Sub", {b.size(k, 2), b.size(mask, mask.rank() - 1)}), b.scalar(TW_INT64, 0)});
+  const int64_t axes = mask.rank();
+  const Value before = b.ints(std::vector<int64_t>(size_t(2 * axes - 1), 0));
+  const Value pads = b.reshape(b.concat({before, b.unsqueeze(missing, {0})}, 0), Dims{axes, 2});
+  return b.op("PadV2", {mask, pads, b.scalar(dtype, -INFINITY)});
+}
+
+// The shares of the keys. Rows without a key are 0.
+Value Shares(Builder& b, const Value& scores) {
+  const Value largest = b.op("Max", {scores, b.ints({-1}, TW_INT32)}, {{"keep_dims", true}});
+  const Value any = b.op("Greater", {largest, b.like(scores, -INFINITY)});
+  return b.op("SelectV2", {any, b.op("Softmax", {scores}), b.like(scores, 0)});
+}
+
+// The softmax's element type; by default that of the scores.
+uint32_t SoftmaxType(Node& n, uint32_t dtype) {
+  if (n.i("softmax_precision", 0) == 0) return dtype;
+  const uint32_t wanted = DtypeOf(static_cast<int32_t>(n.i("softmax_precision")));
+  if (!IsFloating(wanted)) n.fail(std::string("'softmax_precision' is ") + DtypeName(wanted) + ", which is no type of real numbers");
+  return wanted;
 }
 
 void Attention(Builder& b, Node& n) {
@@ -50,12 +98,16 @@ void Attention(Builder& b, Node& n) {
   const uint32_t dtype = n.in(0).dtype();
   const Value q = Heads(b, n, n.in(0), n.i("q_num_heads", 0));
   Value k = Heads(b, n, n.in(1), n.i("kv_num_heads", 0)), v = Heads(b, n, n.in(2), n.i("kv_num_heads", 0));
-  if (n.has(6)) n.unsupported("'nonpad_kv_seqlen'");
-  const Value past = n.maybe(4);
   if (n.has(4) != n.has(5)) n.fail("'past_key' and 'past_value' must be given together");
-  if (past) {
+  if (n.has(4) && n.has(6)) n.fail("'past_key' and 'nonpad_kv_seqlen' must not be given together");
+  Places places;
+  if (n.has(4)) {
     k = b.concat({n.in(4), k}, 2);
     v = b.concat({n.in(5), v}, 2);
+    places.offset = b.size(n.in(4), 2);
+  } else if (n.has(6)) {
+    places.valid = b.unsqueeze(b.cast(n.in(6), TW_INT64), {1, 2, 3});
+    places.offset = b.op("Sub", {places.valid, b.size(q, 2)});
   }
   n.out(1, k);
   n.out(2, v);
@@ -67,36 +119,35 @@ void Attention(Builder& b, Node& n) {
   const int64_t size = q.dim(3);
   if (size < 1 && !n.has_attr("scale")) n.unsupported("the size of a head is unknown");
   const double scale = n.f("scale", 1 / std::sqrt(static_cast<double>(size))), cap = n.f("softcap", 0);
-  const bool causal = n.i("is_causal", 0) != 0;
-  Value mask;
-  if (n.has(3)) {
-    mask = n.in(3);
-    mask = mask.dtype() == TW_BOOL ? b.op("SelectV2", {mask, b.scalar(dtype, 0), b.scalar(dtype, -INFINITY)}) : b.cast(mask, dtype);
+  const bool windows = n.i("left_window_size", -1) >= 0 || n.i("right_window_size", -1) >= 0;
+  const bool triangle = n.i("is_causal", 0) != 0 && !places.offset && !windows;  // the kernel's own form
+  const bool plain = cap == 0 && !n.wants(3) && scale != 0 && SoftmaxType(n, dtype) != TW_DOUBLE;
+  Value mask = n.has(3) ? Mask(b, n.in(3), k, dtype) : Value();
+  if (!plain || !triangle) {
+    if (const Value seen = Seen(b, n, q, k, places)) {
+      const Value hidden = Additive(b, seen, dtype);
+      mask = mask ? b.op("AddV2", {mask, hidden}) : hidden;
+    }
   }
   Value y;
-  const bool plain = cap == 0 && !n.wants(3) && scale != 0 && (!causal || !past);
   if (plain) {
     std::vector<Value> in = {q, k, v};
     if (mask) in.push_back(mask);
     y = b.op("ScaledDotProductAttention", in,
              {{"N", static_cast<int64_t>(in.size()) - 3},
               {"scale", scale},
-              {"is_causal", causal},
+              {"is_causal", triangle},
               {"U", Type{dtype == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT}}});
   } else {
     const int64_t mode = n.i("qk_matmul_output_mode", 0);
-    if (causal) {
-      const Value hidden = Causal(b, q, k, past, dtype);
-      mask = mask ? b.op("AddV2", {mask, hidden}) : hidden;
-    }
+    if (mode < 0 || mode > 3) n.fail("'qk_matmul_output_mode' is " + std::to_string(mode) + ", not 0 to 3");
     Value scores = b.op("BatchMatMulV2", {b.op("Mul", {q, b.like(q, scale)}), k}, {{"adj_y", true}});
     if (mode == 0) n.out(3, scores);
-    if (mode < 0 || mode > 3 || (n.wants(3) && (mode == 1 || mode == 2) && cap != 0 && mask))
-      n.unsupported("'qk_matmul_output_mode' " + std::to_string(mode));
     if (cap != 0) scores = b.op("Mul", {b.op("Tanh", {b.op("RealDiv", {scores, b.like(scores, cap)})}), b.like(scores, cap)});
+    if (mode == 1) n.out(3, scores);
     if (mask) scores = b.op("AddV2", {scores, mask});
-    if (mode == 1 || mode == 2) n.out(3, scores);
-    const Value shares = b.op("Softmax", {scores});
+    if (mode == 2) n.out(3, scores);
+    const Value shares = b.cast(Shares(b, b.cast(scores, SoftmaxType(n, dtype))), dtype);
     if (mode == 3) n.out(3, shares);
     y = b.op("BatchMatMulV2", {shares, v});
   }

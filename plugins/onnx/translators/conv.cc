@@ -231,7 +231,27 @@ void ConvTranspose(Builder& b, Node& n) {
   n.out(AddBias(b, n, y, axes));
 }
 
+// A convolution of each channel on its own over the current and past positions. Positions before the first are in `past_state`.
+void CausalConvWithState(Builder& b, Node& n) {
+  const Value &x = n.in(0), &w = n.in(1);
+  const std::string activation = n.s("activation", "none");
+  if (x.rank() != 3 || w.rank() != 3) n.fail("the input and the weights need rank 3");
+  if (w.dim(2) < 1 || w.dim(0) < 1) n.unsupported("the shape of the weights is unknown");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    n.fail("'activation' is '" + activation + "'; it must be none, silu or swish");
+  const int64_t past = w.dim(2) - 1;
+  const Value whole = n.has(3) ? b.concat({n.in(3), x}, 2) : b.op("Pad", {x, b.reshape(b.ints({0, 0, 0, 0, past, 0}), Dims{3, 2})});
+  const Value rows = b.unsqueeze(b.transpose(whole, {0, 2, 1}), {1}), kernel = b.unsqueeze(b.transpose(w, {2, 0, 1}), {0});
+  Value y = b.op("DepthwiseConv2dNative", {rows, kernel}, {{"strides", std::vector<int64_t>{1, 1, 1, 1}}, {"padding", "VALID"}});
+  if (n.has(2)) y = b.op("AddV2", {y, n.in(2)});
+  if (activation != "none") y = b.op("Mul", {y, b.op("Sigmoid", {y})});
+  n.out(0, b.transpose(b.squeeze(y, {1}), {0, 2, 1}));
+  const Value begin = b.concat({b.ints({0, 0}), b.unsqueeze(b.op("Sub", {b.size(whole, 2), b.scalar(TW_INT64, double(past))}), {0})}, 0);
+  n.out(1, b.op("Slice", {whole, begin, b.ints({-1, -1, past})}));
+}
+
 constexpr Entry kEntries[] = {
+    {"CausalConvWithState", 27, kLatest, &CausalConvWithState},
     {"Conv", 1, kLatest, &Conv},
     {"ConvTranspose", 1, kLatest, &ConvTranspose},
 };

@@ -134,6 +134,22 @@ void Compress(Builder& b, Node& n) {
 
 void NonZero(Builder& b, Node& n) { n.out(b.op("Transpose", {b.op("Where", {n.in(0)}), b.ints({1, 0}, TW_INT32)})); }
 
+// Writes `update` into a cache [batch, .., places, ..]: row i of each batch goes to the place behind that batch's first one.
+void TensorScatter(Builder& b, Node& n) {
+  const Value &cache = n.in(0), &update = n.in(1);
+  const int rank = RankOf(n, cache, "past_cache"), axis = AxisOf(n, n.i("axis", -2), rank);
+  const std::string mode = n.s("mode", "linear");
+  if (axis == 0) n.fail("'axis' is the axis of the batch");
+  if (mode != "linear" && mode != "circular") n.fail("'mode' is '" + mode + "'; it must be linear or circular");
+  const Value old = MoveAxis(b, cache, rank, axis, 1), rows = MoveAxis(b, update, rank, axis, 1);
+  Value place = b.unsqueeze(Count(b, b.size(rows, 1)), {0});
+  if (n.has(2)) place = b.op("AddV2", {place, b.unsqueeze(b.cast(n.in(2), TW_INT64), {1})});
+  if (mode == "circular") place = b.op("FloorMod", {place, b.size(old, 1)});
+  const Value sizes = Join(b, SizesOf(b, rows, 0, 2)), batch = b.unsqueeze(Count(b, b.size(rows, 0)), {1});
+  const Value index = b.op("Pack", {b.broadcast(batch, sizes), b.broadcast(place, sizes)}, {{"axis", 2}});
+  n.out(MoveAxis(b, b.op("TensorScatterUpdate", {old, index, rows}), rank, 1, axis));
+}
+
 constexpr Entry kEntries[] = {
     {"Compress", 9, kLatest, &Compress},
     {"Gather", 1, kLatest, &Gather},
@@ -143,6 +159,7 @@ constexpr Entry kEntries[] = {
     {"Scatter", 9, 10, &ScatterElements},
     {"ScatterElements", 11, kLatest, &ScatterElements},
     {"ScatterND", 11, kLatest, &ScatterND},
+    {"TensorScatter", 24, kLatest, &TensorScatter},
 };
 
 }  // namespace

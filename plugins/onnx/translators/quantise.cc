@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../model.h"
+#include "cast.h"
 #include "conv.h"
 #include "matmul.h"
 
@@ -66,6 +67,10 @@ void QuantizeLinear(Builder& b, Node& n) {
   const uint32_t wide = n.i("precision", 0) == 11 ? static_cast<uint32_t>(TW_DOUBLE) : RealTypeOf(scale);
   const Value by = Along(b, n, b.cast(scale, wide), x, axis, block);
   const Value zero = n.has(2) ? Along(b, n, b.cast(n.in(2), wide), x, axis, block) : Value();
+  if (to == TW_FLOAT8_E4M3FN || to == TW_FLOAT8_E4M3FNUZ || to == TW_FLOAT8_E5M2 || to == TW_FLOAT8_E5M2FNUZ) {
+    const Value scaled = b.op("RealDiv", {b.cast(x, wide), by});
+    return n.out(Converted(b, zero ? b.op("AddV2", {scaled, zero}) : scaled, to, n.i("saturate", 1) != 0));
+  }
   n.out(Saturate(b, n, b.op("RealDiv", {b.cast(x, wide), by}), zero, to));
 }
 

@@ -248,6 +248,14 @@ void CheckMode(Node& n, const Mode& m) {
   if (m.kind != "nearest" && m.kind != "linear" && m.kind != "cubic") n.unsupported("'mode' is '" + m.kind + "'");
 }
 
+// The sizes that one scale gives all axes: that of the axis which needs the least or the most. choose: Min or Max.
+Value KeptAspect(Builder& b, const Value& x, const Wanted& w, const char* choose) {
+  const std::vector<int64_t> axes(w.axes.begin(), w.axes.end());
+  const Value in = b.cast(b.op("GatherV2", {b.shape(x), b.ints(axes), b.scalar(TW_INT32, 0)}), TW_DOUBLE);
+  const Value scale = b.op(choose, {b.op("RealDiv", {b.cast(w.size_input, TW_DOUBLE), in}), b.scalar(TW_INT32, 0)});
+  return b.cast(b.op("Floor", {b.op("AddV2", {b.op("Mul", {scale, in}), b.scalar(TW_DOUBLE, 0.5)})}), TW_INT64);
+}
+
 void Resize(Builder& b, Node& n) {
   const Value& x = n.in(0);
   if (x.rank() < 0) n.unsupported("the rank of the input is unknown");
@@ -294,6 +302,7 @@ void Resize(Builder& b, Node& n) {
   if (given != w.axes.size())
     n.fail("there are " + std::to_string(given) + " scales or sizes for " + std::to_string(w.axes.size()) + " axes");
   const std::string aspect = n.s("keep_aspect_ratio_policy", "stretch");
+  if (aspect != "stretch" && aspect != "not_larger" && aspect != "not_smaller") n.fail("'keep_aspect_ratio_policy' is '" + aspect + "'");
   if (w.sizes && aspect != "stretch") {
     double scale = 0;
     for (size_t i = 0; i < w.axes.size(); ++i) {
@@ -304,6 +313,7 @@ void Resize(Builder& b, Node& n) {
     for (size_t i = 0; i < w.axes.size(); ++i)
       (*w.sizes)[i] = static_cast<int64_t>(std::floor(scale * static_cast<double>(x.dim(w.axes[i])) + 0.5));
   }
+  if (w.size_input && aspect != "stretch") w.size_input = KeptAspect(b, x, w, aspect == "not_larger" ? "Min" : "Max");
   ResizeTo(b, n, x, m, w, roi);
 }
 

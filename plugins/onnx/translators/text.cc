@@ -47,10 +47,18 @@ void StringSplit(Builder& b, Node& n) {
   const Value shape = b.shape(x), flat = b.reshape(x, Dims{-1}), zero = b.scalar(TW_INT32, 0);
   const std::vector<Value> split =
       b.ops("StringSplitV2", {flat, b.constant(Tensor::String({}, {n.s("delimiter", "")}))}, {{"maxsplit", n.i("maxsplit", -1)}}, 3);
-  const Value table = b.op("SparseToDense", {split[0], split[2], split[1], b.constant(Tensor::String({}, {""}))});
-  n.out(0, b.reshape(table, b.concat({shape, b.slice0(split[2], 1, 2)}, 0)));
+  const Value nothing = b.constant(Tensor::String({}, {""}));
+  Value table = b.op("SparseToDense", {split[0], split[2], split[1], nothing}), width = b.slice0(split[2], 1, 2);
   const Value rows = b.reshape(b.op("Slice", {split[0], b.ints({0, 0}), b.ints({-1, 1})}), Dims{-1});
-  const Value counts = b.op("UnsortedSegmentSum", {b.op("OnesLike", {rows}), rows, b.size(flat, 0)});
+  // Between blanks there are no empty parts; ours has one behind the last split if no text follows it.
+  const bool blanks = n.s("delimiter", "").empty();
+  const Value one = blanks ? b.cast(b.op("NotEqual", {split[1], nothing}), TW_INT64) : b.op("OnesLike", {rows});
+  const Value counts = b.op("UnsortedSegmentSum", {one, rows, b.size(flat, 0)});
+  if (blanks && n.i("maxsplit", -1) > 0) {
+    width = b.op("Maximum", {b.op("Max", {counts, b.ints({0}, TW_INT32)}, {{"keep_dims", true}}), b.ints({0})});
+    table = b.op("Slice", {table, b.ints({0, 0}), b.concat({b.ints({-1}), width}, 0)});
+  }
+  n.out(0, b.reshape(table, b.concat({shape, width}, 0)));
   n.out(1, b.reshape(counts, shape));
 }
 

@@ -100,6 +100,22 @@ SPECIAL(tw_status_create) {
   p.Keep(made);
 }
 
+// Its lists of results have as many values as those of its arguments.
+SPECIAL(tw_graph_flatten) {
+  tw_graph* graph = p.Handle<tw_graph>();
+  const auto draw = [&](uint32_t* n) {
+    const auto* values = p.Draw<const tw_output*>();
+    *n = uint32_t(std::min<uint64_t>(p.Number(), Program::kList));
+    return values;
+  };
+  uint32_t n_inputs = 0, n_outputs = 0;
+  const tw_output *inputs = draw(&n_inputs), *outputs = draw(&n_outputs);
+  auto *in = p.Memory<tw_output>(Program::kList), *out = p.Memory<tw_output>(Program::kList);
+  tw_graph* made = nullptr;
+  p.Note(tw_graph_flatten(graph, inputs, n_inputs, outputs, n_outputs, &made, in, out));
+  p.Keep(made);
+}
+
 // ---- Blocks: the function that uses a block ends it ----
 
 SPECIAL(tw_block_scope) { tw_block_scope(p.Handle<tw_block>()); }
