@@ -9,6 +9,7 @@
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/attr_proto.h"
+#include "framework/graph/node_links.h"
 #include "framework/json/utf8.h"
 #include "framework/plan/read_once.h"
 #include "framework/runtime/container.h"
@@ -231,6 +232,35 @@ void tw_op_set_func(tw_op* op, const char* attr, const char* function) {
     if (!function) return InvalidArgument("the name of a function is NULL");
     ASSIGN_OR_RETURN(std::string name, ToFunctionName({function, std::strlen(function)}));
     return AttrValue::Func(std::move(name));
+  });
+}
+
+void tw_op_set_message(tw_op* op, const char* attr, const void* data, uint64_t bytes) {
+  if (attr && attr[0] == '_') {
+    Describe(op, [&]() -> Status {
+      if (std::strcmp(attr, "_class") == 0) return InvalidArgument("attribute '_class': use tw_op_colocate_with");
+      if (thalweg::IsLinkAttr(attr)) return InvalidArgument("attribute '", attr, "' is the graph's own");
+      ASSIGN_OR_RETURN(std::string message, ToText({static_cast<const char*>(data), bytes}));
+      thalweg::SplatBudget budget;
+      bool whole = true;
+      Status s = thalweg::ParseAttr(message, thalweg::AttrSpec(), &budget, &whole).status();
+      if (!s.ok()) return thalweg::Prefix(s, StrCat("attribute '", attr, "':"));
+      op->spec.extra_attrs[attr] = std::move(message);
+      return Status();
+    });
+    return;
+  }
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    ASSIGN_OR_RETURN(const std::string message, ToText({static_cast<const char*>(data), bytes}));
+    const thalweg::OpSchema* schema = op->graph->graph->runtime().registry().FindOp(op->spec.op);
+    const int i = schema ? schema->FindAttr(attr) : -1;
+    if (!schema) return AttrValue();  // tw_op_finish reports the unknown op
+    if (i < 0) return InvalidArgument("op ", op->spec.op, " has no such attribute");
+    thalweg::SplatBudget budget;
+    bool whole = true;
+    ASSIGN_OR_RETURN(AttrValue value, thalweg::ParseAttr(message, schema->attrs[size_t(i)], &budget, &whole));
+    if (!whole) return InvalidArgument("a function with attributes of its own is not supported here");
+    return value;
   });
 }
 

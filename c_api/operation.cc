@@ -1,6 +1,8 @@
 // Read access to operations.
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/graph/graph_def.h"
+#include "framework/graph/node_links.h"
 #include "framework/runtime/runtime.h"
 #include "thalweg/op.h"
 #include "thalweg/plugin/resource.h"
@@ -103,6 +105,18 @@ tw_status* tw_operation_attr_text(const tw_operation* operation, const char* att
   return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const size_t i, FindAttr(operation, attr));
     *out_text = thalweg::MakeBuffer(operation->node->attrs()[i].text());
+    return Status();
+  });
+}
+
+tw_status* tw_operation_message(const tw_operation* operation, tw_buffer** out_bytes) {
+  NEED(operation);
+  NEED(out_bytes);
+  return thalweg::Enter([&]() -> Status {
+    const thalweg::NodeLinks links(*operation->graph->graph);
+    ASSIGN_OR_RETURN(std::string message,
+                     thalweg::NodeMessage(*operation->node, links, [](const thalweg::Edge& e) { return e.text(); }, true));
+    *out_bytes = thalweg::MakeBuffer(std::move(message));
     return Status();
   });
 }

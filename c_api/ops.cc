@@ -7,7 +7,9 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/graph/attr_proto.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/io/wire.h"
 #include "framework/json/json.h"
 #include "thalweg/op.h"
 
@@ -142,7 +144,66 @@ void AddAttr(const AttrSpec& a, Json* json) {
   json->End();
 }
 
+// Numbers of the fields of OpDef, its parts and AttrValue.
+enum OpDefField : uint32_t { kOpName = 1, kInput = 2, kOutput = 3, kAttr = 4, kSummary = 5, kStateful = 17, kCommutative = 18 };
+enum ArgDefField : uint32_t { kArgName = 1, kArgType = 3, kTypeAttr = 4, kNumberAttr = 5, kListAttr = 6, kIsRef = 16 };
+enum AttrDefField : uint32_t { kAttrName = 1, kAttrType = 2, kDefault = 3, kHasMinimum = 5, kMinimum = 6, kAllowed = 7 };
+
+std::string ArgMessage(const thalweg::ArgSpec& a) {
+  std::string out;
+  thalweg::PutBytesField(kArgName, a.name, &out);
+  if (a.dtype) thalweg::PutVarintField(kArgType, a.ref ? a.dtype % TW_REF : a.dtype, &out);
+  if (!a.type_attr.empty()) thalweg::PutBytesField(kTypeAttr, a.type_attr, &out);
+  if (!a.number_attr.empty()) thalweg::PutBytesField(kNumberAttr, a.number_attr, &out);
+  if (!a.list_attr.empty()) thalweg::PutBytesField(kListAttr, a.list_attr, &out);
+  if (a.ref) thalweg::PutVarintField(kIsRef, 1, &out);
+  return out;
+}
+
+thalweg::StatusOr<std::string> AttrMessage(const AttrSpec& a) {
+  std::string out;
+  thalweg::PutBytesField(kAttrName, a.name, &out);
+  const std::string kind = KindText(a.kind);
+  thalweg::PutBytesField(kAttrType, a.list ? "list(" + kind + ")" : kind, &out);
+  if (a.has_default) {
+    ASSIGN_OR_RETURN(const std::string value, thalweg::SerializeAttr(a.default_value));
+    thalweg::PutBytesField(kDefault, value, &out);
+  }
+  if (a.has_min) {
+    thalweg::PutVarintField(kHasMinimum, 1, &out);
+    thalweg::PutVarintField(kMinimum, uint64_t(a.min), &out);
+  }
+  if (!a.types.empty() || !a.strings.empty()) {
+    ASSIGN_OR_RETURN(const std::string allowed,
+                     thalweg::SerializeAttr(a.types.empty() ? AttrValue::Strings(a.strings) : AttrValue::Types(a.types)));
+    thalweg::PutBytesField(kAllowed, allowed, &out);
+  }
+  return out;
+}
+
 }  // namespace
+
+tw_status* tw_ops_message(const tw_ops* ops, uint32_t i, tw_buffer** out_bytes) {
+  NEED(ops);
+  NEED(out_bytes);
+  return thalweg::Enter([&]() -> thalweg::Status {
+    const thalweg::OpSchema* op = At(ops, i);
+    if (!op) return thalweg::Error(absl::StatusCode::kOutOfRange, "there are ", ops->ops.size(), " ops, none with number ", i);
+    std::string out;
+    thalweg::PutBytesField(kOpName, op->name, &out);
+    for (const thalweg::ArgSpec& a : op->inputs) thalweg::PutBytesField(kInput, ArgMessage(a), &out);
+    for (const thalweg::ArgSpec& a : op->outputs) thalweg::PutBytesField(kOutput, ArgMessage(a), &out);
+    for (const AttrSpec& a : op->attrs) {
+      ASSIGN_OR_RETURN(const std::string message, AttrMessage(a));
+      thalweg::PutBytesField(kAttr, message, &out);
+    }
+    if (!op->doc.empty()) thalweg::PutBytesField(kSummary, op->doc, &out);
+    if (op->stateful) thalweg::PutVarintField(kStateful, 1, &out);
+    if (op->commutative) thalweg::PutVarintField(kCommutative, 1, &out);
+    *out_bytes = thalweg::MakeBuffer(std::move(out));
+    return thalweg::Status();
+  });
+}
 
 tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
   NEED(ops);

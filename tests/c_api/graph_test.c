@@ -230,6 +230,46 @@ static void WrongOperationsAreRefusedAndLeaveTheGraphAlone(void) {
   tw_graph_destroy(graph);
 }
 
+static void AttributesArriveAsMessages(void) {
+  tw_graph* graph = new_graph();
+  const tw_output x = placeholder(graph, "x", TW_FLOAT, NULL, -1);
+  const tw_operation* cast = NULL;
+  tw_op* op = tw_op_create(graph, "Cast", "cast");
+  tw_op_add_input(op, x);
+  tw_op_set_message(op, "DstT", "\x30\x03", 2);    /* the type int32 */
+  tw_op_set_message(op, "_note", "\x12\x02hi", 4); /* the string "hi" */
+  OK(tw_op_finish(op, &cast));
+  uint32_t dtype = 0;
+  OK(tw_graph_describe(graph, tw_operation_output(cast, 0), &dtype, NULL));
+  CHECK(dtype == TW_INT32);
+  tw_buffer* node = NULL;
+  OK(tw_operation_message(cast, &node));
+  CHECK(memcmp(tw_buffer_data(node),
+               "\x0a\x04"
+               "cast\x12\x04"
+               "Cast\x1a\x01x",
+               15) == 0);
+  int notes = 0;
+  for (uint64_t i = 0; i + 5 <= tw_buffer_bytes(node); ++i) notes += memcmp(tw_buffer_data(node) + i, "_note", 5) == 0;
+  CHECK(notes == 1);
+  tw_buffer_release(node);
+  const struct {
+    const char *attr, *bytes, *message;
+    uint64_t n;
+  } wrong[] = {{"DstT", "\xff", "attribute 'DstT'", 1},
+               {"_note", "\xff", "attribute '_note'", 1},
+               {"_class", "\x12\x02hi", "use tw_op_colocate_with", 4},
+               {"nothing", "\x30\x03", "has no such attribute", 2}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    op = tw_op_create(graph, "Cast", "bad");
+    tw_op_add_input(op, x);
+    tw_op_set_type(op, "DstT", TW_INT32);
+    tw_op_set_message(op, wrong[i].attr, wrong[i].bytes, wrong[i].n);
+    FAILS(tw_op_finish(op, NULL), TW_INVALID_ARGUMENT, wrong[i].message);
+  }
+  tw_graph_destroy(graph);
+}
+
 static void NamesAreFoundOrSuggested(void) {
   tw_graph* graph = new_graph();
   const tw_output x = placeholder(graph, "image", TW_FLOAT, NULL, 0);
@@ -383,6 +423,11 @@ static void TheListOfOpsSaysWhatThereIs(void) {
     for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) CHECK(strstr(tw_buffer_data(json), parts[k]));
     tw_buffer_release(json);
     FAILS(tw_ops_json(ops, tw_ops_count(ops), &json), TW_OUT_OF_RANGE, "none with number");
+    tw_buffer* message = NULL;
+    OK(tw_ops_message(ops, i, &message));
+    CHECK(memcmp(tw_buffer_data(message), "\x0a\x06MatMul\x12", 9) == 0); /* the name, then an input */
+    tw_buffer_release(message);
+    FAILS(tw_ops_message(ops, tw_ops_count(ops), &message), TW_OUT_OF_RANGE, "none with number");
   }
   CHECK(found);
   CHECK(tw_ops_name(ops, tw_ops_count(ops)) == NULL);
@@ -397,7 +442,7 @@ static void MessagesSpellOutControlCharacters(void) {
 }
 
 MAIN(TEST(AnOperationTellsAboutItself), TEST(AttributesOfEveryKindAreKept), TEST(SettersOfTheWrongKindAreRefused),
-     TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure), TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone),
-     TEST(NamesAreFoundOrSuggested), TEST(ALoopIsClosedAtItsMerge), TEST(ExportAndImportGiveTheSameGraph),
-     TEST(TruncatedGraphsAreRefusedWhole), TEST(MessagesSpellOutControlCharacters), TEST(TheVerifierMissesKernels),
-     TEST(TheListOfOpsSaysWhatThereIs))
+     TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure), TEST(AttributesArriveAsMessages),
+     TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone), TEST(NamesAreFoundOrSuggested), TEST(ALoopIsClosedAtItsMerge),
+     TEST(ExportAndImportGiveTheSameGraph), TEST(TruncatedGraphsAreRefusedWhole), TEST(MessagesSpellOutControlCharacters),
+     TEST(TheVerifierMissesKernels), TEST(TheListOfOpsSaysWhatThereIs))

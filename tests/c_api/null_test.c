@@ -79,8 +79,10 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_op_finish(NULL, NULL));
   REFUSED(tw_operation_attr(NULL, "x", NULL, NULL, NULL, NULL));
   REFUSED(tw_operation_attr_text(NULL, "x", NULL));
+  REFUSED(tw_operation_message(NULL, NULL));
   REFUSED(tw_ops_create(NULL, NULL));
   REFUSED(tw_ops_json(NULL, 0, NULL));
+  REFUSED(tw_ops_message(NULL, 0, NULL));
   FAILS(tw_gradients_add(NULL, NULL, NULL, 0, NULL, 0, NULL), TW_INVALID_ARGUMENT, "tw_gradients_add: graph is NULL");
   REFUSED(tw_gradients_add(graph, NULL, NULL, 1, NULL, 0, NULL));
   REFUSED(tw_gradients_add_until(graph, NULL, NULL, 0, NULL, 0, NULL, 1, NULL));

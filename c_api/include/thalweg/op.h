@@ -79,6 +79,12 @@ TW_EXPORT void tw_op_set_shapes(tw_op* op, const char* attr, const tw_shape* val
 TW_EXPORT void tw_op_set_tensors(tw_op* op, const char* attr, tw_tensor* const* values, uint32_t n);
 TW_EXPORT void tw_op_set_funcs(tw_op* op, const char* attr, const tw_string* functions, uint32_t n);
 
+/* Sets an attribute from a serialised AttrValue, as in the NodeDef of a GraphDef. data: copied; `bytes` bytes. The op must declare the
+ * attribute, unless its name begins with an underscore: the graph then keeps the bytes for exports, and the name may not be `_class`
+ * (use tw_op_colocate_with). The builder's failure is INVALID_ARGUMENT for bytes that are no AttrValue, placeholders of function bodies
+ * and functions with attributes of their own; for an op that is not known it is that of tw_op_finish. */
+TW_EXPORT void tw_op_set_message(tw_op* op, const char* attr, const void* data, uint64_t bytes);
+
 /* Adds the operation to the graph and destroys the builder, also on failure. out_operation: may be
  * NULL.
  * Errors: INVALID_ARGUMENT, NOT_FOUND (no such op), ALREADY_EXISTS (the name); each begins with op
@@ -119,6 +125,11 @@ TW_EXPORT tw_status* tw_operation_attr(const tw_operation* operation, const char
  * NOT_FOUND. */
 TW_EXPORT tw_status* tw_operation_attr_text(const tw_operation* operation, const char* attr, tw_buffer** out_text);
 
+/* Returns the operation as a serialised NodeDef, as tw_graph_export writes it: attributes that no op declares are included, and the op of
+ * a call that was imported under the name of its function is that name. The caller owns *out_bytes. Takes time that grows with the number
+ * of links between nodes of the graph. Errors: RESOURCE_EXHAUSTED. */
+TW_EXPORT tw_status* tw_operation_message(const tw_operation* operation, tw_buffer** out_bytes);
+
 /* ---- The ops that a runtime knows: a snapshot, sorted by name. Threads: any ---- */
 
 typedef struct tw_ops tw_ops;
@@ -151,6 +162,9 @@ TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); 
  * sizes with -1 for unknown ones and null for an unknown rank, tensors texts for people. Errors:
  * OUT_OF_RANGE. */
 TW_EXPORT tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json);
+/* Returns op i as a serialised OpDef: arguments, attributes with defaults and allowed values, the doc as summary, and whether the op is
+ * stateful or commutative. The caller owns *out_bytes. Errors: OUT_OF_RANGE. */
+TW_EXPORT tw_status* tw_ops_message(const tw_ops* ops, uint32_t i, tw_buffer** out_bytes);
 
 #ifdef __cplusplus
 }
