@@ -20,6 +20,7 @@
 #include "framework/runtime/container.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/function_set.h"
+#include "framework/runtime/group_set.h"
 #include "framework/runtime/held_resource.h"
 #include "framework/runtime/memory_set.h"
 #include "framework/runtime/rendezvous_set.h"
@@ -476,6 +477,7 @@ const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t versio
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();
   if (std::string_view(set, len) == TW_FUNCTION_SET && version == 1) return FunctionSet();
+  if (std::string_view(set, len) == TW_GROUP_SET && version == 1) return GroupSet();
   if (std::string_view(set, len) == TW_HELD_RESOURCE_SET && version == 1) return HeldResourceSet();
   if (std::string_view(set, len) == TW_RENDEZVOUS_SET && version == 1) return RendezvousSet();
   if (std::string_view(set, len) == TW_SUMMARY_SET && version == 1) return SummarySet();

@@ -177,6 +177,21 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
        SetMember<&O::credentials>},
       {BoolOption("insecure", "false", "tasks of a cluster need not prove who they are, and what is said to them is not encrypted"),
        SetMember<&O::insecure>},
+      {TextOption("collective_store", "",
+                  "a folder in which the processes of collective operations find each other, new for each start; empty: that of the "
+                  "environment variable THALWEG_COLLECTIVE_STORE, with rank and number in THALWEG_COLLECTIVE_RANK and _MEMBERS; neither: "
+                  "collective operations fail"),
+       SetMember<&O::collective_store>},
+      {IntOption("collective_rank", "0", 0, UINT32_MAX, "with collective_store: the number of this session among the members, from 0"),
+       SetMember<&O::collective_rank>},
+      {IntOption("collective_members", "0", 0, UINT32_MAX, "with collective_store: the number of members, each with its own rank"),
+       SetMember<&O::collective_members>},
+      {TextOption("collective_engine", "",
+                  "the collective engine of a plugin, such as shm; empty: the first by name that serves the device"),
+       SetMember<&O::collective_engine>},
+      {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,
+                 "milliseconds that a collective operation may wait for the other members, and the first one for them to start"),
+       SetMember<&O::collective_timeout_ms>},
       {IntOption("step_timeout_ms", "0", 0, UINT32_MAX, "milliseconds that a run may take which was given no time of its own; 0: no limit"),
        SetMember<&O::step_timeout_ms>},
   };

@@ -46,6 +46,9 @@ struct SessionOptions {
   std::string credentials;
   bool insecure = false;
   bool write_files = true;  // with allow_files
+  std::string collective_engine, collective_store;
+  uint32_t collective_rank = 0, collective_members = 0;
+  uint32_t collective_timeout_ms = 300000;
 
   bool operator==(const SessionOptions&) const = default;
 };

@@ -1,10 +1,13 @@
 #include "framework/session/session.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <deque>
 #include <thread>
 #include <unordered_map>
 
+#include "framework/base/shown.h"
 #include "framework/runtime/container.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
@@ -28,6 +31,34 @@ class TaskOf final : public ThreadPool::Task {
   F f_;
 };
 
+// A group option from the environment, as `thalweg launch` sets it; NULL in a process with more rights
+// than its starter.
+Status NumberFromEnvironment(const char* variable, uint32_t* out) {
+  const char* text = secure_getenv(variable);
+  if (!text) return InvalidArgument("THALWEG_COLLECTIVE_STORE is set, but ", variable, " is not");
+  const std::string_view digits = text;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *out);
+  if (error == std::errc() && end == digits.data() + digits.size()) return Status();
+  return InvalidArgument("environment variable ", variable, " is '", Shown(digits), "'; it must be a whole number");
+}
+
+// Returns NULL if neither the options nor the environment make the session a member.
+StatusOr<std::unique_ptr<Groups>> MakeGroups(const SessionOptions& options, Runtime* runtime) {
+  GroupOptions g{options.collective_engine, options.collective_store, options.collective_rank, options.collective_members,
+                 int64_t{options.collective_timeout_ms} * 1'000'000};
+  const char* store = g.store.empty() ? secure_getenv("THALWEG_COLLECTIVE_STORE") : nullptr;
+  if (store && *store) {
+    g.store = store;
+    RETURN_IF_ERROR(NumberFromEnvironment("THALWEG_COLLECTIVE_RANK", &g.rank));
+    RETURN_IF_ERROR(NumberFromEnvironment("THALWEG_COLLECTIVE_MEMBERS", &g.members));
+  }
+  if (g.store.empty()) return nullptr;
+  if (g.rank >= g.members) {
+    return InvalidArgument("collective_rank is ", g.rank, ", and collective_members ", g.members, "; ranks count from 0");
+  }
+  return std::make_unique<Groups>(runtime, std::move(g));
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
@@ -43,8 +74,10 @@ Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : 
 StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph, const SessionOptions& options, MemoryBudget* account) {
   RETURN_IF_ERROR(graph->runtime().host_device().status());
   ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime(), account));
+  ASSIGN_OR_RETURN(auto groups, MakeGroups(options, &graph->runtime()));
   std::unique_ptr<Session> session(new Session(std::move(graph), options));
   session->limits_ = std::move(limits);
+  session->groups_ = std::move(groups);
   if (options.placement != "simple") session->placements_ = std::make_unique<PlacementStore>(options, &session->runtime());
   return session;
 }
@@ -54,6 +87,7 @@ Session::~Session() {
   (void)Close();
   if (placements_) placements_->SaveOrSay();
   limits_->StopReclaiming();
+  groups_.reset();
   callables_.clear();
   functions_.clear();
   for (auto& [key, state] : states_) DestroyState(*key.kernel, state);
@@ -216,7 +250,9 @@ Status Session::Close() {
     async_ended_.notify_all();  // wakes threads that wait to start a run
   }
   closing_.Cancel();
+  if (groups_) groups_->Stop(Error(absl::StatusCode::kCancelled, "the session is closed"));
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  if (groups_) groups_->Leave();
   try {
     DropIdleStates();
   } catch (...) {  // no memory: the states go with the session

@@ -22,6 +22,7 @@
 #include "framework/plan/open_variables.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/executor.h"
+#include "framework/runtime/groups.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
 #include "framework/session/callable.h"
@@ -39,7 +40,7 @@ struct SessionReport {
   uint64_t swapped_out_bytes = 0, swapped_in_bytes = 0;
 };
 
-class Session final : public StateCache, public FunctionCaller {
+class Session final : public StateCache, public FunctionCaller, public GroupMember {
  public:
   // account: is charged for what the session holds, in addition to the session's own account (see
   // SessionLimits); NULL: none.
@@ -82,6 +83,7 @@ class Session final : public StateCache, public FunctionCaller {
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
   const tw_host* HostFor(const Node& node, const KernelDef& kernel) override { return limits_->HostFor(node, kernel); }
 
+  Groups* groups() override { return groups_.get(); }
   StatusOr<const FoundFunction*> FindFunction(std::string_view name) override;
   Status Call(StepBase& step, const FunctionCall& call) override;
   void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) override;
@@ -121,6 +123,7 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
   std::unique_ptr<SessionLimits> limits_;
+  std::unique_ptr<Groups> groups_;                 // NULL: the session is in no collective group
   std::unique_ptr<PlacementStore> placements_;     // NULL: placement does not depend on costs
   int64_t timeout_ns_;                             // for runs without a deadline of their own; 0: none
   ThreadPool* pool_;                               // NULL: the session has one thread

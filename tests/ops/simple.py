@@ -19,7 +19,14 @@ rows = np.array([[0], [1]], np.int32)
 held = tw.Variable(np.ones((2, 3), np.float32))
 tag, sound = np.array(b"tag", object), np.ones((1, 8, 1), np.float32)
 between = dict(send_device="CPU:0", send_device_incarnation=1, recv_device="CPU:0", tensor_name="t")
+alone = [np.int32(1), np.int32(1), np.int32(1)]  # the keys of a group of one
+summed = dict(merge_op="Add", final_op="Id")
 OWN = {
+    "CollectiveReduceV2": ([np.ones(2, np.float32), *alone, []], summed), "CollectiveReduceScatterV2": ([np.ones(2, np.float32), *alone, []], summed),
+    "CollectiveGatherV2": ([np.ones(2, np.float32), *alone, []], {}), "CollectiveAllToAllV2": ([np.ones(2, np.float32), *alone, []], {}),
+    "CollectiveBcastSendV2": ([np.ones(2, np.float32), *alone], {}),
+    "CollectiveBcastRecvV2": ([*alone, np.int32([2])], dict(T=np.float32)),
+    "CollectivePermute": ([np.ones(2, np.float32), np.int32([[0, 0]])], {}),
     "Conv2D": ([image, kernel], windows), "Conv2DBackpropInput": ([sizes, kernel, result], windows),
     "Conv2DBackpropFilter": ([image, np.array(kernel.shape, np.int32), result], windows),
     "MaxPool": ([image], pools), "MaxPoolGrad": ([image, pooled, pooled], pools), "MaxPoolGradGrad": ([image, pooled, image], pools),

@@ -36,6 +36,8 @@ UNDECLARED = {
     "ops/checkpoint_test.py": "SaveV2 RestoreV2 MergeV2Checkpoints",
     "ops/kernels_test.py": "_Send _Recv",
     "ops/tw.py": "Const Placeholder",
+    "python/collectives_test.py": "CollectiveReduceV2 CollectiveReduceScatterV2 CollectiveGatherV2 CollectiveAllToAllV2 "
+                                  "CollectiveBcastSendV2 CollectiveBcastRecvV2 CollectivePermute",
     "python/data_image_test.py": "DecodePng DecodeJpeg DecodeBmp DecodeImage EncodePng EncodeJpeg",
     "python/data_decode_test.py": "DecodeCSV DecodeWav EncodeWav",
     "python/data_example_test.py": "ParseExampleV2",
@@ -60,7 +62,7 @@ UNDECLARED = {
 # Files of ops/ whose tests have other names than FAMILY/NAME.py and NAME_test.py.
 NAMED_OTHERWISE = {
     "array/const": "ops/tw.py", "control/abort": "framework/runtime/frame_run_test.cc", "control/assert": "ops/error_test.py",
-    "control/check_numerics": "ops/array/passed.py", "control/control_trigger": "framework/runtime/frame_run_test.cc",
+    "collective/collectives": "python/collectives_test.py", "control/check_numerics": "ops/array/passed.py", "control/control_trigger": "framework/runtime/frame_run_test.cc",
     "control/loop": "framework/runtime/frame_run_test.cc", "control/no_op": "python/scopes_test.py", "control/send_recv": "ops/kernels_test.py",
     "control/switch": "framework/runtime/frame_run_test.cc", "data/decode": "python/data_decode_test.py", "data/image": "python/data_image_test.py",
     "data/iterator": "python/data_ops_test.py", "data/parse_example": "python/data_example_test.py",

@@ -536,6 +536,8 @@ LEFT_OUT = {
     "its time is that of making a message for people, or of files": "AudioSummary AudioSummaryV2 CloseSummaryWriter CreateSummaryFileWriter "
     "FlushSummaryWriter HistogramSummary ImageSummary ImportEvent MergeSummary ScalarSummary SummaryWriter TensorSummary TensorSummaryV2 "
     "WriteAudioSummary WriteGraphSummary WriteHistogramSummary WriteImageSummary WriteRawProtoSummary WriteScalarSummary WriteSummary",
+    "its time is that of other processes": "CollectiveAllToAllV2 CollectiveBcastRecvV2 CollectiveBcastSendV2 CollectiveGatherV2 "
+    "CollectivePermute CollectiveReduceScatterV2 CollectiveReduceV2",
     "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
     "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration "
                                                               "RefEnter RefExit RefMerge RefNextIteration RefSelect RefSwitch Switch "

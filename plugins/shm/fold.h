@@ -1,0 +1,15 @@
+// Fold: the sum, product, least, largest or mean of the values of all members, element by element, in
+// the order of their ranks. Half and bfloat16 are computed in float and rounded once. Threads: any.
+#pragma once
+#include <cstdint>
+
+namespace thalweg::shm {
+
+// Returns the bytes of an element; 0 if the type cannot be reduced.
+uint64_t FoldedBytes(uint32_t dtype);
+// Returns true if the operation is there for the type: a mean only for floats.
+bool CanFold(uint32_t dtype, uint32_t how);
+// in: `n` pointers to `count` elements. out: not one of them. REQUIRES: CanFold(dtype, how), n > 0.
+void Fold(uint32_t dtype, uint32_t how, const char* const* in, uint32_t n, uint64_t count, char* out);
+
+}  // namespace thalweg::shm
