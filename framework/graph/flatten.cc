@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-constexpr int32_t kDeepest = 64;
+constexpr int32_t kDeepestCall = 64;
 constexpr int32_t kMostNodes = 1 << 20;
 
 struct ById {
@@ -110,7 +110,7 @@ class Flattener {
   }
 
   Status AddBody(const Node& n, const Call& call, const std::string& prefix, int32_t depth, Copied* copied) {
-    if (depth >= kDeepest) return OfNode(n, InvalidArgument(n.title(), ": calls are nested more than ", kDeepest, " deep"));
+    if (depth >= kDeepestCall) return OfNode(n, InvalidArgument(n.title(), ": calls are nested more than ", kDeepestCall, " deep"));
     const auto library = graph_.functions();
     if (!library) return FailedPrecondition("the graph is a body whose outer graph is gone");
     ASSIGN_OR_RETURN(const auto f, library->Find(call.function));

@@ -74,14 +74,24 @@ Process Server(const Args& args, const OwnProgram& own, const JsonValue& cluster
   return p;
 }
 
-Process Client(const Args& args, const JsonValue& cluster, int64_t number, int64_t worker, const std::string& credentials) {
+// The processes that take part in collective operations, and the folder in which they find each other;
+// empty: there is none.
+struct Collectives {
+  std::string store;
+  int64_t members = 1;
+};
+
+Process Client(const Args& args, const JsonValue& cluster, int64_t number, int64_t worker, const std::string& credentials,
+               const Collectives& collectives) {
   const TaskName task{"worker", worker};
   return {"client/" + std::to_string(number),
           Program(args),
           false,
           false,
           {"TF_CONFIG=" + Config(cluster, task), "THALWEG_TARGET=" + AddressOf(cluster, task),
-           "THALWEG_CREDENTIALS" + (credentials.empty() ? "" : "=" + credentials)}};
+           "THALWEG_CREDENTIALS" + (credentials.empty() ? "" : "=" + credentials),
+           "THALWEG_COLLECTIVE_STORE" + (collectives.store.empty() ? "" : "=" + collectives.store),
+           "THALWEG_COLLECTIVE_RANK=" + std::to_string(number), "THALWEG_COLLECTIVE_MEMBERS=" + std::to_string(collectives.members)}};
 }
 
 // ---- On this machine ----
@@ -104,39 +114,7 @@ std::string LocalCluster(const Args& args) {
   return json.End().text();
 }
 
-int RunLocal(const Args& args) {
-  const OwnProgram own;
-  const JsonValue cluster = JsonValue::Parse(LocalCluster(args));
-  std::vector<Process> all;
-  for (int64_t i = 0; i < Servers(args); ++i) all.push_back(Server(args, own, cluster, {"ps", i}, ""));
-  for (int64_t i = 0; i < Workers(args); ++i) all.push_back(Server(args, own, cluster, {"worker", i}, ""));
-  const int64_t clients = args.integer("--clients", Workers(args), 1);
-  for (int64_t i = 0; i < clients; ++i) all.push_back(Client(args, cluster, i, i % Workers(args), ""));
-  return Supervisor({args.integer("--restart", 0, 0)}).Run(all);
-}
-
-// ---- One process of those that mpirun or srun has started ----
-
-int RunRank(const Args& args) {
-  const Rank rank = RankFrom(OwnVariable);
-  Meeting::Config config{args.get("--meet"), rank, Servers(args), Workers(args), args.get("--interface"), Scheme(args)};
-  config.seconds = args.number("--meet-timeout", 120, 0.001);
-  Meeting meeting(config);
-  const OwnProgram own;
-  const JsonValue cluster = JsonValue::Parse(meeting.Join());
-  const TaskName task = TaskOf(rank.rank, config.ps);
-  const std::string member = task.job + "-" + std::to_string(task.index);
-  std::vector<Process> all = {Server(args, own, cluster, task, meeting.Credentials(member))};
-  if (task.job == "worker") all.push_back(Client(args, cluster, task.index, task.index, meeting.Credentials("client-" + member)));
-  Supervisor::Options options;
-  options.restarts = args.integer("--restart", 0, 0);
-  options.elsewhere = &meeting;
-  return Supervisor(options).Run(all);
-}
-
-// ---- mpirun and srun ----
-
-// A folder for one start, which ends with it. It holds the keys of the cluster.
+// A folder for one start, which ends with it. It may hold the keys of the cluster.
 class SharedFolder {
  public:
   explicit SharedFolder(const std::string& parent) {
@@ -159,6 +137,42 @@ class SharedFolder {
  private:
   std::string path_;
 };
+
+int RunLocal(const Args& args) {
+  const OwnProgram own;
+  const JsonValue cluster = JsonValue::Parse(LocalCluster(args));
+  std::vector<Process> all;
+  for (int64_t i = 0; i < Servers(args); ++i) all.push_back(Server(args, own, cluster, {"ps", i}, ""));
+  for (int64_t i = 0; i < Workers(args); ++i) all.push_back(Server(args, own, cluster, {"worker", i}, ""));
+  const int64_t clients = args.integer("--clients", Workers(args), 1);
+  const SharedFolder folder(std::filesystem::temp_directory_path().string());
+  const Collectives collectives{folder.path(), clients};
+  for (int64_t i = 0; i < clients; ++i) all.push_back(Client(args, cluster, i, i % Workers(args), "", collectives));
+  return Supervisor({args.integer("--restart", 0, 0)}).Run(all);
+}
+
+// ---- One process of those that mpirun or srun has started ----
+
+int RunRank(const Args& args) {
+  const Rank rank = RankFrom(OwnVariable);
+  Meeting::Config config{args.get("--meet"), rank, Servers(args), Workers(args), args.get("--interface"), Scheme(args)};
+  config.seconds = args.number("--meet-timeout", 120, 0.001);
+  Meeting meeting(config);
+  const OwnProgram own;
+  const JsonValue cluster = JsonValue::Parse(meeting.Join());
+  const TaskName task = TaskOf(rank.rank, config.ps);
+  const std::string member = task.job + "-" + std::to_string(task.index);
+  std::vector<Process> all = {Server(args, own, cluster, task, meeting.Credentials(member))};
+  const Collectives collectives{args.get("--meet") + "/collective", Workers(args)};
+  if (task.job == "worker")
+    all.push_back(Client(args, cluster, task.index, task.index, meeting.Credentials("client-" + member), collectives));
+  Supervisor::Options options;
+  options.restarts = args.integer("--restart", 0, 0);
+  options.elsewhere = &meeting;
+  return Supervisor(options).Run(all);
+}
+
+// ---- mpirun and srun ----
 
 // Returns the command of the engine whose processes meet in `folder`.
 std::vector<std::string> EngineCommand(const Args& args, const std::string& engine, const std::string& folder) {
@@ -275,7 +289,7 @@ int RunTask(const Args& args) {
     throw std::runtime_error("cannot start '" + server.words[0] + "': " + std::strerror(errno));
   }
   if (task.job != "worker") throw UsageError{"task '" + task.text() + "' is no worker; leave out the program"};
-  const Process client = Client(args, cluster, task.index, task.index, keys.empty() ? "" : keys + "/client-" + member);
+  const Process client = Client(args, cluster, task.index, task.index, keys.empty() ? "" : keys + "/client-" + member, {});
   return Supervisor({args.integer("--restart", 0, 0)}).Run({server, client});
 }
 
@@ -304,6 +318,8 @@ const Command& LaunchCommand() {
       "Starts a cluster and a program for each of its workers, here or by an engine; ends all when one ends badly.",
       "Each program gets TF_CONFIG (the cluster, and which worker it is), THALWEG_TARGET (that worker's address, for the session\n"
       "option `target`) and, where the cluster has credentials, THALWEG_CREDENTIALS (what sessions prove themselves with).\n"
+      "THALWEG_COLLECTIVE_STORE, _RANK and _MEMBERS make its sessions members of collective operations (session option\n"
+      "`collective_store`), which need all workers on one host.\n"
       "Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
       "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
       "memory.\n"

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _low
 from ._handle import c_text
+from .all_reduce import AllReduce, broadcast_variables
 from .gradients import Gradient, SparseGradient, _python as from_raw, of_loss
 from .graph import Graph, group
 from .history import History, Progress
@@ -25,8 +26,8 @@ from .schedules import is_counted
 from .trainer import LOSSES, Trainer
 from .variable import Variable, listed
 
-__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "Groups", "History", "LBFGS", "LOSSES", "LossScale", "Momentum", "Optimizer",
-           "Progress", "RMSProp", "Report", "SGD", "Trainer", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "AllReduce", "Batches", "Ftrl", "Groups", "History", "LBFGS", "LOSSES", "LossScale", "Momentum", "Optimizer",
+           "Progress", "RMSProp", "Report", "SGD", "Trainer", "accumulate_gradients", "broadcast_variables", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
            "decay_gradients", "fit", "progress"]
 
 
