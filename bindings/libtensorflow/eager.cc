@@ -1,0 +1,674 @@
+// The eager API: contexts, handles of tensors, and calls of one op. A call of a function, and of an op with functions as attributes,
+// goes through a graph of its own, because an eager call of Thalweg takes no functions.
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "devices.h"
+#include "framework/proto/attr_value.pb.h"
+#include "function.h"
+#include "graph.h"
+#include "ops.h"
+#include "session.h"
+#include "tensor.h"
+#include "tensorflow/c/c_api_experimental.h"
+#include "tensorflow/c/eager/c_api_experimental.h"
+
+using namespace thalweg::tf;
+namespace proto = thalweg::proto;
+using proto::AttrValue;
+
+using EagerRef = std::unique_ptr<tw_eager, Releaser<tw_eager, tw_eager_destroy>>;
+
+struct TFE_ContextOptions {
+  TFE_ContextDevicePlacementPolicy policy = TFE_DEVICE_PLACEMENT_SILENT;
+};
+
+struct TFE_Context {
+  EagerRef eager;
+  DevicesRef devices;
+  std::string container;  // of eager calls and of functions
+  TFE_ContextDevicePlacementPolicy policy;
+  std::mutex mu;
+  std::map<std::string, proto::FunctionDef> functions;  // guarded by mu
+  uint64_t id;
+};
+
+struct TFE_TensorHandle {
+  TensorRef tensor;
+  std::string device;  // full name
+  std::string kind;    // of the device
+};
+
+struct TFE_TensorDebugInfo {
+  std::vector<int64_t> dims;
+};
+
+struct TFE_Op {
+  TFE_Context* context;
+  std::string name, device;
+  std::vector<TensorRef> inputs;
+  std::map<std::string, AttrValue> attrs;
+  std::map<std::string, TensorRef> tensors;
+};
+
+namespace {
+
+thread_local std::map<const TFE_Context*, TFE_ContextDevicePlacementPolicy> thread_policies;
+
+constexpr const char* kHost = "/job:localhost/replica:0/task:0/device:CPU:0";
+
+TensorRef Share(const TensorRef& tensor) {
+  tw_tensor_retain(tensor.get());
+  return TensorRef(tensor.get());
+}
+
+TFE_TensorHandle* NewHandle(TensorRef tensor) {
+  const char* text = tw_tensor_device(tensor.get());
+  const std::string device = text ? text : kHost;
+  const size_t number = device.rfind(':'), kind = device.rfind(':', number - 1) + 1;
+  return new TFE_TensorHandle{std::move(tensor), device, device.substr(kind, number - kind)};
+}
+
+// The values of an attribute as an eager call takes them; lives as long as the call.
+struct Values {
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  std::vector<uint8_t> bools;
+  std::vector<tw_string> strings;
+  std::vector<uint32_t> types;
+  std::vector<std::vector<int64_t>> dims;
+  std::vector<tw_shape> shapes;
+
+  void Shape(const proto::TensorShapeProto& s) {
+    std::vector<int64_t> d;
+    for (const auto& dim : s.dim()) d.push_back(dim.size());
+    dims.push_back(std::move(d));
+    shapes.push_back({nullptr, s.unknown_rank() ? -1 : s.dim_size(), 0});
+  }
+  void Fill(const AttrValue& v, const std::string& kind, tw_eager_attr* out) {
+    list = v.has_list() ? v.list() : AsList(v);
+    out->is_list = v.has_list();
+    for (const std::string& s : list.s()) strings.push_back({s.data(), s.size()});
+    ints.assign(list.i().begin(), list.i().end());
+    floats.assign(list.f().begin(), list.f().end());
+    bools.assign(list.b().begin(), list.b().end());
+    for (int t : list.type()) types.push_back(static_cast<uint32_t>(t));
+    for (const auto& s : list.shape()) Shape(s);
+    for (size_t i = 0; i < shapes.size(); ++i) shapes[i].dims = dims[i].data();
+    if (kind == "string") Set(TW_ATTR_STRING, strings, out);
+    if (kind == "int") Set(TW_ATTR_INT, ints, out);
+    if (kind == "float") Set(TW_ATTR_FLOAT, floats, out);
+    if (kind == "bool") Set(TW_ATTR_BOOL, bools, out);
+    if (kind == "type") Set(TW_ATTR_TYPE, types, out);
+    if (kind == "shape") Set(TW_ATTR_SHAPE, shapes, out);
+  }
+
+ private:
+  template <class T>
+  static void Set(uint32_t kind, const std::vector<T>& list, tw_eager_attr* out) {
+    out->kind = kind;
+    out->values = list.data();
+    out->count = static_cast<uint32_t>(list.size());
+  }
+  static AttrValue::ListValue AsList(const AttrValue& v) {
+    AttrValue::ListValue list;
+    switch (v.value_case()) {
+      case AttrValue::kS: list.add_s(v.s()); break;
+      case AttrValue::kI: list.add_i(v.i()); break;
+      case AttrValue::kF: list.add_f(v.f()); break;
+      case AttrValue::kB: list.add_b(v.b()); break;
+      case AttrValue::kType: list.add_type(v.type()); break;
+      case AttrValue::kShape: *list.add_shape() = v.shape(); break;
+      default: Fail(TF_UNIMPLEMENTED, "an eager call with an attribute of this kind");
+    }
+    return list;
+  }
+  AttrValue::ListValue list;  // the strings' bytes
+};
+
+std::string KindOf(const proto::OpDef& op, const std::string& attr) {
+  const proto::OpDef::AttrDef* def = FindAttr(op, attr);
+  if (!def) Fail(TF_INVALID_ARGUMENT, "Attr name '", attr, "' is not in op '", op.name(), "'");
+  const std::string& type = def->type();
+  return type.rfind("list(", 0) == 0 ? type.substr(5, type.size() - 6) : type;
+}
+
+bool HasFunctions(const TFE_Op& op) {
+  return std::any_of(op.attrs.begin(), op.attrs.end(),
+                     [](const auto& a) { return a.second.has_func() || (a.second.has_list() && a.second.list().func_size() > 0); });
+}
+
+std::vector<TensorRef> RunOp(TFE_Op* op, const proto::OpDef& def) {
+  std::vector<tw_tensor*> inputs;
+  for (const TensorRef& t : op->inputs) inputs.push_back(t.get());
+  std::vector<tw_eager_attr> attrs;
+  std::vector<std::unique_ptr<Values>> values;
+  for (const auto& [name, value] : op->attrs) {
+    if (name[0] == '_') continue;
+    tw_eager_attr& attr = attrs.emplace_back(tw_eager_attr{name.c_str(), nullptr, 0, 0, 0, 0});
+    values.push_back(std::make_unique<Values>());
+    values.back()->Fill(value, KindOf(def, name), &attr);
+  }
+  std::vector<tw_tensor*> tensors;
+  tensors.reserve(op->tensors.size());
+  for (const auto& [name, tensor] : op->tensors) {
+    tensors.push_back(tensor.get());
+    attrs.push_back({name.c_str(), &tensors.back(), TW_ATTR_TENSOR, 0, 1, 0});
+  }
+  // A list takes its length from an attribute or the inputs; the call says if the room is too small.
+  size_t room = 64;
+  for (const auto& [name, value] : op->attrs) {
+    if (value.has_i() && value.i() > 0 && value.i() < 100000) room = std::max(room, static_cast<size_t>(value.i()) + 64);
+    if (value.has_list()) room = std::max(room, static_cast<size_t>(value.list().type_size()) + 64);
+  }
+  std::vector<tw_tensor*> outputs(room + op->inputs.size());
+  tw_eager_call call{};
+  call.size = sizeof call;
+  call.op = op->name.c_str();
+  call.inputs = inputs.data();
+  call.attrs = attrs.data();
+  call.device = op->device.empty() ? nullptr : op->device.c_str();
+  call.n_inputs = static_cast<uint32_t>(inputs.size());
+  call.n_attrs = static_cast<uint32_t>(attrs.size());
+  call.n_outputs = static_cast<uint32_t>(outputs.size());
+  Check(tw_eager_run(op->context->eager.get(), &call, outputs.data()));
+  std::vector<TensorRef> results;
+  for (tw_tensor* t : outputs) {
+    if (t) results.emplace_back(t);
+  }
+  return results;
+}
+
+// Runs the op, or the function, as the only operation of a graph.
+std::vector<TensorRef> RunGraph(TFE_Op* op) {
+  TF_Graph graph;
+  {
+    const std::lock_guard lock(op->context->mu);
+    for (const auto& [name, def] : op->context->functions) AddFunction(&graph, def);
+  }
+  std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
+  const auto check = [&] {
+    if (status->code != TF_OK) throw Error{status->code, status->message};
+  };
+  std::vector<TF_Output> feeds;
+  for (size_t i = 0; i < op->inputs.size(); ++i) {
+    TF_OperationDescription* d = TF_NewOperation(&graph, "Placeholder", ("input_" + std::to_string(i)).c_str());
+    TF_SetAttrType(d, "dtype", static_cast<TF_DataType>(tw_tensor_dtype(op->inputs[i].get())));
+    feeds.push_back({TF_FinishOperation(d, status.get()), 0});
+    check();
+  }
+  TF_OperationDescription* d = TF_NewOperation(&graph, op->name.c_str(), "call");
+  for (const TF_Output& feed : feeds) TF_AddInput(d, feed);
+  for (const auto& [name, value] : op->attrs) {
+    const std::string bytes = Serialise(value);
+    TF_SetAttrValueProto(d, name.c_str(), bytes.data(), bytes.size(), status.get());
+  }
+  TF_Operation* call = TF_FinishOperation(d, status.get());
+  check();
+  std::vector<TF_Output> fetches;
+  for (int i = 0; i < TF_OperationNumOutputs(call); ++i) fetches.push_back({call, i});
+  const std::string container = "container=" + op->context->container;
+  const char* options[] = {"trust_imported=true", container.c_str()};
+  tw_session* session = nullptr;
+  Check(tw_session_create(graph.graph, options, 2, &session));
+  const SessionRef owner(session);
+  Step step(graph, feeds.data(), static_cast<int>(feeds.size()), fetches.data(), static_cast<int>(fetches.size()), &call, 1);
+  for (const TensorRef& t : op->inputs) step.fed.push_back(Share(t).release());
+  Check(tw_session_run(session, &step.signature, step.fed.data(), nullptr, step.fetched.data()));
+  std::vector<TensorRef> results;
+  for (tw_tensor*& t : step.fetched) results.emplace_back(std::exchange(t, nullptr));
+  return results;
+}
+
+template <class F>
+void SetAttr(TFE_Op* op, const char* name, F&& fill) {
+  AttrValue value;
+  fill(&value);
+  op->attrs[name] = std::move(value);
+}
+
+void FillShape(const int64_t* dims, int num_dims, proto::TensorShapeProto* shape) {
+  if (num_dims < 0) shape->set_unknown_rank(true);
+  for (int i = 0; i < num_dims; ++i) shape->add_dim()->set_size(dims[i]);
+}
+
+}  // namespace
+
+// ---- Contexts ----
+
+TFE_ContextOptions* TFE_NewContextOptions(void) { return new TFE_ContextOptions; }
+void TFE_DeleteContextOptions(TFE_ContextOptions* options) { delete options; }
+// The runtime's threads and devices are those of the process; see the environment variable THALWEG_OPTIONS.
+void TFE_ContextOptionsSetConfig(TFE_ContextOptions*, const void*, size_t, TF_Status* status) {
+  Guard(status, [] {});
+}
+void TFE_ContextOptionsSetAsync(TFE_ContextOptions*, unsigned char) {}  // every call ends before it returns
+void TFE_ContextOptionsSetTfrt(TFE_ContextOptions*, bool) {}
+void TFE_ContextOptionsSetDevicePlacementPolicy(TFE_ContextOptions* options, TFE_ContextDevicePlacementPolicy policy) {
+  options->policy = policy;
+}
+
+TFE_Context* TFE_NewContext(const TFE_ContextOptions* options, TF_Status* status) {
+  static std::atomic<uint64_t> last{0};
+  return Guard(status, [&] {
+    auto context = std::make_unique<TFE_Context>();
+    context->id = ++last;
+    context->policy = options->policy;
+    context->container = "tensorflow_eager_" + std::to_string(context->id);
+    const std::string container = "container=" + context->container;
+    const char* words[] = {container.c_str()};
+    tw_eager* eager = nullptr;
+    Check(tw_eager_create(nullptr, words, 1, &eager));
+    context->eager.reset(eager);
+    tw_devices* devices = nullptr;
+    Check(tw_devices_create(nullptr, &devices));
+    context->devices.reset(devices);
+    return context.release();
+  });
+}
+void TFE_DeleteContext(TFE_Context* context) {
+  if (!context) return;
+  Guard(nullptr, [&] { Check(tw_runtime_reset(nullptr, context->container.c_str(), nullptr)); });
+  delete context;
+}
+TF_DeviceList* TFE_ContextListDevices(TFE_Context*, TF_Status* status) { return Guard(status, NewDeviceList); }
+void TFE_ContextClearCaches(TFE_Context*) {}
+uint64_t TFE_GetContextId(TFE_Context* context) { return context->id; }
+void TFE_ContextSetThreadLocalDevicePlacementPolicy(TFE_Context* context, TFE_ContextDevicePlacementPolicy policy) {
+  thread_policies[context] = policy;
+}
+TFE_ContextDevicePlacementPolicy TFE_ContextGetDevicePlacementPolicy(TFE_Context* context) {
+  const auto own = thread_policies.find(context);
+  return own == thread_policies.end() ? context->policy : own->second;
+}
+void TFE_ContextAsyncWait(TFE_Context*, TF_Status* status) {
+  Guard(status, [] {});
+}
+void TFE_ContextStartStep(TFE_Context*) {}
+void TFE_ContextEndStep(TFE_Context*) {}
+void TFE_ContextEnableRunMetadata(TFE_Context*) {}
+void TFE_ContextDisableRunMetadata(TFE_Context*) {}
+// Eager calls of Thalweg keep no statistics, so the message is empty.
+void TFE_ContextExportRunMetadata(TFE_Context*, TF_Buffer* buffer, TF_Status* status) {
+  Guard(status, [&] { Fill(buffer, ""); });
+}
+
+static void AddContextFunction(TFE_Context* context, const proto::FunctionDef& def) {
+  const std::lock_guard lock(context->mu);
+  const std::string& name = def.signature().name();
+  const auto known = context->functions.find(name);
+  if (known != context->functions.end() && Serialise(known->second) != Serialise(def)) {
+    Fail(TF_INVALID_ARGUMENT, "Cannot add function '", name, "' because a different function with the same name already exists.");
+  }
+  context->functions[name] = def;
+}
+void TFE_ContextAddFunctionDef(TFE_Context* context, const char* bytes, size_t size, TF_Status* status) {
+  Guard(status, [&] {
+    proto::FunctionDef def;
+    Parse(bytes, size, "FunctionDef proto", &def);
+    AddContextFunction(context, def);
+  });
+}
+void TFE_ContextAddFunction(TFE_Context* context, TF_Function* function, TF_Status* status) {
+  Guard(status, [&] { AddContextFunction(context, function->def); });
+}
+void TFE_ContextRemoveFunction(TFE_Context* context, const char* name, TF_Status* status) {
+  Guard(status, [&] {
+    const std::lock_guard lock(context->mu);
+    if (context->functions.erase(OrEmpty(name)) == 0) Fail(TF_NOT_FOUND, "Tried to remove non-existent function '", OrEmpty(name), "'.");
+  });
+}
+unsigned char TFE_ContextHasFunction(TFE_Context* context, const char* name) {
+  const std::lock_guard lock(context->mu);
+  return context->functions.count(name) > 0;
+}
+void TFE_ContextGetFunctionDef(TFE_Context* context, const char* name, TF_Buffer* buffer, TF_Status* status) {
+  Guard(status, [&] {
+    const std::lock_guard lock(context->mu);
+    const auto at = context->functions.find(OrEmpty(name));
+    if (at == context->functions.end()) Fail(TF_NOT_FOUND, "Unable to find FunctionDef with name: ", OrEmpty(name));
+    Fill(buffer, Serialise(at->second));
+  });
+}
+
+// ---- Handles ----
+
+TFE_TensorHandle* TFE_NewTensorHandle(const TF_Tensor* t, TF_Status* status) {
+  return Guard(status, [&] { return NewHandle(ToThalweg(*t)); });
+}
+TFE_TensorHandle* TFE_NewTensorHandleFromTensor(TFE_Context*, TF_Tensor* t, TF_Status* status) { return TFE_NewTensorHandle(t, status); }
+TFE_TensorHandle* TFE_NewTensorHandleFromScalar(TF_DataType type, void* data, size_t len, TF_Status* status) {
+  return Guard(status, [&] {
+    tw_tensor* tensor = nullptr;
+    Check(tw_tensor_create_copy(type, nullptr, 0, data, len, &tensor));
+    return NewHandle(TensorRef(tensor));
+  });
+}
+TF_Tensor* TFE_AllocateHostTensor(TFE_Context*, TF_DataType type, const int64_t* dims, int num_dims, TF_Status* status) {
+  return Guard(status, [&] {
+    const int64_t count = Count(std::vector<int64_t>(dims, dims + num_dims));
+    const size_t element = type == TF_STRING ? sizeof(TF_TString) : TF_DataTypeSize(type);
+    TF_Tensor* tensor = TF_AllocateTensor(type, dims, num_dims, static_cast<size_t>(count) * element);
+    if (!tensor) throw std::bad_alloc();
+    return tensor;
+  });
+}
+void TFE_DeleteTensorHandle(TFE_TensorHandle* h) { delete h; }
+TF_DataType TFE_TensorHandleDataType(TFE_TensorHandle* h) { return static_cast<TF_DataType>(tw_tensor_dtype(h->tensor.get())); }
+
+static const tw_tensor* Need(const TFE_TensorHandle* h) {
+  if (!h) Fail(TF_INVALID_ARGUMENT, "Invalid handle");
+  return h->tensor.get();
+}
+int TFE_TensorHandleNumDims(TFE_TensorHandle* h, TF_Status* status) {
+  int rank = -1;
+  Guard(status, [&] { rank = static_cast<int>(tw_tensor_rank(Need(h))); });
+  return rank;
+}
+int64_t TFE_TensorHandleNumElements(TFE_TensorHandle* h, TF_Status* status) {
+  int64_t count = -1;
+  Guard(status, [&] { count = static_cast<int64_t>(tw_tensor_count(Need(h))); });
+  return count;
+}
+int64_t TFE_TensorHandleDim(TFE_TensorHandle* h, int dim_index, TF_Status* status) {
+  int64_t dim = -1;
+  Guard(status, [&] {
+    if (dim_index < 0 || static_cast<uint32_t>(dim_index) >= tw_tensor_rank(Need(h)))
+      Fail(TF_INVALID_ARGUMENT, "there is no dimension ", std::to_string(dim_index));
+    dim = tw_tensor_dim(Need(h), static_cast<uint32_t>(dim_index));
+  });
+  return dim;
+}
+const char* TFE_TensorHandleDeviceName(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    return h->device.c_str();
+  });
+}
+const char* TFE_TensorHandleBackingDeviceName(TFE_TensorHandle* h, TF_Status* status) { return TFE_TensorHandleDeviceName(h, status); }
+const char* TFE_TensorHandleDeviceType(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    return h->kind.c_str();
+  });
+}
+int TFE_TensorHandleDeviceID(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    return std::atoi(h->device.c_str() + h->device.rfind(':') + 1);
+  });
+}
+TFE_TensorHandle* TFE_TensorHandleCopySharingTensor(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    return NewHandle(Share(h->tensor));
+  });
+}
+TF_Tensor* TFE_TensorHandleResolve(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    return FromThalweg(Share(h->tensor));
+  });
+}
+TFE_TensorHandle* TFE_TensorHandleCopyToDevice(TFE_TensorHandle* h, TFE_Context*, const char* device, TF_Status* status) {
+  return Guard(status, [&] {
+    Need(h);
+    const std::string wanted = OrEmpty(device);
+    tw_tensor* copy = nullptr;
+    if (wanted.empty() || wanted.find("CPU:") != std::string::npos || wanted.find("cpu:") != std::string::npos) {
+      Check(tw_tensor_to_host(h->tensor.get(), &copy));
+    } else {
+      Check(tw_tensor_to_device(h->tensor.get(), nullptr, wanted.c_str(), &copy));
+    }
+    return NewHandle(TensorRef(copy));
+  });
+}
+void TFE_TensorHandleGetStatus(TFE_TensorHandle*, TF_Status* status) {
+  Guard(status, [] {});
+}
+
+TFE_TensorDebugInfo* TFE_TensorHandleTensorDebugInfo(TFE_TensorHandle* h, TF_Status* status) {
+  return Guard(status, [&] {
+    const tw_tensor* t = Need(h);
+    return new TFE_TensorDebugInfo{std::vector<int64_t>(tw_tensor_dims(t), tw_tensor_dims(t) + tw_tensor_rank(t))};
+  });
+}
+void TFE_DeleteTensorDebugInfo(TFE_TensorDebugInfo* info) { delete info; }
+int TFE_TensorDebugInfoOnDeviceNumDims(TFE_TensorDebugInfo* info) { return static_cast<int>(info->dims.size()); }
+int64_t TFE_TensorDebugInfoOnDeviceDim(TFE_TensorDebugInfo* info, int dim_index) { return info->dims[static_cast<size_t>(dim_index)]; }
+
+// ---- Calls ----
+
+static void Begin(TFE_Op* op, TFE_Context* context, const char* name) {
+  const std::string wanted = OrEmpty(name);
+  if (!TFE_ContextHasFunction(context, wanted.c_str())) NeedOp(wanted);
+  op->context = context;
+  op->name = wanted;
+}
+TFE_Op* TFE_NewOp(TFE_Context* context, const char* name, TF_Status* status) {
+  return Guard(status, [&] {
+    auto op = std::make_unique<TFE_Op>();
+    Begin(op.get(), context, name);
+    return op.release();
+  });
+}
+void TFE_OpReset(TFE_Op* op, const char* name, const char* device, TF_Status* status) {
+  Guard(status, [&] {
+    op->inputs.clear();
+    op->attrs.clear();
+    op->tensors.clear();
+    op->device = OrEmpty(device);
+    Begin(op, op->context, name);
+  });
+}
+void TFE_DeleteOp(TFE_Op* op) { delete op; }
+const char* TFE_OpGetName(const TFE_Op* op, TF_Status* status) {
+  return Guard(status, [&] { return op->name.c_str(); });
+}
+TFE_Context* TFE_OpGetContext(const TFE_Op* op, TF_Status* status) {
+  return Guard(status, [&] { return op->context; });
+}
+
+// The full name of a device, of which the client may give a part.
+static std::string FullName(const TFE_Context& context, const std::string& wanted) {
+  if (wanted.empty()) return "";
+  const auto lower = [](std::string s) {
+    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return s;
+  };
+  const std::string end = lower(wanted);
+  for (uint32_t i = 0; i < tw_devices_count(context.devices.get()); ++i) {
+    const std::string name = tw_devices_name(context.devices.get(), i), low = lower(name);
+    if (low == end || low.ends_with("/device" + (end[0] == '/' ? ":" + end.substr(1) : ":" + end)) || low.ends_with(end)) return name;
+  }
+  return wanted;  // the call reports an unknown device
+}
+void TFE_OpSetDevice(TFE_Op* op, const char* device, TF_Status* status) {
+  Guard(status, [&] { op->device = FullName(*op->context, OrEmpty(device)); });
+}
+const char* TFE_OpGetDevice(const TFE_Op* op, TF_Status* status) {
+  return Guard(status, [&] { return op->device.c_str(); });
+}
+
+void TFE_OpAddInput(TFE_Op* op, TFE_TensorHandle* input, TF_Status* status) {
+  Guard(status, [&] {
+    Need(input);
+    op->inputs.push_back(Share(input->tensor));
+  });
+}
+void TFE_OpAddInputList(TFE_Op* op, TFE_TensorHandle** inputs, int num_inputs, TF_Status* status) {
+  Guard(status, [&] {
+    for (int i = 0; i < num_inputs; ++i) {
+      Need(inputs[i]);
+      op->inputs.push_back(Share(inputs[i]->tensor));
+    }
+  });
+}
+int TFE_OpGetFlatInputCount(const TFE_Op* op, TF_Status* status) {
+  return Guard(status, [&] { return static_cast<int>(op->inputs.size()); });
+}
+TFE_TensorHandle* TFE_OpGetFlatInput(const TFE_Op* op, int index, TF_Status* status) {
+  return Guard(status, [&] {
+    if (index < 0 || static_cast<size_t>(index) >= op->inputs.size()) Fail(TF_OUT_OF_RANGE, "there is no input ", std::to_string(index));
+    return NewHandle(Share(op->inputs[static_cast<size_t>(index)]));
+  });
+}
+
+static TF_AttrType AttrTypeOf(const proto::OpDef& op, const char* attr, unsigned char* is_list) {
+  static const std::map<std::string, TF_AttrType> kinds = {{"string", TF_ATTR_STRING}, {"int", TF_ATTR_INT},   {"float", TF_ATTR_FLOAT},
+                                                           {"bool", TF_ATTR_BOOL},     {"type", TF_ATTR_TYPE}, {"shape", TF_ATTR_SHAPE},
+                                                           {"tensor", TF_ATTR_TENSOR}, {"func", TF_ATTR_FUNC}};
+  const TF_AttrType kind = kinds.at(KindOf(op, OrEmpty(attr)));
+  *is_list = FindAttr(op, attr)->type().rfind("list(", 0) == 0;
+  return kind;
+}
+TF_AttrType TFE_OpGetAttrType(TFE_Op* op, const char* attr, unsigned char* is_list, TF_Status* status) {
+  return Guard(status, [&] { return AttrTypeOf(NeedOp(op->name), attr, is_list); });
+}
+TF_AttrType TFE_OpNameGetAttrType(TFE_Context*, const char* name, const char* attr, unsigned char* is_list, TF_Status* status) {
+  return Guard(status, [&] { return AttrTypeOf(NeedOp(OrEmpty(name)), attr, is_list); });
+}
+
+void TFE_OpSetAttrString(TFE_Op* op, const char* name, const void* value, size_t length) {
+  SetAttr(op, name, [&](AttrValue* v) { v->set_s(value, length); });
+}
+void TFE_OpSetAttrInt(TFE_Op* op, const char* name, int64_t value) {
+  SetAttr(op, name, [&](AttrValue* v) { v->set_i(value); });
+}
+void TFE_OpSetAttrFloat(TFE_Op* op, const char* name, float value) {
+  SetAttr(op, name, [&](AttrValue* v) { v->set_f(value); });
+}
+void TFE_OpSetAttrBool(TFE_Op* op, const char* name, unsigned char value) {
+  SetAttr(op, name, [&](AttrValue* v) { v->set_b(value != 0); });
+}
+void TFE_OpSetAttrType(TFE_Op* op, const char* name, TF_DataType value) {
+  SetAttr(op, name, [&](AttrValue* v) { v->set_type(static_cast<proto::DataType>(value)); });
+}
+void TFE_OpSetAttrShape(TFE_Op* op, const char* name, const int64_t* dims, const int num_dims, TF_Status* status) {
+  Guard(status, [&] { SetAttr(op, name, [&](AttrValue* v) { FillShape(dims, num_dims, v->mutable_shape()); }); });
+}
+void TFE_OpSetAttrFunction(TFE_Op* op, const char* name, const TFE_Op* value) {
+  SetAttr(op, name, [&](AttrValue* v) {
+    v->mutable_func()->set_name(value->name);
+    for (const auto& [key, attr] : value->attrs) (*v->mutable_func()->mutable_attr())[key] = attr;
+  });
+}
+void TFE_OpSetAttrFunctionName(TFE_Op* op, const char* name, const char* data, size_t length) {
+  SetAttr(op, name, [&](AttrValue* v) { v->mutable_func()->set_name(data, length); });
+}
+void TFE_OpSetAttrTensor(TFE_Op* op, const char* name, TF_Tensor* tensor, TF_Status* status) {
+  Guard(status, [&] { op->tensors[name] = ToThalweg(*tensor); });
+}
+void TFE_OpSetAttrStringList(TFE_Op* op, const char* name, const void* const* values, const size_t* lengths, int n) {
+  SetAttr(op, name, [&](AttrValue* v) {
+    v->mutable_list();
+    for (int i = 0; i < n; ++i) v->mutable_list()->add_s(values[i], lengths[i]);
+  });
+}
+void TFE_OpSetAttrIntList(TFE_Op* op, const char* name, const int64_t* values, int n) {
+  SetAttr(op, name, [&](AttrValue* v) { v->mutable_list()->mutable_i()->Add(values, values + n); });
+}
+void TFE_OpSetAttrFloatList(TFE_Op* op, const char* name, const float* values, int n) {
+  SetAttr(op, name, [&](AttrValue* v) { v->mutable_list()->mutable_f()->Add(values, values + n); });
+}
+void TFE_OpSetAttrBoolList(TFE_Op* op, const char* name, const unsigned char* values, int n) {
+  SetAttr(op, name, [&](AttrValue* v) {
+    v->mutable_list();
+    for (int i = 0; i < n; ++i) v->mutable_list()->add_b(values[i] != 0);
+  });
+}
+void TFE_OpSetAttrTypeList(TFE_Op* op, const char* name, const TF_DataType* values, int n) {
+  SetAttr(op, name, [&](AttrValue* v) {
+    v->mutable_list();
+    for (int i = 0; i < n; ++i) v->mutable_list()->add_type(static_cast<proto::DataType>(values[i]));
+  });
+}
+void TFE_OpSetAttrShapeList(TFE_Op* op, const char* name, const int64_t** dims, const int* num_dims, int n, TF_Status* status) {
+  Guard(status, [&] {
+    SetAttr(op, name, [&](AttrValue* v) {
+      v->mutable_list();
+      for (int i = 0; i < n; ++i) FillShape(dims[i], num_dims[i], v->mutable_list()->add_shape());
+    });
+  });
+}
+void TFE_OpSetAttrFunctionList(TFE_Op* op, const char* name, const TFE_Op** values, int n) {
+  SetAttr(op, name, [&](AttrValue* v) {
+    v->mutable_list();
+    for (int i = 0; i < n; ++i) v->mutable_list()->add_func()->set_name(values[i]->name);
+  });
+}
+void TFE_OpSetAttrValueProto(const TFE_Op* op, const char* name, const void* bytes, size_t n, TF_Status* status) {
+  Guard(status, [&] {
+    AttrValue value;
+    Parse(bytes, n, "AttrValue proto", &value);
+    const_cast<TFE_Op*>(op)->attrs[name] = std::move(value);
+  });
+}
+
+// The number of values of an argument, from the attributes that are set and, for inputs, from the inputs that are there.
+static int ArgLength(TFE_Op* op, const std::string& name, bool input) {
+  const proto::OpDef& def = NeedOp(op->name);
+  proto::NodeDef node;
+  for (const auto& [key, value] : op->attrs) (*node.mutable_attr())[key] = value;
+  int single = 0, lists = 0;
+  for (const auto& arg : def.input_arg()) {
+    (arg.number_attr().empty() && arg.type_list_attr().empty() ? single : lists) += 1;
+  }
+  const int left = static_cast<int>(op->inputs.size()) - single;
+  const proto::OpDef::ArgDef* only = nullptr;
+  for (const auto& arg : def.input_arg()) {
+    if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) only = &arg;
+  }
+  const bool inferred = lists == 1 && left >= 0;
+  for (const auto& arg : input ? def.input_arg() : def.output_arg()) {
+    if (arg.name() != name) continue;
+    const std::string& length = arg.number_attr().empty() ? arg.type_list_attr() : arg.number_attr();
+    if (length.empty()) return 1;
+    if (node.attr().count(length)) return static_cast<int>(Length(arg, node));
+    if (inferred && length == (only->number_attr().empty() ? only->type_list_attr() : only->number_attr())) return left;
+    Fail(TF_INVALID_ARGUMENT, "Unable to find attr '", length, "'");
+  }
+  Fail(TF_INVALID_ARGUMENT, input ? "Input '" : "Output '", name, "' not found");
+}
+int TFE_OpGetInputLength(TFE_Op* op, const char* name, TF_Status* status) {
+  int n = -1;
+  Guard(status, [&] { n = ArgLength(op, OrEmpty(name), true); });
+  return n;
+}
+int TFE_OpGetOutputLength(TFE_Op* op, const char* name, TF_Status* status) {
+  int n = -1;
+  Guard(status, [&] { n = ArgLength(op, OrEmpty(name), false); });
+  return n;
+}
+
+void TFE_Execute(TFE_Op* op, TFE_TensorHandle** retvals, int* num_retvals, TF_Status* status) {
+  Guard(status, [&] {
+    const proto::OpDef* def = FindOp(op->name);
+    std::vector<TensorRef> results = def && !HasFunctions(*op) ? RunOp(op, *def) : RunGraph(op);
+    if (static_cast<size_t>(*num_retvals) < results.size()) {
+      Fail(TF_INVALID_ARGUMENT, "Expecting ", std::to_string(results.size()), " outputs, but *num_retvals is ",
+           std::to_string(*num_retvals));
+    }
+    *num_retvals = static_cast<int>(results.size());
+    for (size_t i = 0; i < results.size(); ++i) retvals[i] = NewHandle(std::move(results[i]));
+  });
+}
+
+// ---- Executors: every call has ended when it returns ----
+
+struct TFE_Executor {
+  bool is_async;
+};
+TFE_Executor* TFE_NewExecutor(bool is_async, bool, int) { return new TFE_Executor{is_async}; }
+void TFE_DeleteExecutor(TFE_Executor* executor) { delete executor; }
+bool TFE_ExecutorIsAsync(TFE_Executor* executor) { return executor->is_async; }
+void TFE_ExecutorWaitForAllPendingNodes(TFE_Executor*, TF_Status* status) {
+  Guard(status, [] {});
+}
+void TFE_ExecutorClearError(TFE_Executor*) {}
+void TFE_ContextSetExecutorForThread(TFE_Context*, TFE_Executor*) {}
+TFE_Executor* TFE_ContextGetExecutorForThread(TFE_Context*) { return new TFE_Executor{false}; }
