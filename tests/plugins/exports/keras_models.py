@@ -22,7 +22,7 @@ def application(name):
     rng = np.random.default_rng(1)
     for layer in net._flatten_layers():
         _draw(layer, rng)
-    size = net.input_shape[1:]
+    size = [length or 224 for length in net.input_shape[1:]]  # nets for images of any size
     return net, {net.input_names[0] if hasattr(net, "input_names") else net.inputs[0].name: rng.uniform(0, 255, (1, *size)).astype(np.float32)}
 
 
