@@ -22,8 +22,8 @@ between = dict(send_device="CPU:0", send_device_incarnation=1, recv_device="CPU:
 alone = [np.int32(1), np.int32(1), np.int32(1)]  # the keys of a group of one
 summed = dict(merge_op="Add", final_op="Id")
 OWN = {
-    "CollectiveReduceV2": ([np.ones(2, np.float32), *alone, []], summed), "CollectiveReduceScatterV2": ([np.ones(2, np.float32), *alone, []], summed),
-    "CollectiveGatherV2": ([np.ones(2, np.float32), *alone, []], {}), "CollectiveAllToAllV2": ([np.ones(2, np.float32), *alone, []], {}),
+    "CollectiveReduceV2": ([np.ones(2, np.float32), *alone, [held]], summed | dict(Nordering_token=1)), "CollectiveReduceScatterV2": ([np.ones(2, np.float32), *alone, [held]], summed | dict(Nordering_token=1)),
+    "CollectiveGatherV2": ([np.ones(2, np.float32), *alone, [held]], dict(Nordering_token=1)), "CollectiveAllToAllV2": ([np.ones(2, np.float32), *alone, [held]], dict(Nordering_token=1)),
     "CollectiveBcastSendV2": ([np.ones(2, np.float32), *alone], {}),
     "CollectiveBcastRecvV2": ([*alone, np.int32([2])], dict(T=np.float32)),
     "CollectivePermute": ([np.ones(2, np.float32), np.int32([[0, 0]])], {}),
