@@ -119,7 +119,10 @@ AttrValue AttrOf(TF_Operation* oper, const char* name) {
 
 // Refuses an attribute of another kind.
 AttrValue AttrOf(TF_Operation* oper, const char* name, AttrValue::ValueCase kind, const char* kind_name) {
-  AttrValue value = AttrOf(oper, name);
+  const proto::NodeDef node = NodeOf(*oper);
+  const auto at = node.attr().find(OrEmpty(name));
+  if (at == node.attr().end()) Fail(TF_NOT_FOUND, "No attr named '", OrEmpty(name), "' in NodeDef: '", node.name(), "'");
+  AttrValue value = at->second;
   if (value.value_case() != kind) Fail(TF_INVALID_ARGUMENT, "Value for '", name, "' is not a ", kind_name, ".");
   return value;
 }

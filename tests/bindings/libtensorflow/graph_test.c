@@ -68,8 +68,8 @@ static void graph(TF_Status* s) {
   CHECK(TF_OperationOutputListLength(feed, "bogus", s) == -1);
   CODE(s, TF_INVALID_ARGUMENT);
   TF_OperationGetAttrType(feed, "missing", &type, s);
-  CODE(s, TF_INVALID_ARGUMENT);
-  HAS(TF_Message(s), "'missing'");
+  CODE(s, TF_NOT_FOUND);
+  HAS(TF_Message(s), "No attr named 'missing' in NodeDef");
 
   TF_Operation* three = scalar(g, 3, "scalar", s);
   TF_Operation* add = add_n(g, feed, three, "add", s);
@@ -490,6 +490,7 @@ static void attributes(TF_Status* s) {
   CHECK(got_ranks[0] == 2 && got_ranks[1] == 3 && got_ranks[2] == -1 && got_shapes[1][2] == 6);
   TF_OperationGetAttrShapeList(o, "_shapes", got_shapes, got_ranks, 3, space, 4, s);
   CODE(s, TF_INVALID_ARGUMENT);
+  TF_SetStatus(s, TF_OK, ""); /* TensorFlow's getters of messages keep a failure that is there */
   TF_Buffer* b = TF_NewBuffer();
   TF_OperationGetAttrTensorShapeProto(o, "_shape_proto", b, s);
   OK(s);

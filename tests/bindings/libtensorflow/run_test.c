@@ -245,10 +245,21 @@ static void functions(TF_Status* s) {
   TF_GraphToGraphDef(g, def, s);
   OK(s);
   TF_Graph* copy = TF_NewGraph();
-  TF_GraphImportGraphDef(copy, def, NULL, s);
+  TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+  TF_GraphImportGraphDef(copy, def, options, s);
+  OK(s);
+  TF_DeleteImportGraphDefOptions(options);
   TF_DeleteBuffer(def);
+  feed = TF_GraphOperationByName(copy, "feed");
+  call = TF_GraphOperationByName(copy, "call");
+  CHECK(feed && call);
+  if (!feed || !call) return;
+  SAME(TF_OperationOpType(call), "MyFunc");
+  session = session_of(copy, s);
+  CHECK(take_int32(run1(session, feed, int32_tensor(8), out(call, 0), s)) == -8);
+  OK(s);
+  end_session(session, s);
   TF_DeleteGraph(copy);
-  TF_SetStatus(s, TF_OK, "");
 
   def = TF_NewBuffer();
   TF_FunctionToFunctionDef(f, def, s);
