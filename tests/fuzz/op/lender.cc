@@ -136,6 +136,7 @@ struct Watched {
 Watched watched;
 struct sigaction faults_before;
 constexpr greg_t kTrapFlag = 0x100;
+constexpr uint64_t kMostTrapped = 1 << 16;  // accesses of one step; later ones are not noticed
 
 void OnFault(int, siginfo_t* info, void* context) {
   const char* at = static_cast<char*>(info->si_addr);
@@ -153,7 +154,8 @@ void OnFault(int, siginfo_t* info, void* context) {
 
 void OnTrap(int, siginfo_t*, void* context) {
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
-  if (watched.data) mprotect(watched.data, watched.bytes, PROT_NONE);
+  // A change can make a step that has a million times as many accesses, such as an image of another size.
+  if (watched.data && watched.accesses < kMostTrapped) mprotect(watched.data, watched.bytes, PROT_NONE);
 }
 
 void Handle(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* before) {
