@@ -113,7 +113,9 @@ def test_convolutions_and_gradients_are_the_same_as_without_the_pack(packed, pla
     for op, given in (("Conv2D", [x, w]), ("Conv2DBackpropInput", [list(x.shape), w, dy]),
                       ("Conv2DBackpropFilter", [x, list(w.shape), dy])):
         found, expected = (step(runtime, op, given, {}, **attrs) for runtime in (packed, plain))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * abs(expected).max())
+        # The gradient of a kernel sums over all points. Without AVX-512, oneDNN adds them up one by one: 4e-6 off float64 for 12,544 points.
+        terms = y.size // outputs if op == "Conv2DBackpropFilter" else 400
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * max(20, terms ** 0.5) * abs(expected).max())
         for options in SESSIONS:
             np.testing.assert_array_equal(step(packed, op, given, options, **attrs), found)
 
