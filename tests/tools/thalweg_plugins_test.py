@@ -107,7 +107,7 @@ def test_a_signed_index_over_http(folder):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         place = f"http://127.0.0.1:{server.server_port}/"
-        environment |= {"THALWEG_PLUGIN_INDEX": place, "THALWEG_PLUGIN_SIGNERS": str(signers)}
+        environment |= {"THALWEG_PLUGIN_INDEX": place, "THALWEG_PLUGIN_SIGNERS": str(signers), "no_proxy": "127.0.0.1"}
         run("plugins", "add", "org.example.Seven=1.2", "org.example.Eight", environment=environment)
         assert "404" in run_both("plugins", "search", "--index", f"{place}none", environment=environment, status=1)[1]
         server.shutdown()
