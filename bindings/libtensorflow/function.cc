@@ -13,7 +13,7 @@ namespace proto = thalweg::proto;
 
 namespace {
 
-// What a client asks for.
+// The request of a client: a part of a graph that becomes a function.
 struct Wanted {
   const TF_Graph* body;
   std::string name;

@@ -88,7 +88,7 @@ void TF_AddGradientsWithPrefix(TF_Graph* g, const char*, TF_Output* y, int ny, T
 
 namespace {
 
-// What a TF_WhileParams points to; its name belongs to the client.
+// The memory that a TF_WhileParams points to, except for its name, which belongs to the client.
 struct Loop {
   TF_Graph* outer;
   std::vector<TF_Output> inputs, cond_inputs, body_inputs, body_outputs;

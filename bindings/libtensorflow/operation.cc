@@ -1,4 +1,4 @@
-// What clients ask about operations: names, edges, attributes.
+// The functions by which clients read operations: names, edges, attributes.
 #include <algorithm>
 #include <cstring>
 

@@ -79,7 +79,7 @@ class Group {
   bool compared_ = false;  // the tasks of this operation
   int64_t deadline_ = 0;
 
-  std::mutex mu_;
+  std::mutex mu_;  // guards the fields below, except for is_aborted_ and thread_
   std::condition_variable changed_;
   std::deque<Work> work_;
   Failed aborted_;

@@ -1,4 +1,4 @@
-// What a runtime says of the file of a plugin.
+// The facts that a runtime reports about the file of a plugin.
 #pragma once
 #include <stdexcept>
 #include <string>

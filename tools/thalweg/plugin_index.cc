@@ -13,7 +13,6 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-#include "json.h"
 #include "json_value.h"
 #include "loaded_plugin.h"
 
@@ -114,6 +113,13 @@ std::string Sha256(const std::string& bytes) {
   return text;
 }
 
+void WriteFiles(Json* json, const std::vector<IndexedFile>& files) {
+  json->Array("files");
+  for (const IndexedFile& file : files)
+    json->Object().Text("name", file.name).Text("sha256", file.sha256).Number("bytes", int64_t(file.bytes)).End();
+  json->End();
+}
+
 std::string MakeIndex(const Args& args, const std::string& folder) {
   std::vector<fs::path> libraries;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -126,14 +132,11 @@ std::string MakeIndex(const Args& args, const std::string& folder) {
   for (const fs::path& library : libraries) {
     const LoadedPlugin plugin = LoadPlugin(args, library.string());
     json.Object().Text("id", plugin.id).Text("version", plugin.version).Text("build", plugin.build).Text("contents", plugin.contents);
-    json.Array("files");
+    std::vector<IndexedFile> files = {FileOf(library)};
     const fs::path manual = fs::path(library).replace_extension(".md");
-    for (const fs::path& path : {library, manual}) {
-      if (path == manual && !fs::exists(manual)) continue;
-      const IndexedFile file = FileOf(path);
-      json.Object().Text("name", file.name).Text("sha256", file.sha256).Number("bytes", int64_t(file.bytes)).End();
-    }
-    json.End().End();
+    if (fs::exists(manual)) files.push_back(FileOf(manual));
+    WriteFiles(&json, files);
+    json.End();
   }
   return json.End().End().text();
 }

@@ -7,6 +7,7 @@
 
 #include "fetch.h"
 #include "handles.h"
+#include "json.h"
 
 namespace thalweg::cli {
 
@@ -24,6 +25,9 @@ struct IndexedPlugin {
 };
 
 std::string Sha256(const std::string& bytes);
+
+// Writes the list of files under the key "files".
+void WriteFiles(Json* json, const std::vector<IndexedFile>& files);
 
 // Describes the plugins of `folder` (libNAME.so, and libNAME.md if it is there) as the text of an
 // index. Each of them is loaded. Throws std::runtime_error for a file that is no usable plugin.

@@ -14,7 +14,6 @@
 
 #include <sys/file.h>
 
-#include "json.h"
 #include "json_value.h"
 #include "loaded_plugin.h"
 
@@ -88,10 +87,9 @@ void PluginStore::Write() const {
   Json json;
   json.Object().Array("plugins");
   for (const AddedPlugin& plugin : added_) {
-    json.Object().Text("id", plugin.id).Text("version", plugin.version).Text("source", plugin.source).Array("files");
-    for (const IndexedFile& file : plugin.files)
-      json.Object().Text("name", file.name).Text("sha256", file.sha256).Number("bytes", int64_t(file.bytes)).End();
-    json.End().End();
+    json.Object().Text("id", plugin.id).Text("version", plugin.version).Text("source", plugin.source);
+    WriteFiles(&json, plugin.files);
+    json.End();
   }
   const std::string path = folder_ + "/added.json", other = path + ".new";
   WriteFile(other, json.End().End().text());

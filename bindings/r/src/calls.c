@@ -1,4 +1,4 @@
-/* What is written by hand for .Call: handles, memory, runs, and functions of R that the library calls. */
+/* The functions for .Call that are written by hand: handles, memory, runs, and functions of R that the library calls. */
 #include <pthread.h>
 
 #include "support.h"
