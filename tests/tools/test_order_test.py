@@ -17,7 +17,11 @@ echo "setup $*" >>"$LOG"
 BUILD = """#!/bin/sh
 echo "build $1 $4 at $(nice)" >>"$LOG"
 [ "$1" = asan ] || exit 0
-[ -z "$STAYS" ] || exec sleep 600 9>"$BUILDING"
+if [ -n "$STAYS" ]; then
+  exec 9>"$BUILDING"
+  echo begun >&9
+  exec sleep 600
+fi
 echo begun >"$BUILDING"
 read testing <"$TESTING"
 echo "built $1" >>"$LOG"
@@ -79,10 +83,12 @@ def main():
     # The build ends with tools/test, whatever ends that.
     with tempfile.TemporaryDirectory() as name:
         folder = tree(name)
+        building = os.open(folder / "building", os.O_RDONLY | os.O_NONBLOCK)  # an open that waits would wait for ever if tools/test failed
         process = start(folder, STAYS="yes")
-        with open(folder / "building", encoding="utf-8") as held:  # opens when the build has begun
-            process.terminate()
-            assert select.select([held], [], [], 60)[0] and held.read() == "", "the build goes on"
+        assert select.select([building], [], [], 60)[0] and os.read(building, 100) == b"begun\n", process.communicate(timeout=60)
+        process.terminate()
+        assert select.select([building], [], [], 60)[0] and os.read(building, 100) == b"", "the build goes on"
+        os.close(building)
         process.communicate(timeout=60)
 
 
