@@ -91,6 +91,17 @@ const tw_option* tw_eager_option(uint32_t i) {
   return i < rows.size() ? &rows[i].about : nullptr;
 }
 
+tw_status* tw_eager_set_check_values(tw_eager* eager, const char* check) {
+  NEED(eager);
+  NEED(check);
+  return thalweg::Enter([&]() -> Status {
+    thalweg::EagerOptions parsed;
+    RETURN_IF_ERROR(thalweg::SetEagerOption(&parsed, "check_values", check));
+    eager->eager->SetCheck(thalweg::ValueCheckOf(parsed.check_values));
+    return Status();
+  });
+}
+
 void tw_eager_destroy(tw_eager* eager) { delete eager; }
 
 tw_status* tw_eager_run(tw_eager* eager, const tw_eager_call* what, tw_tensor** out_outputs) {

@@ -1,15 +1,14 @@
 // Tensors as text for people: nested brackets, numbers that read back as the same value, quoted strings.
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/base/small_float.h"
 #include "framework/json/utf8.h"
 #include "framework/runtime/device.h"
 #include "framework/tensor/tensor.h"
@@ -17,31 +16,6 @@
 
 namespace thalweg {
 namespace {
-
-// A floating-point format of at most 16 bits: sign, exponent, mantissa.
-struct SmallFloat {
-  uint32_t exponent_bits, mantissa_bits;
-  int32_t bias;
-  enum { kIeee, kOneNan, kUnsignedZero } specials;  // infinities and NaNs; NaN only at all ones; NaN in the code of minus zero
-};
-
-float Decode(uint32_t bits, const SmallFloat& f) {
-  const uint32_t sign = bits >> (f.exponent_bits + f.mantissa_bits);
-  const uint32_t exponent = (bits >> f.mantissa_bits) & ((1u << f.exponent_bits) - 1), mantissa = bits & ((1u << f.mantissa_bits) - 1);
-  const bool top = exponent == (1u << f.exponent_bits) - 1;
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  if (f.specials == SmallFloat::kUnsignedZero && sign == 1 && exponent == 0 && mantissa == 0) return kNan;
-  if (f.specials == SmallFloat::kOneNan && top && mantissa == (1u << f.mantissa_bits) - 1) return kNan;
-  float value;
-  if (f.specials == SmallFloat::kIeee && top) {
-    value = mantissa ? kNan : std::numeric_limits<float>::infinity();
-  } else if (exponent == 0) {
-    value = std::ldexp(float(mantissa), 1 - f.bias - int32_t(f.mantissa_bits));
-  } else {
-    value = std::ldexp(float(mantissa | (1u << f.mantissa_bits)), int32_t(exponent) - f.bias - int32_t(f.mantissa_bits));
-  }
-  return sign ? -value : value;
-}
 
 template <class T>
 void AppendNumber(T value, std::string* out) {
@@ -89,13 +63,13 @@ void AppendElement(uint32_t dtype, const void* data, uint64_t i, std::string* ou
   switch (dtype) {
     case TW_FLOAT: return AppendNumber(At<float>(data, i), out);
     case TW_DOUBLE: return AppendNumber(At<double>(data, i), out);
-    case TW_HALF: return AppendNumber(Decode(At<uint16_t>(data, i), {5, 10, 15, SmallFloat::kIeee}), out);
-    case TW_BFLOAT16: return AppendNumber(std::bit_cast<float>(uint32_t{At<uint16_t>(data, i)} << 16), out);
-    case TW_FLOAT8_E5M2: return AppendNumber(Decode(At<uint8_t>(data, i), {5, 2, 15, SmallFloat::kIeee}), out);
-    case TW_FLOAT8_E4M3FN: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 7, SmallFloat::kOneNan}), out);
-    case TW_FLOAT8_E4M3FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 8, SmallFloat::kUnsignedZero}), out);
-    case TW_FLOAT8_E4M3B11FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 11, SmallFloat::kUnsignedZero}), out);
-    case TW_FLOAT8_E5M2FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {5, 2, 16, SmallFloat::kUnsignedZero}), out);
+    case TW_HALF:
+    case TW_BFLOAT16: return AppendNumber(Decode(At<uint16_t>(data, i), *FindSmallFloat(dtype)), out);
+    case TW_FLOAT8_E5M2:
+    case TW_FLOAT8_E4M3FN:
+    case TW_FLOAT8_E4M3FNUZ:
+    case TW_FLOAT8_E4M3B11FNUZ:
+    case TW_FLOAT8_E5M2FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), *FindSmallFloat(dtype)), out);
     case TW_BOOL: *out += At<uint8_t>(data, i) ? "true" : "false"; return;
     case TW_INT8:
     case TW_QINT8:

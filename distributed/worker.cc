@@ -23,10 +23,11 @@ constexpr uint64_t kSignature = 8 << 10;        // the same for a signature that
 // Options that any client may set. Other options name files of the task's user, or lift the
 // isolation of clients.
 Status CheckClientOption(std::string_view key) {
-  for (std::string_view may : {"threads",        "priority",      "container", "optimize",        "disable_pass",      "engine",
-                               "compilers",      "capture",       "placement", "placement_steps", "fallback",          "soft_placement",
-                               "order",          "memory_budget", "max_plans", "max_shape_plans", "max_shapes",        "max_async_runs",
-                               "max_call_depth", "allow_ops",     "deny_ops",  "memory_limit",    "swap_memory_above", "step_timeout_ms"}) {
+  for (std::string_view may :
+       {"threads",      "priority",          "container",       "optimize",       "disable_pass",   "engine",    "compilers",
+        "capture",      "placement",         "placement_steps", "fallback",       "soft_placement", "order",     "memory_budget",
+        "max_plans",    "max_shape_plans",   "max_shapes",      "max_async_runs", "max_call_depth", "allow_ops", "deny_ops",
+        "memory_limit", "swap_memory_above", "step_timeout_ms", "check_values"}) {
     if (key == may) return Status();
   }
   return Error(absl::StatusCode::kPermissionDenied, "session option '", Shown(key),

@@ -17,6 +17,8 @@ StatusOr<std::shared_ptr<Eager>> Eager::Create(std::shared_ptr<Runtime> runtime,
   session.device = options.device;
   session.fallback = options.fallback;
   session.threads = options.threads;
+  session.check_feeds = false;  // they are the results of checked calls, or inputs that the error describes
+  eager->SetCheck(ValueCheckOf(options.check_values));
   eager->max_entries_ = options.max_entries;
   if (options.memory_limit > 0) eager->account_ = MemoryBudget::Create(options.memory_limit, "the eager context");
   return eager;
@@ -69,9 +71,27 @@ StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const EagerCall& call) {
 }
 
 StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const EagerEntry::Build& build) {
+  const ValueCheck check = check_.load(std::memory_order_relaxed);
+  if (check != ValueCheck::kOff) return FindChecked(key, check, build);
+  return Find(key, session_options_, build);
+}
+
+SessionOptions Eager::OptionsWith(ValueCheck check) const {
+  SessionOptions options = session_options_;
+  options.check_values = check == ValueCheck::kOff ? "off" : check == ValueCheck::kNan ? "nan" : "finite";
+  return options;
+}
+
+// Entries whose calls check their results have keys of their own.
+StatusOr<std::shared_ptr<EagerEntry>> Eager::FindChecked(const std::string& key, ValueCheck check, const EagerEntry::Build& build) {
+  const SessionOptions options = OptionsWith(check);
+  return Find(key + options.check_values, options, build);
+}
+
+StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const SessionOptions& options, const EagerEntry::Build& build) {
   const uint64_t hash = KeyedHash(key);
   if (auto known = Known(key, hash)) return known;
-  ASSIGN_OR_RETURN(auto made, EagerEntry::Make(runtime_, session_options_, account_, build));
+  ASSIGN_OR_RETURN(auto made, EagerEntry::Make(runtime_, options, account_, build));
   return Keep(key, hash, std::move(made));
 }
 

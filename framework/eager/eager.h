@@ -19,6 +19,7 @@
 #include "framework/eager/options.h"
 #include "framework/runtime/runtime.h"
 #include "framework/tensor/memory_budget.h"
+#include "framework/tensor/value_check.h"
 
 namespace thalweg {
 
@@ -44,6 +45,8 @@ class Eager {
   // Prepared::Run. On an error `out` is empty.
   Status Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
   EagerReport Report();
+  // Sets what the results of calls from now on, and of their gradients, may not hold.
+  void SetCheck(ValueCheck check) { check_.store(check, std::memory_order_relaxed); }
 
   // Add and remove a tape, which may note calls in between.
   void Add(Tape* tape);
@@ -51,6 +54,9 @@ class Eager {
 
  private:
   explicit Eager(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
+  StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const SessionOptions& options, const EagerEntry::Build& build);
+  SessionOptions OptionsWith(ValueCheck check) const;
+  StatusOr<std::shared_ptr<EagerEntry>> FindChecked(const std::string& key, ValueCheck check, const EagerEntry::Build& build);
   std::shared_ptr<EagerEntry> Known(std::string_view key, uint64_t hash);
   std::shared_ptr<EagerEntry> Keep(std::string_view key, uint64_t hash, std::shared_ptr<EagerEntry> made);
   Status Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
@@ -58,6 +64,7 @@ class Eager {
   const std::shared_ptr<Runtime> runtime_;
   SessionOptions session_options_;
   uint32_t max_entries_ = 0;
+  std::atomic<ValueCheck> check_{ValueCheck::kOff};
   std::string own_container_;        // destroyed with the context; empty: it uses a shared one
   MemoryBudget* account_ = nullptr;  // NULL: no limit
 

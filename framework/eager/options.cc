@@ -9,6 +9,7 @@ namespace {
 using O = EagerOptions;
 
 constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
+constexpr const char* kChecks[] = {"off", "nan", "finite"};
 
 bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view value) {
   if (!ParseDeviceSpec(value).ok()) return false;
@@ -46,6 +47,9 @@ std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
       {BytesOption("memory_limit", "0",
                    "bytes that prepared ops and the values that they made may hold together; an op that needs more fails; 0: no limit"),
        SetMember<&O::memory_limit>},
+      {ChoiceOption("check_values", "off", kChecks,
+                    "an op fails whose result has NaN (nan), or NaN or infinities (finite); see the session option of that name"),
+       SetMember<&O::check_values>},
   };
   return rows;
 }

@@ -18,6 +18,7 @@ struct EagerOptions {
   std::string fallback = "fail";
   uint32_t threads = 0;
   uint64_t memory_limit = 0;
+  std::string check_values = "off";  // see SessionOptions
 };
 std::span<const OptionRow<EagerOptions>> EagerOptionRows();
 // Errors: INVALID_ARGUMENT naming the option, the value and the values that it takes.

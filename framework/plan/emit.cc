@@ -47,6 +47,7 @@ class Emitter {
   StatusOr<std::unique_ptr<Plan>> Run() {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
     plan_->takes_feeds = w_.signature->takes_feeds;
+    plan_->check = w_.options->check;
     node_of_.assign(w_.nodes.size(), -1);
     leads_to_.assign(w_.nodes.size(), -1);
     CountOutputs();

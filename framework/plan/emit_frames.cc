@@ -23,6 +23,7 @@ class FrameEmitter {
   StatusOr<std::unique_ptr<Plan>> Run() {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
     plan_->takes_feeds = w_.signature->takes_feeds;
+    plan_->check = w_.options->check;
     for (const WorkFrame& f : w_.frames) frames_->frames.push_back({f.name, f.parent, f.parallel, 0, 0, {}, {}});
     FindLocations();
     node_of_.assign(w_.nodes.size(), -1);

@@ -92,9 +92,9 @@ void MarkConstant(const WorkGraph& w, WorkNode* n) {
   n->ordered = waits || !n->controls.empty();
   n->constant = !n->values.empty() && !n->node->op().stateful && !waits;
   for (const Tensor& v : n->values) n->constant = n->constant && v;
-  // Without optimisation only true constants stay constants; shape rules still see the other
-  // values.
-  if (!w.options->optimize && n->node->op().role != "const") n->constant = false;
+  // Without optimisation, and if results are checked, only true constants stay constants; shape rules
+  // still see the other values.
+  if ((!w.options->optimize || w.options->check != ValueCheck::kOff) && n->node->op().role != "const") n->constant = false;
 }
 
 // ---- Branches and loops ----

@@ -173,7 +173,7 @@ class Layout {
   // Returns the input whose memory output o may take over; -1 if there is none.
   int32_t InPlaceInput(int32_t self, size_t o) {
     const PlanNode& n = p_.nodes[size_t(self)];
-    if (n.kind != PlanNode::kKernel) return -1;
+    if (n.kind != PlanNode::kKernel || p_.check != ValueCheck::kOff) return -1;
     const Node& node = *n.run.node;
     const int32_t out = n.out[o];
     const uint64_t bytes = s_.values[size_t(out)].bytes;

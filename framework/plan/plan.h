@@ -15,6 +15,7 @@
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/frame.h"
+#include "framework/tensor/value_check.h"
 
 namespace thalweg {
 
@@ -108,6 +109,7 @@ struct PlanOptions {
   std::shared_ptr<const CostModel> costs;  // used by the last two; NULL if no costs are known
   std::shared_ptr<const Places> places;    // learned places; NULL if none were learned
   std::vector<std::string> disabled_passes;
+  ValueCheck check = ValueCheck::kOff;
   bool capture = true;  // record work that is enqueued on device queues again and again
   ImportedRules imported;
   MemoryBudget* budget = nullptr;  // charged for values computed while planning; NULL if nothing is charged
@@ -211,6 +213,9 @@ struct Plan {
   bool takes_feeds = false;           // as in the signature
   bool prioritized = false;           // the first ready node in plan order runs first: some node has a priority or goes to a queue
   Device* host = nullptr;             // the device whose pool serves location 0
+  // What the results of each node may not hold. If it is not kOff, no result takes the memory of an
+  // input, so that an error can describe the inputs.
+  ValueCheck check = ValueCheck::kOff;
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feed shapes that the plan was compiled for
   std::unique_ptr<ShapeSource> source;       // input of OtherShapes; NULL if the feeds have no other shapes

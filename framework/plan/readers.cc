@@ -53,6 +53,7 @@ void CountReaders(Plan* plan) {
 
 void MarkSimple(Plan* plan) {
   LeaveToLastReader(plan);
+  if (plan->check != ValueCheck::kOff) return;  // every node also checks its results
   for (PlanNode& n : plan->nodes) n.simple = n.held_in.empty() && OnlyCalls(*plan, n);
 }
 

@@ -5,6 +5,7 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
+#include "framework/runtime/check_results.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/waiting_calls.h"
 
@@ -222,6 +223,12 @@ void FrameCalls::Complete(uint64_t tag, Status s) {
 
 Status FrameCalls::End(FrameCall* c) {
   const PlanNode& n = p_.nodes[size_t(c->node)];
+  if (p_.check != ValueCheck::kOff && !c->dead && n.kind == PlanNode::kKernel) [[unlikely]] {
+    if (Status s = CheckResults(p_.check, c->frame, c->frame.c.stream ? step_->QueuesOf(n.run.device) : nullptr); !s.ok()) {
+      if (n.run.opens()) CloseResources(&c->frame);
+      return s;
+    }
+  }
   if (n.run.opens()) CloseResources(&c->frame);
   for (uint32_t o = 0; o < c->frame.c.n_out && !c->dead; ++o) {
     const tw_view& out = c->out(o).view;
@@ -239,6 +246,7 @@ Status FrameCalls::End(FrameCall* c) {
 
 // Puts the output into the memory of an input that has no further reader.
 bool FrameCalls::TakeOver(FrameCall* c, uint32_t o, const Shape& shape) {
+  if (p_.check != ValueCheck::kOff) return false;
   const KernelFrame& f = c->frame;
   const Node& node = *f.run->node;
   size_t argument = 0;
@@ -320,6 +328,7 @@ Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view wher
     const tw_view& v = c->in(i).view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
+    if (p_.check != ValueCheck::kOff && n.kind == PlanNode::kKernel) shapes += InputRange(c->frame, i);
   }
   std::string after = shapes.empty() ? "" : StrCat("inputs: ", shapes);
   if (!where.empty()) after += StrCat(after.empty() ? "" : "; ", where);

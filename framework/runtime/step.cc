@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/base/dtype.h"
+#include "framework/runtime/check_results.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/in_order.h"
 #include "framework/runtime/recordings.h"
@@ -260,7 +261,7 @@ StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Sh
 // memory; for the others the planner decides (plan/layout.h). REQUIRES: the node reads such values.
 static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
   const PlanNode& n = s.plan().nodes[i];
-  if (n.part || !n.run.device->host_memory()) return false;
+  if (n.part || !n.run.device->host_memory() || s.plan().check != ValueCheck::kOff) return false;
   const Node& node = *n.run.node;
   const KernelFrame& f = s.frame(i);
   size_t argument = 0;
@@ -411,6 +412,12 @@ Status StepState::RunKernel(size_t i, bool* pending) {
 Status StepState::EndNode(size_t i) {
   const PlanNode& n = plan_->nodes[i];
   KernelFrame& f = frames_[i];
+  if (plan_->check != ValueCheck::kOff) [[unlikely]] {
+    if (Status s = CheckResults(plan_->check, f, f.c.stream ? QueuesOf(n.run.device) : nullptr); !s.ok()) {
+      if (n.run.opens()) CloseResources(&f);
+      return Describe(i, s);
+    }
+  }
   if (n.run.opens()) CloseResources(&f);
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
     const PlanValue& v = plan_->values[size_t(n.out[o])];

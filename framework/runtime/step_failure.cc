@@ -2,6 +2,7 @@
 // the cause; what holds the missing memory.
 #include "framework/base/dtype.h"
 #include "framework/base/status.h"
+#include "framework/runtime/check_results.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
 
@@ -31,6 +32,7 @@ Status StepState::Told(size_t i, const Status& s) const {
     const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
+    if (plan_->check != ValueCheck::kOff && n.kind == PlanNode::kKernel) shapes += InputRange(frames_[i], uint32_t(k));
   }
   Status out = Prefix(s, n.title);
   if (!shapes.empty()) out = WithMessage(out, StrCat(Message(out), " (inputs: ", shapes, ")"));

@@ -106,6 +106,17 @@ Status Callable::CheckFeeds(const Tensor* feeds) const {
   return Status();
 }
 
+Status Callable::CheckFeedValues(const Tensor* feeds) const {
+  const ValueCheck check = ValueCheckOf(session_->options().check_values);
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+    if (!feeds[i] || !LiesOnHost(*feeds[i].get()) || !IsRefused(feeds[i].view(), check)) continue;
+    const tw_view& v = feeds[i].view();
+    return InvalidArgument("the feed of '", Shown(spec_.feeds[i].text()), "' has ", check == ValueCheck::kNan ? "NaN" : "NaN or infinities",
+                           ": ", DTypeName(v.dtype), ShapeText(v.dims, v.rank), RangeText(v), ", the first at ", FirstRefused(v, check));
+  }
+  return Status();
+}
+
 PlanOptions Callable::Options() const {
   const SessionOptions& o = session_->options();
   PlanOptions options;
@@ -129,6 +140,12 @@ PlanOptions Callable::Options() const {
     if (o.placement == "learned" && graph_ == &session_->graph()) options.places = session_->placements_->Find(SignatureText());
   }
   options.disabled_passes = o.disabled_passes;
+  options.check = ValueCheckOf(o.check_values);
+  if (options.check != ValueCheck::kOff) {  // every result comes from a node that runs by itself
+    options.compilers = "off";
+    options.capture = false;
+    options.disabled_passes.push_back("fold");
+  }
   // Inlined calls no longer count towards the depth, and loops that become calls do. A bound that
   // either could reach therefore disables both passes.
   if (o.max_call_depth < uint32_t{kMostInlined}) {
@@ -370,6 +387,7 @@ Status Callable::Begin(const Tensor** given, const RunOptions& options, Running*
   if (options.stats) {
     ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(options.stats));
   }
+  if (session_->check_feeds() && graph_ == &session_->graph()) RETURN_IF_ERROR(CheckFeedValues(feeds));
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
   ASSIGN_OR_RETURN(r->state, ReadyState(feeds, &r->found));
   r->state->cancel = options.cancel;

@@ -121,6 +121,8 @@ class Callable final : private PlanCache::Maker {
   Status Keep(const PlanShapes& shapes) override;
   PlanOptions Options() const;
   Status CheckFeeds(const Tensor* feeds) const;
+  // Refuses feeds with elements that the option check_values does not allow.
+  Status CheckFeedValues(const Tensor* feeds) const;
 
   Session* session_;
   Graph* graph_;

@@ -14,6 +14,7 @@ constexpr const char* kCompilers[] = {"on", "off", "require"};
 constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
 constexpr const char* kPlacements[] = {"simple", "cost", "learned"};
 constexpr const char* kSandboxes[] = {"off", "on", "strict"};
+constexpr const char* kChecks[] = {"off", "nan", "finite"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
@@ -192,6 +193,11 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,
                  "milliseconds that a collective operation may wait for the other members, and the first one for them to start"),
        SetMember<&O::collective_timeout_ms>},
+      {ChoiceOption("check_values", "off", kChecks,
+                    "a run fails at its first value with NaN (nan), or with NaN or infinities (finite): in a feed, in a result of a node, "
+                    "or in a variable after its update; the error names the node, its line and the ranges of its inputs. Nodes then run "
+                    "one by one, without graph compilers, and the results of none are computed beforehand"),
+       SetMember<&O::check_values>},
       {IntOption("step_timeout_ms", "0", 0, UINT32_MAX, "milliseconds that a run may take which was given no time of its own; 0: no limit"),
        SetMember<&O::step_timeout_ms>},
   };

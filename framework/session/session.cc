@@ -61,7 +61,8 @@ StatusOr<std::unique_ptr<Groups>> MakeGroups(const SessionOptions& options, Runt
 
 }  // namespace
 
-Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
+Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options)
+    : graph_(std::move(graph)), options_(options), check_feeds_(options.check_feeds && options.check_values != "off") {
   if (options_.container.empty()) options_.container = graph_->container();
   swapping_.above = options_.swap_memory_above;
   timeout_ns_ = int64_t{options_.step_timeout_ms} * 1'000'000;

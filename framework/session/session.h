@@ -54,6 +54,8 @@ class Session final : public StateCache, public FunctionCaller, public GroupMemb
   Graph& graph() const { return *graph_; }
   Runtime& runtime() const { return graph_->runtime(); }
   const SessionOptions& options() const { return options_; }
+  // Returns true if runs check the values of their feeds.
+  bool check_feeds() const { return check_feeds_; }
 
   StatusOr<std::unique_ptr<Callable>> MakeCallable(const CallableSpec& spec);
   // Runs a step by its signature: finds the callable in the cache or makes one.
@@ -125,6 +127,7 @@ class Session final : public StateCache, public FunctionCaller, public GroupMemb
   std::unique_ptr<SessionLimits> limits_;
   std::unique_ptr<Groups> groups_;                 // NULL: the session is in no collective group
   std::unique_ptr<PlacementStore> placements_;     // NULL: placement does not depend on costs
+  const bool check_feeds_;                         // see there
   int64_t timeout_ns_;                             // for runs without a deadline of their own; 0: none
   ThreadPool* pool_;                               // NULL: the session has one thread
   uint32_t threads_;                               // threads that compute for one step at once

@@ -1,4 +1,5 @@
 // The place of a loop, in variables of the graph, which checkpoints hold.
+#include <cmath>
 #include <cstring>
 
 #include "ops/library/trainer_parts.h"
@@ -45,7 +46,7 @@ void AddPlaceVariables(tw_scope* scope, tw_trainer* t) {
 tw_status* StorePlace(tw_trainer& t, const tw_buffer* position) {
   const LoopPlace& p = t.place;
   const int64_t counts[kCounts] = {p.epoch, p.batch, p.step, p.best_epoch, p.waited, p.why};
-  const double sums[kSums] = {p.loss, p.rows, p.best};
+  const double sums[kSums] = {p.loss, p.rows, p.best_epoch < 0 ? 0 : p.best};  // a session may refuse NaN (option check_values)
   tw_tensor* made[3] = {};
   tw_status* failed = tw_tensor_create_copy(TW_INT64, &kCounts, 1, counts, sizeof counts, &made[0]);
   if (!failed) failed = tw_tensor_create_copy(TW_DOUBLE, &kSums, 1, sums, sizeof sums, &made[1]);
@@ -73,7 +74,7 @@ tw_status* LoadPlace(tw_trainer& t, OwnedBuffer* out_position) {
   const OwnedTensor owned[] = {OwnedTensor(got[0]), OwnedTensor(got[1]), OwnedTensor(got[2])};
   const auto* c = static_cast<const int64_t*>(tw_tensor_data(got[0]));
   const auto* s = static_cast<const double*>(tw_tensor_data(got[1]));
-  t.place = {c[0], c[1], c[2], c[3], c[4], c[5], s[0], s[1], s[2]};
+  t.place = {c[0], c[1], c[2], c[3], c[4], c[5], s[0], s[1], c[3] < 0 ? NAN : s[2]};
   const char* text = nullptr;
   uint64_t bytes = 0;
   if (tw_status* failed = tw_tensor_get_string(got[2], 0, &text, &bytes)) return failed;

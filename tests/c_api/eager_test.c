@@ -140,6 +140,25 @@ static void WhatCannotBeNamesOpAndValue(void) {
   tw_eager_destroy(e);
 }
 
+static void AContextThatChecksValuesRefusesTheFirstOneThatIsNotFinite(void) {
+  tw_eager* e = new_eager("check_values=nan");
+  tw_tensor *x = vector(2, (const float[]){0, 4}), *below = vector(2, (const float[]){-1, 4}), *out = NULL;
+  tw_tensor* log = eager(e, "Log", x, NULL); /* an infinity passes */
+  CHECK(log && ((const float*)tw_tensor_data(log))[0] == -INFINITY && near(((const float*)tw_tensor_data(log))[1], logf(4), 1e-6));
+  FAILS(eager_call(e, "Log", below, NULL, NULL, 0, &out), TW_INVALID_ARGUMENT, "output 0 is the first value with NaN: float[2]");
+  FAILS(eager_call(e, "Log", below, NULL, NULL, 0, &out), TW_INVALID_ARGUMENT, "inputs: float[2] from -1 to 4");
+  CHECK(!out);
+  OK(tw_eager_set_check_values(e, "finite"));
+  FAILS(eager_call(e, "Log", x, NULL, NULL, 0, &out), TW_INVALID_ARGUMENT, "is the first value with NaN or infinities");
+  FAILS(tw_eager_set_check_values(e, "all"), TW_INVALID_ARGUMENT, "'check_values' cannot be 'all'; it takes off, nan or finite");
+  FAILS(eager_call(e, "Log", x, NULL, NULL, 0, &out), TW_INVALID_ARGUMENT, "NaN or infinities"); /* the setting stays */
+  OK(tw_eager_set_check_values(e, "off"));
+  tw_tensor* unchecked = eager(e, "Log", below, NULL);
+  CHECK(unchecked && isnan(((const float*)tw_tensor_data(unchecked))[0]));
+  RELEASE(x, below, log, unchecked);
+  tw_eager_destroy(e);
+}
+
 static void AMessageBeginsWithTheLineOfTheCall(void) {
   tw_eager* e = new_eager(NULL);
   tw_tensor *a = floats((const int64_t[]){2, 3}, 2, (const float[6]){0}), *inputs[] = {a, a}, *out = NULL;
@@ -268,6 +287,6 @@ static void TensorsOutliveTheirContext(void) {
 
 MAIN(TEST(OpsOfSeveralFamiliesGiveTheirValues), TEST(ListsGoInAndSeveralOutputsComeOut), TEST(StringsAndEmptyTensorsAreValuesToo),
      TEST(AnEntryIsFoundByOpAttributesAndTypes), TEST(WhatIsKeptIsBounded), TEST(WhatCannotBeNamesOpAndValue),
-     TEST(AMessageBeginsWithTheLineOfTheCall), TEST(MemoryBeyondTheLimitIsRefused), TEST(TwoThreadsUseOneContext),
-     TEST(VariablesAreReadAssignedAndUpdated), TEST(ASessionOfTheSameContainerSharesVariables), TEST(RandomNumbersGoOn),
-     TEST(TensorsOutliveTheirContext))
+     TEST(AContextThatChecksValuesRefusesTheFirstOneThatIsNotFinite), TEST(AMessageBeginsWithTheLineOfTheCall),
+     TEST(MemoryBeyondTheLimitIsRefused), TEST(TwoThreadsUseOneContext), TEST(VariablesAreReadAssignedAndUpdated),
+     TEST(ASessionOfTheSameContainerSharesVariables), TEST(RandomNumbersGoOn), TEST(TensorsOutliveTheirContext))

@@ -39,6 +39,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_eager_create(NULL, NULL, 1, NULL));
   REFUSED(tw_eager_run(NULL, NULL, NULL));
   REFUSED(tw_eager_report(NULL, NULL));
+  REFUSED(tw_eager_set_check_values(NULL, NULL));
   tw_eager_destroy(NULL);
   REFUSED(tw_tape_create(NULL, NULL));
   REFUSED(tw_tape_watch(NULL, NULL));

@@ -19,7 +19,7 @@ def fragments():
         name, text = chapter.split("\n", 1)
         blocks = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.M)
         blocks = [re.sub(r"^    ", "", block, flags=re.M) for block in blocks]
-        found[name] = [b for b in blocks if not re.match(r"pip |MatMul '", b)]
+        found[name] = [b for b in blocks if not re.match(r"pip |MatMul '|Log '", b)]
     return found
 
 

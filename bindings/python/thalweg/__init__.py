@@ -10,7 +10,7 @@
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
 without a graph), custom (gradients of a program's own), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated,
-record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), tape, train, schedules, averages,
+record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
 and DLPack), saver, weights (safetensors files), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
@@ -21,6 +21,7 @@ from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, 
 from .cancel import CancelToken
 from .control import TraceWarning
 from .custom import custom_gradient
+from .debug import debug
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
 from .eager import Eager, EagerReport
@@ -69,7 +70,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Value", "Variable", "VmapWarning", "WaitStats", "assign_variables", "averages", "cluster_reset",
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
-           "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
+           "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",
            "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",

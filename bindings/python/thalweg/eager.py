@@ -44,6 +44,7 @@ class Eager(Handle):
         self._handle = made(_low.tw_eager_create, self.runtime._handle, *option_texts(options))
         self._names: dict[str, int] = {}
         self._shares = bool(options.get("container"))
+        self._check = str(options.get("check_values", "off"))  # see debug
         self._draws = 0  # how many calls took their seeds from thalweg.random
         self._mutex = threading.RLock()  # which a handler of a signal may take once more
         self.outer = None

@@ -17,6 +17,7 @@ import numpy as np
 from . import _low, tensor
 from ._handle import Handle, c_text
 from .cancel import CancelToken, held_back, interruptible
+from .debug import session_options
 from .dtypes import Array
 from .errors import NotFoundError, check, made
 from .future import Future
@@ -42,7 +43,7 @@ class Session(Handle):
         self.graph = current_graph() if graph is None else graph
         if not isinstance(self.graph, Graph):
             raise TypeError(f"{graph!r} is no graph")
-        self._handle = made(_low.tw_session_create, self.graph._handle, *option_texts(options))
+        self._handle = made(_low.tw_session_create, self.graph._handle, *option_texts(session_options(dict(options))))
         self._prepared: dict[Any, _Prepared] = {}
         self._reads: dict[Any, Output] = {}
         self._mutex = threading.Lock()

@@ -22,6 +22,10 @@ typedef struct tw_eager tw_eager; /* a context: a cache of prepared ops, and a c
 TW_EXPORT tw_status* tw_eager_create(tw_runtime* runtime, const char* const* options, uint32_t n_options, tw_eager** out_eager);
 /* Returns option i of a context; NULL past the end. Static. */
 TW_EXPORT const tw_option* tw_eager_option(uint32_t i);
+/* Sets the option check_values of a context from now on: "off", "nan" or "finite". Gradients are
+ * checked if the calls that they differentiate were. Errors: INVALID_ARGUMENT. Threads: any; calls
+ * that run meanwhile see the old or the new setting. */
+TW_EXPORT tw_status* tw_eager_set_check_values(tw_eager* eager, const char* check);
 /* Destroys the context. REQUIRES: no call on it runs. Tensors that calls made stay valid. State in
  * the context's own container is destroyed once no tape of the context is left. NULL is fine. */
 TW_EXPORT void tw_eager_destroy(tw_eager* eager);
