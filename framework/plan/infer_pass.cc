@@ -194,6 +194,17 @@ Status InferPass(WorkGraph* w) {
   return Status();
 }
 
+Status InferAdded(WorkGraph* w, WorkNode* n) {
+  if (n->node->op().role == "const") {
+    n->values = {n->node->FindAttr("value")->tensors()[0]};
+    n->shapes = {n->values[0].shape()};
+  } else {
+    RETURN_IF_ERROR(InferNode(w, n));
+  }
+  MarkConstant(*w, n);
+  return Status();
+}
+
 Status FoldPass(WorkGraph* w) {
   // The limit is larger than that of shape rules: results up to this size are worth keeping instead
   // of computing them in each step.

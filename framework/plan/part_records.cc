@@ -109,7 +109,6 @@ ShownNodes::ShownNodes(const WorkGraph& w, const Readers& readers, const std::ve
     attrs += n.node->attrs().size();
   }
   Reserve(work.size(), in, out, after, attrs);
-  int32_t n_inputs = 0;
   for (int32_t at : work) {
     const WorkNode& n = w.nodes[size_t(at)];
     Add(*n.node);
@@ -122,7 +121,8 @@ ShownNodes::ShownNodes(const WorkGraph& w, const Readers& readers, const std::ve
       }
       int32_t& input = input_of[readers.slot(e)];
       if (input < 0) {
-        input = n_inputs++;
+        input = int32_t(inputs_.size());
+        inputs_.push_back(e);
         AddInput(from.out_types[size_t(e.port)], shape);
       }
       const Tensor& value = from.values[size_t(e.port)];

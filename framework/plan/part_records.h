@@ -52,11 +52,14 @@ class ShownNodes final : public PartRecords {
   // Borrows all three.
   ShownNodes(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work);
   const std::vector<int32_t>& work() const { return work_; }
+  // The values of the work graph that are the part's inputs, in their order.
+  const std::vector<WorkEdge>& inputs() const { return inputs_; }
   const Node* node(uint32_t i) const { return w_.nodes[size_t(work_[i])].node; }
 
  private:
   const WorkGraph& w_;
   const std::vector<int32_t>& work_;
+  std::vector<WorkEdge> inputs_;
 };
 
 }  // namespace thalweg

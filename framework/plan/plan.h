@@ -129,6 +129,20 @@ struct LeftNote {
   std::string why;
 };
 
+// A substitution of a graph rewriter.
+struct RewriteNote {
+  std::string rewriter, plugin, rule;
+  std::vector<const Node*> nodes;  // that went
+  std::vector<std::string> added;  // the ops of the nodes that came
+  std::string refused;             // why nothing changed; "" if it was applied
+};
+// A node that a graph rewriter left, with its reason.
+struct KeptNote {
+  std::string rewriter, plugin;
+  const Node* node = nullptr;
+  std::string why;
+};
+
 // A node that runs on a device other than the one that was asked for.
 struct FallbackNote {
   const Node* node = nullptr;
@@ -167,6 +181,8 @@ struct PlanNotes {
   std::vector<const Node*> folded;                          // computed at planning time
   std::vector<std::pair<const Node*, const Node*>> merged;  // the second node replaces the first
   std::vector<std::pair<const Node*, Edge>> removed;        // the edge replaces the node's output
+  std::vector<RewriteNote> rewrites;
+  std::vector<KeptNote> kept;
   std::vector<ClaimNote> claims;
   std::vector<LeftNote> left;
   std::vector<FallbackNote> fallbacks;

@@ -143,6 +143,18 @@ class Writer {
     for (const auto& [n, into] : p_.notes.merged) j_.Object().Text("node", n->name()).Text("into", into->name()).End();
     j_.End().Array("removed");
     for (const auto& [n, into] : p_.notes.removed) j_.Object().Text("node", n->name()).Text("into", into.text()).End();
+    j_.End().Array("rewrites");
+    for (const RewriteNote& r : p_.notes.rewrites) {
+      j_.Object().Text("rewriter", r.rewriter).Text("plugin", r.plugin).Text("rule", r.rule).Array("nodes");
+      for (const Node* n : r.nodes) j_.Text({}, n->name());
+      j_.End().Array("added");
+      for (const std::string& op : r.added) j_.Text({}, op);
+      j_.End().Text("refused", r.refused).End();
+    }
+    j_.End().Array("kept");
+    for (const KeptNote& k : p_.notes.kept) {
+      j_.Object().Text("rewriter", k.rewriter).Text("plugin", k.plugin).Text("node", k.node->name()).Text("why", k.why).End();
+    }
     j_.End().Array("claims");
     for (const ClaimNote& c : p_.notes.claims) {
       j_.Object().Text("compiler", c.compiler).Text("plugin", c.plugin).Array("nodes");

@@ -13,6 +13,7 @@ const std::vector<Pass>& Passes() {
       {"simplify", "nodes that change nothing are left out", SimplifyPass, true},
       {"fold", "nodes whose inputs are constants become constants", FoldPass, true},
       {"cse", "equal stateless nodes become one", CsePass, true},
+      {"rewrite", "graph rewriters of plugins replace nodes by others", RewritePass, true},
       {"prune", "nodes that no fetch or target needs are dropped", PrunePass, false},
       {"place", "a device and a kernel for every node", PlacePass, false},
       {"layout", "nodes run in the order of axes that their kernels want, where that is worth the transposing", LayoutPass, true},

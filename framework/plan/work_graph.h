@@ -101,11 +101,16 @@ Status InferPass(WorkGraph* w);     // infers the shapes for these feeds, and th
 Status FoldPass(WorkGraph* w);      // evaluates nodes whose inputs are constants
 Status SimplifyPass(WorkGraph* w);  // removes nodes that change nothing
 Status CsePass(WorkGraph* w);       // merges equal stateless nodes
+Status RewritePass(WorkGraph* w);   // lets graph rewriters replace nodes
 Status PrunePass(WorkGraph* w);     // removes nodes that no fetch or target needs
 Status PlacePass(WorkGraph* w);     // chooses a device and a kernel for every node
 Status LayoutPass(WorkGraph* w);    // puts axes in the order that kernels prefer
 Status OncePass(WorkGraph* w);      // runs nodes such as variable handles now, which makes their results constants
 Status ClaimPass(WorkGraph* w);     // turns several nodes into one that a graph compiler runs
+
+// Infers shapes, handles and small known values of a node that a pass added, from its inputs, which
+// come before it. Errors: those of its op's shape rule.
+Status InferAdded(WorkGraph* w, WorkNode* n);
 
 // Describes how a placed node is run. The kernel state is not set.
 NodeRun RunOf(const WorkGraph& w, const WorkNode& n);

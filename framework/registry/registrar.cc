@@ -120,6 +120,7 @@ Status Registrar::Add(const tw_role* d) {
       {"collective", &Registrar::AddSealed<tw_collective_def>},
       {"membership", &Registrar::AddSealed<tw_membership_def>},
       {"importer", &Registrar::AddSealed<tw_importer_def>},
+      {"rewriter", &Registrar::AddSealed<tw_rewriter_def>},
   };
   for (const auto& [of, add] : kAdders) {
     if (of == name) return (this->*add)(role.definition);

@@ -20,6 +20,8 @@ template <>
 const std::string_view MembershipRole::kRole = "membership";
 template <>
 const std::string_view ImporterRole::kRole = "importer";
+template <>
+const std::string_view RewriterRole::kRole = "rewriter";
 
 namespace {
 
@@ -75,6 +77,7 @@ constexpr RoleVersion kRoles[] = {
     {"collective", TW_COLLECTIVE_MAJOR, TW_COLLECTIVE_MINOR},
     {"membership", TW_MEMBERSHIP_MAJOR, TW_MEMBERSHIP_MINOR},
     {"importer", TW_IMPORTER_MAJOR, TW_IMPORTER_MINOR},
+    {"rewriter", TW_REWRITER_MAJOR, TW_REWRITER_MINOR},
 };
 
 }  // namespace
@@ -189,6 +192,13 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d) {
   copy(&r->def.doc, &r->def.doc_len);
   copy(&r->def.files, &r->def.files_len);
   copy(&r->def.options, &r->def.options_len);
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_rewriter_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_rewriter_def::name, &tw_rewriter_def::name_len, &what));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(rewrite)}));
   return r;
 }
 

@@ -1,5 +1,6 @@
 // Role: a function of a plugin beside ops, kernels, resource types and devices: graph compiler,
-// file system, transport, collective, membership, importer. Each is a sealed definition under a name.
+// file system, transport, collective, membership, importer, rewriter. Each is a sealed definition
+// under a name.
 // RoleVersion: a version of a role, of all roles that a plugin can register definitions for.
 // Threads: immutable once registered; a user holds a reference, which keeps the plugin loaded.
 #pragma once
@@ -12,6 +13,7 @@
 
 #include "framework/base/status.h"
 #include "thalweg/plugin/plugin.h"
+#include "thalweg/plugin/rewriter.h"
 
 namespace thalweg {
 
@@ -28,7 +30,7 @@ Status CheckRoleVersion(std::string_view name, uint32_t major, uint32_t floor, s
 
 struct Role {
   std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership",
-                          // "importer"
+                          // "importer", "rewriter"
   std::string name;       // name or scheme
   std::string kind;       // device kind, for a role that serves one kind
   std::string plugin;
@@ -59,12 +61,15 @@ template <>
 const std::string_view RoleOf<tw_membership_def>::kRole;
 template <>
 const std::string_view RoleOf<tw_importer_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_rewriter_def>::kRole;
 using CompilerRole = RoleOf<tw_compiler_def>;
 using FileSystemRole = RoleOf<tw_file_system_def>;
 using TransportRole = RoleOf<tw_transport_def>;
 using CollectiveRole = RoleOf<tw_collective_def>;
 using MembershipRole = RoleOf<tw_membership_def>;
 using ImporterRole = RoleOf<tw_importer_def>;
+using RewriterRole = RoleOf<tw_rewriter_def>;
 
 // Seal a definition: required entries are checked, absent optional ones are replaced by the
 // defaults in the header.
@@ -74,5 +79,6 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_collective_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d);
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_rewriter_def* d);
 
 }  // namespace thalweg

@@ -9,7 +9,7 @@ from installed import PREFIX, WORK, check, finish, install, run
 
 COMPILERS = [("gcc", "g++"), ("clang", "clang++")]
 TEMPLATES = [("op", "Cubic", ""), ("op", "CubicGrad", "--c --gradient"), ("op", "CubicCc", "--cpp"), ("op", "CubicCcGrad", "--cpp --gradient"),
-             ("device", "SOFT", ""), ("transport", "fabric", "")]
+             ("device", "SOFT", ""), ("transport", "fabric", ""), ("rewriter", "folds", "")]
 WARNINGS = {"op": "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror", "transport": "-Wall -Wextra -Werror"}
 
 
@@ -33,7 +33,7 @@ def by_readme(kind, name, options, cc, cxx):
 def by_cmake(kind, name, options):
     folder = WORK / f"{name}-gcc" / name
     lines = (folder / "CMakeLists.txt").read_text().splitlines()
-    test = f"thalweg plugins check build/lib{name}.so" if kind == "transport" else f"./test build/lib{name}.so"
+    test = f"thalweg plugins check build/lib{name}.so" if kind in ("transport", "rewriter") else f"./test build/lib{name}.so"
     status, said = run(f"cmake -B build -G Ninja -DCMAKE_PREFIX_PATH={PREFIX} && cmake --build build && {test}", folder)
     return [(len(lines) == 4, f"{name}: its CMake file has 4 lines", str(lines)), (status == 0, f"{name} {options} with CMake", said)]
 
@@ -73,6 +73,7 @@ def main():
     refuses("thalweg new op ''", "'' cannot name an op")
     refuses("thalweg new device Soft", "'Soft' cannot name a device")
     refuses("thalweg new transport Fabric", "'Fabric' cannot name a transport")
+    refuses("thalweg new rewriter Folds", "'Folds' cannot name a rewriter")
     refuses("thalweg new kernel X", "'kernel' is neither op")
     refuses("thalweg new op", "missing argument")
     refuses("thalweg new op Cubic --fast", "unknown option '--fast'")

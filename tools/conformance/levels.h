@@ -30,6 +30,7 @@ void CheckKernelEnds(Run& run, World& world);
 void CheckSets(Run& run, World& world);
 // Level 4.
 void CheckCompilers(Run& run, World& world);
+void CheckRewriters(Run& run, World& world);
 // Level 5.
 void CheckFileSystems(Run& run, World& world);
 void CheckTransports(Run& run, World& world);

@@ -178,6 +178,7 @@ void CheckUnder(Run& run, const Play& play) {
   CheckKernelEnds(run, **world);
   CheckSets(run, **world);
   CheckCompilers(run, **world);
+  CheckRewriters(run, **world);
   CheckFileSystems(run, **world);
   CheckTransports(run, **world);
   CheckCollectives(run, **world);

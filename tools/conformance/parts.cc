@@ -66,6 +66,7 @@ const std::vector<Recipe>& Recipes() {
       {"broadcasts", {Shape{4, 3}, Shape{3}, Shape(nullptr, 0)}, {{"Add", {0, 1}}, {"Mul", {3, 2}}, {"Sub", {4, 1}}, {"Neg", {5}}}},
       {"nothing to compute", {{0, 3}, {0, 3}}, {{"Add", {0, 1}}, {"Neg", {2}}, {"Mul", {3, 0}}}},
       {"one node", {Shape{7}}, {{"Neg", {0}}}},
+      {"a square", {Shape{6}}, {{"Mul", {0, 0}}, {"Add", {1, 0}}}},
   };
   return all;
 }

@@ -82,6 +82,11 @@ constexpr Rule kRules[] = {
     {407, "a compiler keeps no pointer into a part or a frame", "compiler.h"},
     {408, "a compiler whose host calls fail answers an error", "abi.h"},
 
+    {421, "a substitution names nodes, values and ops that there are, each once", "rewriter.h"},
+    {422, "what stands for a value is equal to it", "rewriter.h"},
+    {423, "a rewriter keeps no pointer into a part", "rewriter.h"},
+    {424, "a rewriter ends when its substitutions are refused, and does the same afterwards", "rewriter.h"},
+
     {501, "listen says where it is reached", "transport.h"},
     {502, "connect to nobody is UNAVAILABLE, at once or at the first use", "transport.h"},
     {503, "requests from several threads are answered once each, with what the other side said, and answers are done", "transport.h"},

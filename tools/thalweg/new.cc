@@ -81,13 +81,14 @@ struct Kind {
 // schemes use none.
 const Kind kKinds[] = {{"op", "A-Z", "A-Za-z0-9_", "a capital letter, then letters, digits and _", true},
                        {"device", "A-Z", "A-Z0-9_", "a capital letter, then capital letters, digits and _", true},
-                       {"transport", "a-z", "a-z0-9", "a small letter, then small letters and digits", false}};
+                       {"transport", "a-z", "a-z0-9", "a small letter, then small letters and digits", false},
+                       {"rewriter", "a-z", "a-z0-9_", "a small letter, then small letters, digits and _", false}};
 
 const Kind& KindOf(const std::string& name) {
   for (const Kind& kind : kKinds) {
     if (name == kind.name) return kind;
   }
-  throw UsageError{"'" + name + "' is neither op, device nor transport"};
+  throw UsageError{"'" + name + "' is neither op, device, transport nor rewriter"};
 }
 
 // Returns true if c is in a set such as "A-Z0-9_".
@@ -186,7 +187,7 @@ int Run(const Args& args) {
 
 const Command& NewCommand() {
   static const Command command = {"new",
-                                  "op|device|transport NAME",
+                                  "op|device|transport|rewriter NAME",
                                   "Writes the folder NAME with a plugin to begin with: source, test, CMake file, README.",
                                   "A plugin needs the public headers and nothing else; it builds with one compiler command.\n",
                                   {{"--c", nullptr, "an op in C, which is what you get if nothing is said"},

@@ -98,6 +98,19 @@ void PrintHead(const JsonValue& plan) {
     std::printf("  for which %lld values are transposed (%s)\n", static_cast<long long>(l["transposes"].number()),
                 BytesText(uint64_t(l["bytes"].number())).c_str());
   }
+  for (const JsonValue& r : plan["rewrites"].items()) {
+    std::string nodes, ops;
+    for (const JsonValue& node : r["nodes"].items()) nodes += (nodes.empty() ? "" : ", ") + OneLine(node.text());
+    for (const JsonValue& op : r["added"].items()) ops += (ops.empty() ? "" : ", ") + OneLine(op.text());
+    const std::string refused = r["refused"].text();
+    std::printf("%s replaces %s by %s (%s)%s\n", OneLine(r["rewriter"].text()).c_str(), nodes.c_str(),
+                ops.empty() ? "nothing" : ops.c_str(), OneLine(r["rule"].text()).c_str(),
+                refused.empty() ? "" : (": refused because " + OneLine(refused)).c_str());
+  }
+  for (const JsonValue& k : plan["kept"].items()) {
+    std::printf("%s keeps %s: %s\n", OneLine(k["rewriter"].text()).c_str(), OneLine(k["node"].text()).c_str(),
+                OneLine(k["why"].text()).c_str());
+  }
   for (const JsonValue& c : plan["claims"].items()) {
     std::string nodes;
     for (const JsonValue& node : c["nodes"].items()) nodes += (nodes.empty() ? "" : ", ") + OneLine(node.text());

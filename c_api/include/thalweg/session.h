@@ -220,6 +220,8 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  *      "folded": [name of a node whose results were computed in advance],
  *      "merged": [{"node", "into"}: equal nodes, the second serves for both],
  *      "removed": [{"node", "into"}: nodes that change nothing, and the value that stands for their output],
+ *      "rewrites": [{"rewriter", "plugin", "rule", "nodes": [name] that went, "added": [op] of the nodes that came, "refused": why
+ *      nothing changed, or ""}]: substitutions of graph rewriters; "kept": [{"rewriter", "plugin", "node", "why"}]: nodes that they left,
  *      "claims": [{"compiler", "plugin", "nodes": [name], "loaded": true if it came from a cache, "refused": why they run one by one all
  *      the same, or ""}]: nodes that graph compilers took; "left": [{"compiler", "plugin", "node", "why"}]: nodes that they did not,
  *      "fallbacks": [{"node", "asked", "device", "why"}: nodes that run on another device than requested; see the option `fallback`],
