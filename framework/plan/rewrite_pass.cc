@@ -267,11 +267,20 @@ class Round {
 
   Status NeedsKernel(const WorkNode& n) const {
     const WorkFacts facts(w_, n);
-    for (Device* device : w_.runtime().ready_devices()) {
-      ASSIGN_OR_RETURN(const KernelDef* kernel, ChooseKernel(w_.runtime().registry(), *device, facts.facts()));
-      if (kernel) return Status();
+    const auto is_on = [&](const std::vector<Device*>& devices) -> StatusOr<bool> {
+      for (Device* device : devices) {
+        ASSIGN_OR_RETURN(const KernelDef* kernel, ChooseKernel(w_.runtime().registry(), *device, facts.facts()));
+        if (kernel) return true;
+      }
+      return false;
+    };
+    // Other devices than the host start only if there is no kernel without them.
+    RETURN_IF_ERROR(w_.runtime().host_device().status());
+    ASSIGN_OR_RETURN(bool found, is_on(w_.runtime().ready_devices()));
+    if (!found) {
+      ASSIGN_OR_RETURN(found, is_on(w_.runtime().devices()));
     }
-    return MissingKernel(w_.runtime(), *n.node, "");
+    return found ? Status() : MissingKernel(w_.runtime(), *n.node, "");
   }
 
   // Finds what each old value that is still read becomes.
