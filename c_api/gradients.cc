@@ -20,8 +20,8 @@ static thalweg::StatusOr<std::vector<Edge>> Edges(const tw_graph& graph, const t
 }
 
 static tw_status* Add(const char* function, tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
-                      uint32_t n_xs, const tw_output* until, uint32_t n_until, const thalweg::Keeping& keeping,
-                      tw_gradient* out_gradients) {
+                      uint32_t n_xs, const tw_output* until, uint32_t n_until, const thalweg::Keeping& keeping, tw_gradient* out_gradients,
+                      const char* prefix = nullptr) {
   if (!graph) return thalweg::NullArgument(function, "graph");
   if (n_ys > 0 && !ys) return thalweg::NullArgument(function, "ys");
   if (n_xs > 0 && !xs) return thalweg::NullArgument(function, "xs");
@@ -40,7 +40,7 @@ static tw_status* Add(const char* function, tw_graph* graph, const tw_output* ys
     }
     ASSIGN_OR_RETURN(const std::vector<Edge> stop, Edges(*graph, until, n_until, "until"));
     std::vector<thalweg::Gradient> gradients;
-    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop, keeping));
+    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop, keeping, prefix ? prefix : ""));
     for (uint32_t i = 0; i < n_xs; ++i) {
       out_gradients[i] = {thalweg::EncodeOutput(g, gradients[i].values), thalweg::EncodeOutput(g, gradients[i].rows)};
     }
@@ -51,6 +51,11 @@ static tw_status* Add(const char* function, tw_graph* graph, const tw_output* ys
 tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
                             tw_gradient* out_gradients) {
   return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, {}, out_gradients);
+}
+
+tw_status* tw_gradients_add_named(tw_graph* graph, const char* prefix, const tw_output* ys, const tw_output* dys, uint32_t n_ys,
+                                  const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients) {
+  return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, {}, out_gradients, prefix);
 }
 
 tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,

@@ -22,14 +22,14 @@ bool HasGradients(uint32_t dtype) {
 }
 
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
-                    std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping) {
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping, const std::string& prefix) {
   std::vector<Gradient> arriving;
   for (const Edge& dy : dys) arriving.push_back({dy, {}});
-  return AddGradientsGiven(graph, ys, arriving, xs, out, stop, keeping);
+  return AddGradientsGiven(graph, ys, arriving, xs, out, stop, keeping, prefix);
 }
 
 Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
-                         std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping) {
+                         std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping, const std::string& prefix) {
   out->clear();
   if (!dys.empty() && dys.size() != ys.size()) return InvalidArgument(ys.size(), " values but ", dys.size(), " gradients for them");
   for (const auto& list : {ys, xs}) {
@@ -46,7 +46,7 @@ Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::v
     for (Edge& e : values) e = FormOf(*graph, e);
     return values;
   };
-  std::string scope = graph->UniqueName("gradients") + "/";
+  std::string scope = (prefix.empty() ? graph->UniqueName("gradients") : prefix) + "/";
   return Differentiator(graph, scope, keeping).Run(forms(ys), dys, forms(xs), forms(stop), out);
 }
 

@@ -3,6 +3,7 @@
 // Threads: one at a time per graph.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -32,17 +33,20 @@ struct Keeping {
 
 // Computes d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may
 // be values or handles of variables; the gradient of a handle is that of the variable's value.
-// Values that pass through a node in `stop` count as constants.
+// Values that pass through a node in `stop` count as constants. The names of the added nodes begin
+// with `prefix` and "/"; an empty prefix stands for the first free of "gradients", "gradients_1", ....
 // Errors: INVALID_ARGUMENT for types that have no gradients; FAILED_PRECONDITION naming an op on
 // the path that declares itself not differentiable, with its reason; UNIMPLEMENTED for an op with
 // neither gradient nor reason.
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
-                    std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {},
+                    const std::string& prefix = "");
 
 // As AddGradients, for incoming gradients that may be sparse. dys: one for each y, or empty for ones;
 // an entry without values stands for ones.
 Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs,
-                         std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {});
+                         std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, const Keeping& keeping = {},
+                         const std::string& prefix = "");
 
 // Converts a sparse gradient to a dense one.
 StatusOr<Edge> Densify(Graph* graph, const Gradient& g, Edge like, const std::string& scope);

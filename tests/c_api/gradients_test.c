@@ -101,6 +101,41 @@ static void GatheredVariablesHaveSparseGradients(void) {
   tw_graph_destroy(graph);
 }
 
+/* Returns true if the operation that gives the value has a name that begins with `prefix`. */
+static int begins(const tw_graph* graph, tw_output value, const char* prefix) {
+  const tw_operation* op = NULL;
+  OK(tw_graph_producer(graph, value, &op, NULL));
+  return op && strncmp(tw_operation_name(op), prefix, strlen(prefix)) == 0;
+}
+
+static void AddedOperationsHaveThePrefix(void) {
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0), y = tw_scope_op1(s, "Square", x);
+  OK(tw_scope_finish(s));
+  tw_gradient g[5];
+  const uint32_t before = tw_graph_count(graph);
+  OK(tw_gradients_add_named(graph, "layer/dx", &y, NULL, 1, &x, 1, &g[0]));
+  for (uint32_t i = before; i < tw_graph_count(graph); ++i) {
+    CHECK(strncmp(tw_operation_name(tw_graph_operation(graph, i)), "layer/dx/", 9) == 0);
+  }
+  OK(tw_gradients_add_named(graph, "layer/dx", &y, NULL, 1, &x, 1, &g[1]));
+  OK(tw_gradients_add_named(graph, NULL, &y, NULL, 1, &x, 1, &g[2]));
+  OK(tw_gradients_add_named(graph, "", &y, NULL, 1, &x, 1, &g[3]));
+  OK(tw_gradients_add(graph, &y, NULL, 1, &x, 1, &g[4]));
+  CHECK(begins(graph, g[1].values, "layer/dx/") && begins(graph, g[2].values, "gradients/"));
+  CHECK(begins(graph, g[3].values, "gradients_1/") && begins(graph, g[4].values, "gradients_2/"));
+  OK(tw_session_create(graph, NULL, 0, &session));
+  for (int i = 0; i < 5; ++i) CHECK(near(at(session, x, 3, g[i].values), 6, 1e-6));
+  tw_gradient none = {7, 7};
+  FAILS(tw_gradients_add_named(graph, "a b", &y, NULL, 1, &x, 1, &none), TW_INVALID_ARGUMENT, "a b/");
+  CHECK(none.values == 7 && none.rows == 7);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+}
+
 static void WhatHasNoGradientIsNamed(void) {
   tw_graph *graph = NULL, *other = NULL;
   OK(tw_graph_create(NULL, &graph));
@@ -124,4 +159,4 @@ static void WhatHasNoGradientIsNamed(void) {
 }
 
 MAIN(TEST(DerivativesOfDerivativesWork), TEST(GivenDysWeighTheYs), TEST(ValuesMayCountAsConstants),
-     TEST(GatheredVariablesHaveSparseGradients), TEST(WhatHasNoGradientIsNamed))
+     TEST(GatheredVariablesHaveSparseGradients), TEST(AddedOperationsHaveThePrefix), TEST(WhatHasNoGradientIsNamed))

@@ -86,6 +86,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_ops_message(NULL, 0, NULL));
   FAILS(tw_gradients_add(NULL, NULL, NULL, 0, NULL, 0, NULL), TW_INVALID_ARGUMENT, "tw_gradients_add: graph is NULL");
   REFUSED(tw_gradients_add(graph, NULL, NULL, 1, NULL, 0, NULL));
+  REFUSED(tw_gradients_add_named(graph, NULL, NULL, NULL, 0, NULL, 1, NULL));
   REFUSED(tw_gradients_add_until(graph, NULL, NULL, 0, NULL, 0, NULL, 1, NULL));
   REFUSED(tw_gradients_add_recomputing(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL));
   REFUSED(tw_gradients_add_within(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL));

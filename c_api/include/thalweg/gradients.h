@@ -32,7 +32,13 @@ typedef struct tw_gradient {
  * and harmless. */
 TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                       uint32_t n_xs, tw_gradient* out_gradients);
-/* The same, but the n_until values of `until` count as constants: the gradient does not flow
+/* As tw_gradients_add, but the names of the added operations begin with `prefix` and "/".
+ * prefix: NULL or "" means the first of "gradients", "gradients_1", ... that is free, as
+ * tw_gradients_add chooses it. If operations of the prefix exist, the new ones get other names.
+ * Errors: as tw_gradients_add; INVALID_ARGUMENT for a prefix that no name may begin with. Since 0.1. */
+TW_EXPORT tw_status* tw_gradients_add_named(tw_graph* graph, const char* prefix, const tw_output* ys, const tw_output* dys, uint32_t n_ys,
+                                            const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients);
+/* As tw_gradients_add, but the n_until values of `until` count as constants: the gradient does not flow
  * through them. */
 TW_EXPORT tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                             uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients);
