@@ -1,5 +1,5 @@
 /* Macros and functions that the tests of TensorFlow's C API share. A program is a list of cases; it prints a line for each and exits with 1
- * if one failed. The same sources are compiled against TensorFlow's own headers by tests/bindings/libtensorflow_peer_test.py. Threads: one.
+ * if one failed. The same sources are compiled against TensorFlow's own headers by tests/bindings/libtensorflow/peer_test.py. Threads: one.
  */
 #ifndef THALWEG_LIBTENSORFLOW_SUPPORT_H
 #define THALWEG_LIBTENSORFLOW_SUPPORT_H

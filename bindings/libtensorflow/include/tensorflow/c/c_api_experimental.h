@@ -22,7 +22,7 @@ TF_CAPI_EXPORT const char* TF_GraphDebugString(TF_Graph* graph, size_t* len);
 TF_CAPI_EXPORT char* TF_FunctionDebugString(TF_Function* func, size_t* len);
 TF_CAPI_EXPORT TF_Tensor* TF_DequeueNamedTensor(TF_Session* session, int tensor_id, TF_Status* status);
 TF_CAPI_EXPORT void TF_EnqueueNamedTensor(TF_Session* session, int tensor_id, TF_Tensor* tensor, TF_Status* status);
-TF_Buffer* TFE_GetServerDef(const char* text_proto, TF_Status* status);
+TF_CAPI_EXPORT TF_Buffer* TFE_GetServerDef(const char* text_proto, TF_Status* status);
 
 TF_CAPI_EXPORT void TF_MakeInternalErrorStatus(TF_Status* status, const char* errMsg);
 typedef struct TF_CheckpointReader TF_CheckpointReader;
