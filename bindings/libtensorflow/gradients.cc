@@ -45,43 +45,62 @@ class Adder {
   TF_OperationDescription d_;
 };
 
+// The name, or the name with the first number that makes it new.
+std::string FreeName(TF_Graph* graph, const std::string& name) {
+  std::string free = name;
+  for (int i = 1; tw_graph_has(graph->graph, free.c_str()); ++i) free = name + "_" + std::to_string(i);
+  return free;
+}
+
 // A gradient of rows as a whole tensor: zeros elsewhere, the sum where a row is named twice.
-tw_output Dense(TF_Graph* graph, const tw_gradient& gradient, tw_output x) {
+tw_output Dense(TF_Graph* graph, const tw_gradient& gradient, tw_output x, const std::string& scope) {
   if (gradient.rows == 0) return gradient.values;
+  const auto name = [&](const char* op) { return scope.empty() ? std::string() : FreeName(graph, scope + "/" + op); };
   uint32_t type = 0;
   Check(tw_graph_describe(graph->graph, gradient.rows, &type, nullptr));
-  const tw_output shape = Adder(graph, "Shape", "").In(x).Type("out_type", type).Out();
+  const tw_output shape = Adder(graph, "Shape", name("Shape")).In(x).Type("out_type", type).Out();
   TF_OperationDescription constant;
   constant.graph = graph;
   constant.type = "Const";
+  constant.name = name("Const");
   tw_tensor* tensor = nullptr;
   Check(tw_tensor_create_int32(-1, &tensor));
   constant.tensors["value"].emplace_back(tensor);
   constant.attrs["dtype"].set_type(static_cast<thalweg::proto::DataType>(TW_INT32));
   const tw_output last = tw_operation_output(Finish(&constant)->op, 0);
-  const tw_output rows = Adder(graph, "ExpandDims", "").In(gradient.rows).In(last).Out();
-  return Adder(graph, "ScatterNd", "").In(rows).In(gradient.values).In(shape).Out();
+  const tw_output rows = Adder(graph, "ExpandDims", name("ExpandDims")).In(gradient.rows).In(last).Out();
+  return Adder(graph, "ScatterNd", name("ScatterNd")).In(rows).In(gradient.values).In(shape).Out();
 }
 
 }  // namespace
 
-void TF_AddGradients(TF_Graph* g, TF_Output* y, int ny, TF_Output* x, int nx, TF_Output* dx, TF_Status* status, TF_Output* dy) {
+// A prefix of the client must be new to the graph, so that no name needs a number.
+static void CheckPrefix(TF_Graph* g, const std::string& prefix) {
+  for (size_t i = 0, n = g->Update(); i < n; ++i) {
+    const std::string_view name = tw_operation_name(g->operations[i].op);
+    if (!name.starts_with(prefix) || (name.size() > prefix.size() && name[prefix.size()] != '/')) continue;
+    Fail(TF_INVALID_ARGUMENT, "prefix [", prefix, "] conflicts with existing node in the graph named [", name, "]");
+  }
+}
+
+void TF_AddGradientsWithPrefix(TF_Graph* g, const char* prefix, TF_Output* y, int ny, TF_Output* x, int nx, TF_Output* dx,
+                               TF_Status* status, TF_Output* dy) {
   Guard(status, [&] {
     const std::lock_guard lock(g->mu);
     std::vector<tw_output> ys, xs, given;
     for (int i = 0; i < ny; ++i) ys.push_back(Inside(*g, y[i], "a y"));
     for (int i = 0; i < nx; ++i) xs.push_back(Inside(*g, x[i], "an x"));
     for (int i = 0; dx && i < ny; ++i) given.push_back(dx[i].oper ? Inside(*g, dx[i], "a dx") : 0);
+    const std::string scope = OrEmpty(prefix);
+    if (!scope.empty()) CheckPrefix(g, scope);
     std::vector<tw_gradient> gradients(xs.size());
-    Check(tw_gradients_add(g->graph, ys.data(), given.empty() ? nullptr : given.data(), static_cast<uint32_t>(ys.size()), xs.data(),
-                           static_cast<uint32_t>(xs.size()), gradients.data()));
-    for (size_t i = 0; i < xs.size(); ++i) dy[i] = g->Outside(Dense(g, gradients[i], xs[i]));
+    Check(tw_gradients_add_named(g->graph, scope.c_str(), ys.data(), given.empty() ? nullptr : given.data(),
+                                 static_cast<uint32_t>(ys.size()), xs.data(), static_cast<uint32_t>(xs.size()), gradients.data()));
+    for (size_t i = 0; i < xs.size(); ++i) dy[i] = g->Outside(Dense(g, gradients[i], xs[i], scope));
   });
 }
-// Thalweg names the operations of gradients itself.
-void TF_AddGradientsWithPrefix(TF_Graph* g, const char*, TF_Output* y, int ny, TF_Output* x, int nx, TF_Output* dx, TF_Status* status,
-                               TF_Output* dy) {
-  TF_AddGradients(g, y, ny, x, nx, dx, status, dy);
+void TF_AddGradients(TF_Graph* g, TF_Output* y, int ny, TF_Output* x, int nx, TF_Output* dx, TF_Status* status, TF_Output* dy) {
+  TF_AddGradientsWithPrefix(g, nullptr, y, ny, x, nx, dx, status, dy);
 }
 
 // ---- Loops ----
@@ -150,31 +169,31 @@ void FinishLoop(const TF_WhileParams& params, const Loop& loop, TF_Output* outpu
     }
   }
   const auto n = static_cast<size_t>(params.ninputs);
-  const auto numbered = [&](const char* part, size_t i) { return name + "/" + part + std::to_string(i); };
+  const auto numbered = [&](const char* part, size_t i) { return name + "/" + part + (i ? "_" + std::to_string(i) : ""); };
   std::vector<TF_Operation*> merges;
   std::vector<TF_Output> merged, taken, exits(n);
   for (size_t i = 0; i < n; ++i) {
-    const tw_output enter = Adder(g, "Enter", numbered("enter", i))
+    const tw_output enter = Adder(g, "Enter", numbered("Enter", i))
                                 .In(Inside(*g, loop.inputs[i]))
                                 .Text("frame_name", name)
                                 .Bool("is_constant", false)
                                 .Int("parallel_iterations", 10)
                                 .Out();
-    merges.push_back(Adder(g, "Merge", numbered("merge", i)).In(enter).In(enter).Add());
+    merges.push_back(Adder(g, "Merge", numbered("Merge", i)).In(enter).In(enter).Add());
     merged.push_back({merges.back(), 0});
   }
   const TF_Output cond = CopyPart(g, params.cond_graph, loop.cond_inputs, merged, {params.cond_output}, name + "/cond", merges[0])[0];
-  const tw_output goes_on = Adder(g, "LoopCond", name + "/loop_cond").In(Inside(*g, cond)).Out();
+  const tw_output goes_on = Adder(g, "LoopCond", name + "/LoopCond").In(Inside(*g, cond)).Out();
   for (size_t i = 0; i < n; ++i) {
-    const TF_Operation* split = Adder(g, "Switch", numbered("switch", i)).In(Inside(*g, merged[i])).In(goes_on).Add();
-    exits[i] = {Adder(g, "Exit", numbered("exit", i)).In(tw_operation_output(split->op, 0)).Add(), 0};
+    const TF_Operation* split = Adder(g, "Switch", numbered("Switch", i)).In(Inside(*g, merged[i])).In(goes_on).Add();
+    exits[i] = {Adder(g, "Exit", numbered("Exit", i)).In(tw_operation_output(split->op, 0)).Add(), 0};
     taken.push_back({Adder(g, "Identity", numbered("body_input", i)).In(tw_operation_output(split->op, 1)).Add(), 0});
   }
   const std::vector<TF_Output> results =
       CopyPart(g, params.body_graph, loop.body_inputs, taken, std::vector<TF_Output>(params.body_outputs, params.body_outputs + n),
                name + "/body", taken[0].oper);
   for (size_t i = 0; i < n; ++i) {
-    const TF_Operation* next = Adder(g, "NextIteration", numbered("next_iteration", i)).In(Inside(*g, results[i])).Add();
+    const TF_Operation* next = Adder(g, "NextIteration", numbered("NextIteration", i)).In(Inside(*g, results[i])).Add();
     Check(tw_graph_close_loop(g->graph, merges[i]->op, 1, next->op));
     g->Update();
     g->consumers[tw_operation_output(next->op, 0)].push_back({merges[i], 1});

@@ -1,5 +1,10 @@
 /* Steps: sessions, partial runs, gradients, loops, functions, SavedModels, the sessions of the first API. */
+#include <unistd.h>
+
+#include <sys/stat.h>
+
 #include "support.h"
+#include "tensorflow/c/c_api_experimental.h"
 
 static void session(TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
@@ -27,17 +32,31 @@ static void session(TF_Status* s) {
   end_session(session, s);
 }
 
-static void reduction(TF_Status* s) {
+static void reduction_of(const TF_SessionOptions* options, TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
   TF_Operation* feed = placeholder(g, TF_INT32, "feed", s);
   TF_Operation* min = op2(g, "Min", "min", out(feed, 0), out(scalar(g, 0, "axis", s), 0), s);
-  TF_Session* session = session_of(g, s);
+  TF_Session* session = TF_NewSession(g, options, s);
+  OK(s);
   const int64_t dims[] = {3};
   const int32_t values[] = {3, 2, 5};
   CHECK(take_int32(run1(session, feed, tensor_of(TF_INT32, dims, 1, values, sizeof values), out(min, 0), s)) == 2);
   OK(s);
   end_session(session, s);
   TF_DeleteGraph(g);
+}
+
+static void reduction(TF_Status* s) {
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  reduction_of(options, s);
+  TF_DeleteSessionOptions(options);
+}
+/* A session that asks for a compiler gives the same result with or without one. */
+static void compiled_reduction(TF_Status* s) {
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_EnableXLACompilation(options, 1);
+  reduction_of(options, s);
+  TF_DeleteSessionOptions(options);
 }
 
 static void run_metadata(TF_Status* s) {
@@ -160,6 +179,64 @@ static void gradients_of(int given, TF_Status* s) {
 }
 static void gradients_given(TF_Status* s) { gradients_of(1, s); }
 static void gradients_ones(TF_Status* s) { gradients_of(0, s); }
+
+static const char* name_of(TF_Output o) { return o.oper ? TF_OperationName(o.oper) : "nothing"; }
+static void gradients_with_prefix(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  const float a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1};
+  TF_Output x[] = {out(matrix(g, a, "a", s), 0), out(matrix(g, b, "b", s), 0)}, dy[2] = {{NULL, 0}, {NULL, 0}};
+  TF_Output y = out(op2(g, "MatMul", "y", x[0], x[1], s), 0);
+  const char* const prefixes[] = {"mygrads", "mygrads_1", NULL, NULL};
+  const char* const begins[] = {"mygrads/", "mygrads_1/", "gradients/", "gradients_1/"};
+  for (int i = 0; i < 4; ++i) {
+    TF_AddGradientsWithPrefix(g, prefixes[i], &y, 1, x, 2, NULL, s, dy);
+    OK(s);
+    for (int k = 0; k < 2; ++k) CHECK(strncmp(name_of(dy[k]), begins[i], strlen(begins[i])) == 0);
+  }
+  const char* const taken[] = {"mygrads_1", "a"};
+  for (int i = 0; i < 2; ++i) {
+    TF_AddGradientsWithPrefix(g, taken[i], &y, 1, x, 2, NULL, s, dy);
+    CODE(s, TF_INVALID_ARGUMENT);
+    HAS(TF_Message(s), "conflicts with existing node in the graph named");
+  }
+  TF_DeleteGraph(g);
+}
+static void gradients_again(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  TF_Operation *x = placeholder(g, TF_FLOAT, "x", s), *y = placeholder(g, TF_FLOAT, "y", s);
+  TF_Output xy = out(op2(g, "Mul", "xy", out(x, 0), out(y, 0), s), 0), inputs[] = {{x, 0}, {y, 0}}, dxy[2];
+  for (int i = 0; i < 2; ++i) {
+    TF_AddGradients(g, &xy, 1, &inputs[i], 1, NULL, s, &dxy[i]);
+    OK(s);
+  }
+  TF_Session* session = session_of(g, s);
+  TF_Tensor *values[] = {float_tensor(3), float_tensor(7)}, *results[] = {NULL, NULL};
+  TF_SessionRun(session, NULL, inputs, values, 2, dxy, results, 2, NULL, 0, NULL, s);
+  OK(s);
+  TF_DeleteTensor(values[0]);
+  TF_DeleteTensor(values[1]);
+  CHECK(take_float(results[0]) == 7 && take_float(results[1]) == 3);
+  end_session(session, s);
+  TF_DeleteGraph(g);
+}
+/* Text has no gradient in any library; the error comes back, and the graph still works. */
+static void no_gradient(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  TF_Operation* feed = placeholder(g, TF_FLOAT, "x", s);
+  TF_Output x = out(feed, 0), y = out(op1(g, "AsString", "text", x, s), 0), dy = {NULL, 0};
+  OK(s);
+  TF_AddGradients(g, &y, 1, &x, 1, NULL, s, &dy);
+  CHECK(TF_GetCode(s) != TF_OK);
+  CHECK(TF_Message(s)[0] != '\0');
+  TF_Operation* neg = op1(g, "Neg", "neg", x, s);
+  OK(s);
+  TF_Session* session = session_of(g, s);
+  CHECK(take_float(run1(session, feed, float_tensor(2), out(neg, 0), s)) == -2);
+  OK(s);
+  end_session(session, s);
+  TF_DeleteGraph(g);
+}
+
 /* ---- Loops ---- */
 
 /* while (x < limit) x += 2 */
@@ -336,6 +413,57 @@ static void deprecated_session(TF_Status* s) {
   OK(s);
 }
 
+/* Appends a field of bytes, shorter than 2 MiB. */
+static void put_field(unsigned char* to, size_t* n, int number, const void* bytes, size_t length) {
+  to[(*n)++] = (unsigned char)(number << 3 | 2);
+  to[(*n)++] = (unsigned char)(length & 127) | 128;
+  to[(*n)++] = (unsigned char)(length >> 7 & 127) | 128;
+  to[(*n)++] = (unsigned char)(length >> 14);
+  memcpy(to + *n, bytes, length);
+  *n += length;
+}
+/* A SavedModel without variables, y = -x with the tag serve, is loaded without options and without room for its MetaGraphDef. */
+static void saved_model_null_args(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  op1(g, "Neg", "y", out(placeholder(g, TF_INT32, "x", s), 0), s);
+  TF_Buffer* def = TF_NewBuffer();
+  TF_GraphToGraphDef(g, def, s);
+  OK(s);
+  TF_DeleteGraph(g);
+  unsigned char info[64], meta[4096], model[4200];
+  size_t info_n = 0, meta_n = 0, model_n = 0;
+  CHECK(def->length < 4000);
+  put_field(info, &info_n, 4, "serve", 5);
+  put_field(meta, &meta_n, 1, info, info_n);
+  put_field(meta, &meta_n, 2, def->data, def->length);
+  put_field(model, &model_n, 2, meta, meta_n);
+  TF_DeleteBuffer(def);
+  char folder[] = "/tmp/saved_model_XXXXXX", path[64];
+  CHECK(mkdtemp(folder) != NULL);
+  snprintf(path, sizeof path, "%s/saved_model.pb", folder);
+  FILE* file = fopen(path, "wb");
+  CHECK(file && fwrite(model, 1, model_n, file) == model_n && fclose(file) == 0);
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  const char* tags[] = {"serve"};
+  g = TF_NewGraph();
+  TF_Session* session = TF_LoadSessionFromSavedModel(options, NULL, folder, tags, 1, g, NULL, s);
+  OK(s);
+  if (session) {
+    TF_Operation *x = TF_GraphOperationByName(g, "x"), *y = TF_GraphOperationByName(g, "y");
+    CHECK(x && y && take_int32(run1(session, x, int32_tensor(4), out(y, 0), s)) == -4);
+    OK(s);
+    end_session(session, s);
+  }
+  TF_DeleteGraph(g);
+  g = TF_NewGraph();
+  tags[0] = "train";
+  CHECK(TF_LoadSessionFromSavedModel(options, NULL, folder, tags, 1, g, NULL, s) == NULL);
+  CODE(s, TF_NOT_FOUND);
+  TF_DeleteGraph(g);
+  TF_DeleteSessionOptions(options);
+  CHECK(remove(path) == 0 && rmdir(folder) == 0);
+}
+
 /* THALWEG_SAVED_MODEL has f(x) = 2 x + b, b a variable of 0.5, as signature serving_default of tag serve. */
 static void saved_model(TF_Status* s) {
   const char* folder = getenv("THALWEG_SAVED_MODEL");
@@ -368,16 +496,21 @@ int main(void) {
   const Case cases[] = {{"Session", session},
                         {"Session_Min_CPU", reduction},
                         {"RunMetadata", run_metadata},
+                        {"Session_Min_XLA_CPU", compiled_reduction},
                         {"SessionPRun", partial_run},
                         {"Variables", variables},
                         {"TryEvaluateConstant", evaluate_constant},
                         {"Gradients_GradInputs", gradients_given},
                         {"Gradients_NoGradInputs", gradients_ones},
+                        {"Gradients_WithPrefix", gradients_with_prefix},
+                        {"MultipleCallsToAddGradients", gradients_again},
+                        {"OpWithNoGradient", no_gradient},
                         {"WhileLoop_Basic", loop},
                         {"WhileLoop_Bad", bad_loops},
                         {"Functions", functions},
                         {"Functions_Bad", bad_functions},
                         {"DeprecatedSession", deprecated_session},
-                        {"SavedModel", saved_model}};
+                        {"SavedModel", saved_model},
+                        {"SavedModelNullArgsAreValid", saved_model_null_args}};
   return run_cases(cases, COUNT(cases));
 }
