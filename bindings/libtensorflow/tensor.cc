@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/proto/attr_value.pb.h"
+#include "framework/proto/graph.pb.h"
 
 namespace thalweg::tf {
 namespace {
@@ -126,6 +127,23 @@ TensorRef Decode(const proto::TensorProto& message) {
   return TensorRef(tensor);
 }
 
+proto::TensorProto Encode(tw_tensor* tensor) {
+  tw_graph* graph = nullptr;
+  Check(tw_graph_create(nullptr, &graph));
+  const GraphRef owner(graph);
+  tw_op* op = tw_op_create(graph, "Const", "value");
+  tw_op_set_type(op, "dtype", tw_tensor_dtype(tensor));
+  tw_op_set_tensor(op, "value", tensor);
+  const tw_operation* made = nullptr;
+  Check(tw_op_finish(op, &made));
+  tw_buffer* bytes = nullptr;
+  Check(tw_operation_message(made, &bytes));
+  const BufferRef message(bytes);
+  proto::NodeDef node;
+  Parse(tw_buffer_data(bytes), tw_buffer_bytes(bytes), "NodeDef", &node);
+  return std::move(*(*node.mutable_attr())["value"].mutable_tensor());
+}
+
 }  // namespace thalweg::tf
 
 using namespace thalweg::tf;
@@ -139,8 +157,8 @@ TF_Tensor* TF_NewTensor(TF_DataType type, const int64_t* dims, int num_dims, voi
     tensor->type = type;
     tensor->dims.assign(dims, dims + num_dims);
     const size_t element = TF_DataTypeSize(type);
-    const bool aligned = element == 0 || reinterpret_cast<uintptr_t>(data) % element == 0;
-    if (aligned) {
+    // As TensorFlow, other memory is copied. Some clients free it before they are told that they may.
+    if (element == 0 || reinterpret_cast<uintptr_t>(data) % kAlignment == 0) {
       tensor->memory = std::make_shared<Memory>();
       tensor->memory->data = data;
       tensor->memory->bytes = len;

@@ -40,5 +40,7 @@ TF_Tensor* FromThalweg(TensorRef tensor);
 int64_t Count(const std::vector<int64_t>& dims);
 // The tensor of a TensorProto.
 TensorRef Decode(const proto::TensorProto& message);
+// The TensorProto of a tensor.
+proto::TensorProto Encode(tw_tensor* tensor);
 
 }  // namespace thalweg::tf

@@ -60,6 +60,10 @@ static void tensor(TF_Status* s) {
   CHECK(ended == 24);
 }
 static void nothing(void* data, size_t bytes, void* arg) { (void)data, (void)bytes, (void)arg; }
+static void nothing_but_count(void* data, size_t bytes, void* arg) {
+  (void)data;
+  *(size_t*)arg += bytes;
+}
 static void malformed_tensor(TF_Status* s) {
   (void)s;
   CHECK(TF_NewTensor(TF_FLOAT, NULL, 0, NULL, 0, nothing, NULL) == NULL);
@@ -79,6 +83,21 @@ static void maybe_move(TF_Status* s) {
   CHECK(TF_TensorMaybeMove(t) == NULL);
   TF_DeleteTensor(t);
   CHECK(ended == 24);
+}
+/* Memory that is not aligned is copied, and the client's ends at once. */
+static void unaligned_tensor(TF_Status* s) {
+  (void)s;
+  const int64_t dims[] = {3};
+  const float values[] = {1, 2, 3};
+  size_t ended = 0;
+  char* memory = aligned_alloc(64, 128);
+  memcpy(memory + 8, values, sizeof values);
+  TF_Tensor* t = TF_NewTensor(TF_FLOAT, dims, 1, memory + 8, sizeof values, nothing_but_count, &ended);
+  CHECK(ended == sizeof values);
+  free(memory);
+  CHECK(t && TF_TensorIsAligned(t) && memcmp(TF_TensorData(t), values, sizeof values) == 0);
+  TF_DeleteTensor(t);
+  CHECK(ended == sizeof values);
 }
 static void bitcast(TF_Status* s) {
   const int64_t six[] = {6}, two_by_three[] = {2, 3}, four[] = {4};
@@ -111,7 +130,12 @@ static void strings(TF_Status* s) {
   CHECK(TF_StringGetType(&t) == TF_TSTR_LARGE && TF_StringGetCapacity(&t) >= sizeof big);
   TF_StringAssignView(&t, big, 30);
   CHECK(TF_StringGetType(&t) == TF_TSTR_VIEW && TF_StringGetSize(&t) == 30 && TF_StringGetDataPointer(&t) == big);
+  CHECK(TF_TString_GetSize(&t) == 30 && TF_TString_GetDataPointer(&t) == big && TF_TString_GetType(&t) == TF_TSTR_VIEW);
   TF_StringDealloc(&t);
+  TF_TString_Init(&t); /* under the other names */
+  TF_TString_Copy(&t, big, 100);
+  CHECK(TF_StringGetSize(&t) == 100 && TF_TString_GetCapacity(&t) >= 100);
+  TF_TString_Dealloc(&t);
 }
 
 /* Strings go through a step and come back. */
@@ -160,6 +184,24 @@ static void data_types(TF_Status* s) {
   (void)s;
   CHECK(TF_DataTypeSize(TF_DOUBLE) == 8 && TF_DataTypeSize(TF_STRING) == 0 && TF_DataTypeSize((TF_DataType)0) == 0);
   CHECK(TF_DataTypeSize(TF_COMPLEX128) == 16 && TF_DataTypeSize(TF_HALF) == 2 && TF_DataTypeSize(TF_BOOL) == 1);
+}
+
+/* The numbers are those of the messages of TensorFlow, so they never change. */
+static void numbers(TF_Status* s) {
+  (void)s;
+  const TF_DataType types[] = {TF_FLOAT,  TF_DOUBLE,     TF_INT32, TF_UINT8,    TF_INT16,   TF_INT8,     TF_STRING, TF_COMPLEX64,
+                               TF_INT64,  TF_BOOL,       TF_QINT8, TF_QUINT8,   TF_QINT32,  TF_BFLOAT16, TF_QINT16, TF_QUINT16,
+                               TF_UINT16, TF_COMPLEX128, TF_HALF,  TF_RESOURCE, TF_VARIANT, TF_UINT32,   TF_UINT64};
+  for (size_t i = 0; i < COUNT(types); ++i) CHECK((size_t)types[i] == i + 1);
+  CHECK((int)TF_COMPLEX == (int)TF_COMPLEX64);
+  const TF_Code codes[] = {TF_OK,        TF_CANCELLED,      TF_UNKNOWN,           TF_INVALID_ARGUMENT,   TF_DEADLINE_EXCEEDED,
+                           TF_NOT_FOUND, TF_ALREADY_EXISTS, TF_PERMISSION_DENIED, TF_RESOURCE_EXHAUSTED, TF_FAILED_PRECONDITION,
+                           TF_ABORTED,   TF_OUT_OF_RANGE,   TF_UNIMPLEMENTED,     TF_INTERNAL,           TF_UNAVAILABLE,
+                           TF_DATA_LOSS, TF_UNAUTHENTICATED};
+  for (size_t i = 0; i < COUNT(codes); ++i) CHECK((size_t)codes[i] == i);
+  const TF_AttrType attrs[] = {TF_ATTR_STRING, TF_ATTR_INT,    TF_ATTR_FLOAT,       TF_ATTR_BOOL, TF_ATTR_TYPE,
+                               TF_ATTR_SHAPE,  TF_ATTR_TENSOR, TF_ATTR_PLACEHOLDER, TF_ATTR_FUNC};
+  for (size_t i = 0; i < COUNT(attrs); ++i) CHECK((size_t)attrs[i] == i);
 }
 
 static void session_options(TF_Status* s) {
@@ -228,11 +270,13 @@ int main(void) {
                         {"MalformedTensor", malformed_tensor},
                         {"AllocateTensor", allocate_tensor},
                         {"MaybeMove", maybe_move},
+                        {"UnalignedTensor", unaligned_tensor},
                         {"Bitcast", bitcast},
                         {"Strings", strings},
                         {"TensorEncodeDecodeStrings", string_tensor},
                         {"TensorFromProto", tensor_from_proto},
                         {"DataTypeEnum", data_types},
+                        {"StatusEnum", numbers},
                         {"SessionOptions", session_options},
                         {"DeletingNullPointerIsSafe", null_deletes},
                         {"LibraryLoadFunctions", load_library},

@@ -161,6 +161,17 @@ TF_CAPI_EXPORT TF_TString_Type TF_StringGetType(const TF_TString* str);
 TF_CAPI_EXPORT size_t TF_StringGetSize(const TF_TString* tstr);
 TF_CAPI_EXPORT size_t TF_StringGetCapacity(const TF_TString* str);
 TF_CAPI_EXPORT void TF_StringDealloc(TF_TString* tstr);
+
+/* The same under the names of TensorFlow's inline functions, which some clients use. */
+static inline void TF_TString_Init(TF_TString* t) { TF_StringInit(t); }
+static inline void TF_TString_Dealloc(TF_TString* t) { TF_StringDealloc(t); }
+static inline size_t TF_TString_GetSize(const TF_TString* t) { return TF_StringGetSize(t); }
+static inline size_t TF_TString_GetCapacity(const TF_TString* t) { return TF_StringGetCapacity(t); }
+static inline TF_TString_Type TF_TString_GetType(const TF_TString* t) { return TF_StringGetType(t); }
+static inline const char* TF_TString_GetDataPointer(const TF_TString* t) { return TF_StringGetDataPointer(t); }
+static inline void TF_TString_Copy(TF_TString* t, const char* src, size_t size) { TF_StringCopy(t, src, size); }
+static inline void TF_TString_AssignView(TF_TString* t, const char* src, size_t size) { TF_StringAssignView(t, src, size); }
+
 TF_CAPI_EXPORT const char* TF_Version(void);
 TF_CAPI_EXPORT void TF_TensorFromProto(const TF_Buffer* from, TF_Tensor* to, TF_Status* status);
 

@@ -1,0 +1,5 @@
+/* TF_AttrType, for programs that include this part of the API alone. All declarations are in c_api.h. */
+#ifndef THALWEG_TENSORFLOW_TF_ATTRTYPE_H
+#define THALWEG_TENSORFLOW_TF_ATTRTYPE_H
+#include "tensorflow/c/c_api.h"
+#endif
