@@ -47,12 +47,22 @@ struct TFE_TensorDebugInfo {
   std::vector<int64_t> dims;
 };
 
+// The attributes of an operation, as the client hands them from one operation to another.
+struct TFE_OpAttrs {
+  std::string name;  // of the op
+  std::map<std::string, AttrValue> attrs;
+  std::map<std::string, TensorRef> tensors;
+};
+
 struct TFE_Op {
   TFE_Context* context;
   std::string name, device;
   std::vector<TensorRef> inputs;
+  std::vector<size_t> counts;  // inputs of each argument
+  bool infers = true;          // whether `counts` is right: an argument of many values must be added as a list
   std::map<std::string, AttrValue> attrs;
   std::map<std::string, TensorRef> tensors;
+  TFE_OpAttrs given;  // what TFE_OpGetAttrs returned last
 };
 
 namespace {
@@ -142,7 +152,21 @@ bool HasFunctions(const TFE_Op& op) {
                      [](const auto& a) { return a.second.has_func() || (a.second.has_list() && a.second.list().func_size() > 0); });
 }
 
+// The name of a variable. As in TensorFlow, all without a name are one, which has the name of its op, and kAnonymous makes a new one with
+// each call; it lives as long as its context.
+constexpr std::string_view kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+AttrValue VariableName(const TFE_Op& op) {
+  static std::atomic<uint64_t> last{0};
+  const auto given = op.attrs.find("shared_name");
+  AttrValue name;
+  name.set_s(given == op.attrs.end() || given->second.s().empty() ? op.name : given->second.s());
+  if (name.s() == kAnonymous) name.set_s("anonymous_" + std::to_string(++last));
+  return name;
+}
+
 std::vector<TensorRef> RunOp(TFE_Op* op, const proto::OpDef& def) {
+  const bool variable = op->name == "VarHandleOp";
+  if (variable && !op->attrs.count("shared_name")) op->attrs["shared_name"].set_s("");
   std::vector<tw_tensor*> inputs;
   for (const TensorRef& t : op->inputs) inputs.push_back(t.get());
   std::vector<tw_eager_attr> attrs;
@@ -151,7 +175,7 @@ std::vector<TensorRef> RunOp(TFE_Op* op, const proto::OpDef& def) {
     if (name[0] == '_') continue;
     tw_eager_attr& attr = attrs.emplace_back(tw_eager_attr{name.c_str(), nullptr, 0, 0, 0, 0});
     values.push_back(std::make_unique<Values>());
-    values.back()->Fill(value, KindOf(def, name), &attr);
+    values.back()->Fill(variable && name == "shared_name" ? VariableName(*op) : value, KindOf(def, name), &attr);
   }
   std::vector<tw_tensor*> tensors;
   tensors.reserve(op->tensors.size());
@@ -414,12 +438,26 @@ TF_Tensor* TFE_TensorHandleResolve(TFE_TensorHandle* h, TF_Status* status) {
     return FromThalweg(Share(h->tensor));
   });
 }
-TFE_TensorHandle* TFE_TensorHandleCopyToDevice(TFE_TensorHandle* h, TFE_Context*, const char* device, TF_Status* status) {
+// The full name of a device, of which the client may give a part.
+static std::string FullName(const TFE_Context& context, const std::string& wanted) {
+  if (wanted.empty()) return "";
+  const auto lower = [](std::string s) {
+    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return s;
+  };
+  const std::string end = lower(wanted);
+  for (uint32_t i = 0; i < tw_devices_count(context.devices.get()); ++i) {
+    const std::string name = tw_devices_name(context.devices.get(), i), low = lower(name);
+    if (low == end || low.ends_with("/device" + (end[0] == '/' ? ":" + end.substr(1) : ":" + end)) || low.ends_with(end)) return name;
+  }
+  Fail(TF_INVALID_ARGUMENT, wanted, " unknown device.");
+}
+TFE_TensorHandle* TFE_TensorHandleCopyToDevice(TFE_TensorHandle* h, TFE_Context* context, const char* device, TF_Status* status) {
   return Guard(status, [&] {
     Need(h);
-    const std::string wanted = OrEmpty(device);
+    const std::string wanted = FullName(*context, OrEmpty(device));
     tw_tensor* copy = nullptr;
-    if (wanted.empty() || wanted.find("CPU:") != std::string::npos || wanted.find("cpu:") != std::string::npos) {
+    if (wanted.empty() || wanted.find("CPU:") != std::string::npos) {
       Check(tw_tensor_to_host(h->tensor.get(), &copy));
     } else {
       Check(tw_tensor_to_device(h->tensor.get(), nullptr, wanted.c_str(), &copy));
@@ -459,6 +497,8 @@ TFE_Op* TFE_NewOp(TFE_Context* context, const char* name, TF_Status* status) {
 void TFE_OpReset(TFE_Op* op, const char* name, const char* device, TF_Status* status) {
   Guard(status, [&] {
     op->inputs.clear();
+    op->counts.clear();
+    op->infers = true;
     op->attrs.clear();
     op->tensors.clear();
     op->device = OrEmpty(device);
@@ -473,20 +513,6 @@ TFE_Context* TFE_OpGetContext(const TFE_Op* op, TF_Status* status) {
   return Guard(status, [&] { return op->context; });
 }
 
-// The full name of a device, of which the client may give a part.
-static std::string FullName(const TFE_Context& context, const std::string& wanted) {
-  if (wanted.empty()) return "";
-  const auto lower = [](std::string s) {
-    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return s;
-  };
-  const std::string end = lower(wanted);
-  for (uint32_t i = 0; i < tw_devices_count(context.devices.get()); ++i) {
-    const std::string name = tw_devices_name(context.devices.get(), i), low = lower(name);
-    if (low == end || low.ends_with("/device" + (end[0] == '/' ? ":" + end.substr(1) : ":" + end)) || low.ends_with(end)) return name;
-  }
-  return wanted;  // the call reports an unknown device
-}
 void TFE_OpSetDevice(TFE_Op* op, const char* device, TF_Status* status) {
   Guard(status, [&] { op->device = FullName(*op->context, OrEmpty(device)); });
 }
@@ -494,18 +520,27 @@ const char* TFE_OpGetDevice(const TFE_Op* op, TF_Status* status) {
   return Guard(status, [&] { return op->device.c_str(); });
 }
 
+static bool Many(const proto::OpDef::ArgDef& arg) { return !arg.number_attr().empty() || !arg.type_list_attr().empty(); }
+
+// Notes the inputs of the next argument.
+static void Count(TFE_Op* op, size_t inputs, bool list) {
+  const proto::OpDef* def = FindOp(op->name);
+  const auto next = static_cast<int>(op->counts.size());
+  op->infers = op->infers && def && next < def->input_arg_size() && Many(def->input_arg(next)) == list;
+  op->counts.push_back(inputs);
+}
 void TFE_OpAddInput(TFE_Op* op, TFE_TensorHandle* input, TF_Status* status) {
   Guard(status, [&] {
     Need(input);
     op->inputs.push_back(Share(input->tensor));
+    Count(op, 1, false);
   });
 }
 void TFE_OpAddInputList(TFE_Op* op, TFE_TensorHandle** inputs, int num_inputs, TF_Status* status) {
   Guard(status, [&] {
-    for (int i = 0; i < num_inputs; ++i) {
-      Need(inputs[i]);
-      op->inputs.push_back(Share(inputs[i]->tensor));
-    }
+    for (int i = 0; i < num_inputs; ++i) Need(inputs[i]);
+    for (int i = 0; i < num_inputs; ++i) op->inputs.push_back(Share(inputs[i]->tensor));
+    Count(op, static_cast<size_t>(num_inputs), true);
   });
 }
 int TFE_OpGetFlatInputCount(const TFE_Op* op, TF_Status* status) {
@@ -609,21 +644,61 @@ void TFE_OpSetAttrValueProto(const TFE_Op* op, const char* name, const void* byt
   });
 }
 
+// The attributes that follow from the inputs.
+static std::map<std::string, AttrValue> InferredAttrs(const TFE_Op& op) {
+  std::map<std::string, AttrValue> attrs;
+  const proto::OpDef* def = op.infers ? FindOp(op.name) : nullptr;
+  if (!def) return attrs;
+  size_t at = 0;
+  for (size_t k = 0; k < op.counts.size(); ++k) {
+    const auto& arg = def->input_arg(static_cast<int>(k));
+    if (!arg.number_attr().empty()) attrs[arg.number_attr()].set_i(static_cast<int64_t>(op.counts[k]));
+    if (!arg.type_list_attr().empty()) attrs[arg.type_list_attr()].mutable_list();
+    for (size_t i = 0; i < op.counts[k]; ++i) {
+      const auto type = static_cast<proto::DataType>(tw_tensor_dtype(op.inputs[at++].get()));
+      if (!arg.type_list_attr().empty()) attrs[arg.type_list_attr()].mutable_list()->add_type(type);
+      if (!arg.type_attr().empty()) attrs[arg.type_attr()].set_type(type);
+    }
+  }
+  return attrs;
+}
+
+const TFE_OpAttrs* TFE_OpGetAttrs(const TFE_Op* op) {
+  return Guard(nullptr, [&]() -> const TFE_OpAttrs* {
+    TFE_OpAttrs& given = const_cast<TFE_Op*>(op)->given;
+    given = {op->name, op->attrs, {}};
+    for (const auto& [name, tensor] : op->tensors) given.tensors.emplace(name, Share(tensor));
+    for (auto& [name, value] : InferredAttrs(*op)) given.attrs.emplace(name, std::move(value));
+    return &given;
+  });
+}
+void TFE_OpAddAttrs(TFE_Op* op, const TFE_OpAttrs* attrs) {
+  for (const auto& [name, value] : attrs->attrs) op->attrs.emplace(name, value);
+  for (const auto& [name, tensor] : attrs->tensors) op->tensors.emplace(name, Share(tensor));
+}
+void TFE_OpAttrsSerialize(const TFE_OpAttrs* attrs, TF_Buffer* buffer, TF_Status* status) {
+  Guard(status, [&] {
+    proto::NameAttrList list;
+    list.set_name(attrs->name);
+    for (const auto& [name, value] : attrs->attrs) (*list.mutable_attr())[name] = value;
+    for (const auto& [name, tensor] : attrs->tensors) *(*list.mutable_attr())[name].mutable_tensor() = Encode(tensor.get());
+    Fill(buffer, Serialise(list));
+  });
+}
+
 // The number of values of an argument, from the attributes that are set and, for inputs, from the inputs that are there.
 static int ArgLength(TFE_Op* op, const std::string& name, bool input) {
   const proto::OpDef& def = NeedOp(op->name);
   proto::NodeDef node;
   for (const auto& [key, value] : op->attrs) (*node.mutable_attr())[key] = value;
   int single = 0, lists = 0;
-  for (const auto& arg : def.input_arg()) {
-    (arg.number_attr().empty() && arg.type_list_attr().empty() ? single : lists) += 1;
-  }
+  for (const auto& arg : def.input_arg()) (Many(arg) ? lists : single) += 1;
   const int left = static_cast<int>(op->inputs.size()) - single;
   const proto::OpDef::ArgDef* only = nullptr;
   for (const auto& arg : def.input_arg()) {
-    if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) only = &arg;
+    if (Many(arg)) only = &arg;
   }
-  const bool inferred = lists == 1 && left >= 0;
+  const bool inferred = lists == 1 && left >= 0 && !op->inputs.empty();
   for (const auto& arg : input ? def.input_arg() : def.output_arg()) {
     if (arg.name() != name) continue;
     const std::string& length = arg.number_attr().empty() ? arg.type_list_attr() : arg.number_attr();
