@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "old_ops.h"
 #include "ops.h"
 
 namespace thalweg::tf {
@@ -27,7 +28,16 @@ void AppendTypes(const proto::OpDef::ArgDef& arg, const std::map<std::string, At
   for (int64_t i = 0; i < count; ++i) types->push_back(type);
 }
 
+// An attribute whose name begins with an underscore is kept as a message.
+void SetPrivateTensors(tw_op* op, const std::string& name, const std::vector<TensorRef>& tensors, bool list) {
+  AttrValue value;
+  if (list) value.mutable_list();
+  for (const TensorRef& t : tensors) *(list ? value.mutable_list()->add_tensor() : value.mutable_tensor()) = Encode(t.get());
+  const std::string bytes = Serialise(value);
+  tw_op_set_message(op, name.c_str(), bytes.data(), bytes.size());
+}
 void SetTensors(tw_op* op, const std::string& name, const std::vector<TensorRef>& tensors, bool list) {
+  if (name[0] == '_') return SetPrivateTensors(op, name, tensors, list);
   std::vector<tw_tensor*> values;
   for (const TensorRef& t : tensors) values.push_back(t.get());
   if (list) {
@@ -140,7 +150,7 @@ TF_OperationDescription* TF_NewOperationLocked(TF_Graph* graph, const char* op_t
   return Guard(nullptr, [&] {
     auto d = std::make_unique<TF_OperationDescription>();
     d->graph = graph;
-    d->type = OrEmpty(op_type);
+    d->type = CurrentOp(OrEmpty(op_type));
     d->name = OrEmpty(oper_name);
     return d.release();
   });

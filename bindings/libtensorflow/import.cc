@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "builder.h"
+#include "old_ops.h"
 #include "ops.h"
 #include "tensorflow/c/c_api_experimental.h"
 
@@ -265,6 +266,7 @@ class Importer {
 
 TF_ImportGraphDefResults Import(TF_Graph* graph, proto::GraphDef def, const TF_ImportGraphDefOptions& options) {
   const std::lock_guard lock(graph->mu);
+  ReplaceOldOps(&def);
   return Importer(graph, std::move(def), options).Run();
 }
 

@@ -5,6 +5,7 @@
 #include "builder.h"
 #include "graph.h"
 #include "ops.h"
+#include "tensor.h"
 
 using namespace thalweg::tf;
 using thalweg::proto::AttrValue;
@@ -292,6 +293,11 @@ static void GetTensors(TF_Operation* oper, const char* name, bool list, TF_Tenso
   const AttrValue attr = AttrOf(oper, name);
   if (attr.value_case() != (list ? AttrValue::kList : AttrValue::kTensor)) {
     Fail(TF_INVALID_ARGUMENT, "Value for '", name, list ? "' is not a list." : "' is not a tensor.");
+  }
+  if (name[0] == '_') {
+    const int n = list ? attr.list().tensor_size() : 1;
+    for (int i = 0; i < std::min(n, max_values); ++i) values[i] = FromThalweg(Decode(list ? attr.list().tensor(i) : attr.tensor()));
+    return;
   }
   Check(tw_operation_attr(oper->op, name, &kind, &is_list, &count, &found));
   if (kind != TW_ATTR_TENSOR) Fail(TF_INVALID_ARGUMENT, "Value for '", name, "' is not a tensor.");

@@ -148,6 +148,24 @@ static void errors(TF_Status* s) {
   TF_DeleteGraph(g);
 }
 
+/* Clients that were generated long ago use the first names of ops. */
+static void old_names(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  const TF_DataType type = TF_INT32;
+  const int64_t dims[] = {2};
+  const int64_t* const shapes[] = {dims};
+  const int rank = 1;
+  TF_OperationDescription* d = TF_NewOperation(g, "Iterator", "iterator");
+  TF_SetAttrString(d, "shared_name", "", 0);
+  TF_SetAttrString(d, "container", "", 0);
+  TF_SetAttrTypeList(d, "output_types", &type, 1);
+  TF_SetAttrShapeList(d, "output_shapes", shapes, &rank, 1);
+  TF_Operation* iterator = TF_FinishOperation(d, s);
+  OK(s);
+  CHECK(iterator && TF_OperationNumOutputs(iterator) == 1 && TF_OperationOutputType(out(iterator, 0)) == TF_RESOURCE);
+  TF_DeleteGraph(g);
+}
+
 static void op_def(TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
   TF_Buffer* b = TF_NewBuffer();
@@ -537,16 +555,96 @@ static void tensor_attributes(TF_Status* s) {
   TF_DeleteGraph(g);
 }
 
+/* ---- Attributes, the rest ---- */
+
+static void attribute_names(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  TF_OperationDescription* d = attributes_of(g, "NoOp");
+  TF_SetAttrString(d, "_v", "bunny", 5);
+  TF_Operation* o = TF_FinishOperation(d, s);
+  OK(s);
+  CHECK(TF_OperationGetNumAttrs(o) == 1 && TF_OperationGetAttrNameLength(o, 0) == 2);
+  char text[8] = "";
+  TF_OperationGetAttrName(o, 0, text, s);
+  OK(s);
+  SAME(text, "_v");
+  TF_OperationGetAttrName(o, 1, text, s);
+  CODE(s, TF_OUT_OF_RANGE);
+  TF_DeleteGraph(g);
+}
+static void shape_proto_list(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  const char first[] = {0x12, 2, 0x08, 2, 0x12, 2, 0x08, 4}, second[] = {0x12, 2, 0x08, 1, 0x12, 2, 0x08, 3}; /* [2, 4], [1, 3] */
+  const void* const protos[] = {first, second};
+  const size_t lengths[] = {8, 8};
+  TF_OperationDescription* d = attributes_of(g, "NoOp");
+  TF_SetAttrTensorShapeProtoList(d, "_v", protos, lengths, 2, s);
+  OK(s);
+  TF_Operation* o = TF_FinishOperation(d, s);
+  OK(s);
+  const TF_AttrMetadata m = TF_OperationGetAttrMetadata(o, "_v", s);
+  CHECK(m.is_list && m.list_size == 2 && m.type == TF_ATTR_SHAPE && m.total_size == 4);
+  TF_Buffer* values[2] = {NULL, NULL};
+  TF_OperationGetAttrTensorShapeProtoList(o, "_v", values, 2, s);
+  OK(s);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(values[i] && values[i]->length == 8 && memcmp(values[i]->data, protos[i], 8) == 0);
+    TF_DeleteBuffer(values[i]);
+  }
+  TF_DeleteGraph(g);
+}
+static void tensor_list(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  const int64_t dims1[] = {1, 2}, dims2[] = {2, 2};
+  const char data1[] = {5, 7}, data2[] = {2, 4, 6, 8};
+  TF_Tensor *given[] = {tensor_of(TF_INT8, dims1, 2, data1, 2), tensor_of(TF_INT8, dims2, 2, data2, 4)}, *got[2] = {NULL, NULL};
+  TF_OperationDescription* d = attributes_of(g, "NoOp");
+  TF_SetAttrTensorList(d, "_v", given, 2, s);
+  OK(s);
+  TF_DeleteTensor(given[0]);
+  TF_DeleteTensor(given[1]);
+  TF_Operation* o = TF_FinishOperation(d, s);
+  OK(s);
+  if (!o) return;
+  const TF_AttrMetadata m = TF_OperationGetAttrMetadata(o, "_v", s);
+  CHECK(m.is_list && m.list_size == 2 && m.type == TF_ATTR_TENSOR && m.total_size == -1);
+  TF_OperationGetAttrTensorList(o, "_v", got, 2, s);
+  OK(s);
+  if (got[0]) CHECK(TF_TensorType(got[0]) == TF_INT8 && TF_Dim(got[0], 1) == 2 && memcmp(TF_TensorData(got[0]), data1, 2) == 0);
+  if (got[1]) CHECK(TF_Dim(got[1], 0) == 2 && TF_TensorByteSize(got[1]) == 4 && memcmp(TF_TensorData(got[1]), data2, 4) == 0);
+  TF_DeleteTensor(got[0]);
+  TF_DeleteTensor(got[1]);
+  TF_DeleteGraph(g);
+}
+static void empty_list(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  TF_OperationDescription* d = TF_NewOperation(g, "Squeeze", "squeeze");
+  TF_AddInput(d, out(placeholder(g, TF_FLOAT, "x", s), 0));
+  TF_SetAttrIntList(d, "squeeze_dims", NULL, 0);
+  TF_Operation* o = TF_FinishOperation(d, s);
+  OK(s);
+  if (!o) return;
+  const TF_AttrMetadata m = TF_OperationGetAttrMetadata(o, "squeeze_dims", s);
+  OK(s);
+  CHECK(m.is_list && m.list_size == 0 && m.type == TF_ATTR_INT && m.total_size == -1);
+  TF_DeleteGraph(g);
+}
+
 int main(void) {
   const Case cases[] = {{"SetShape", set_shape},
                         {"Graph", graph},
                         {"Errors", errors},
                         {"GetOpDef", op_def},
+                        {"OldNames", old_names},
                         {"Colocation", colocation},
                         {"ImportGraphDef", import_graph_def},
                         {"ImportGraphDef_WithReturnOutputs", import_return_outputs},
                         {"ImportGraphDef_MissingUnusedInputMappings", import_missing},
                         {"Attributes", attributes},
-                        {"TensorAttributes", tensor_attributes}};
+                        {"TensorAttributes", tensor_attributes},
+                        {"Names", attribute_names},
+                        {"TensorShapeProtoList", shape_proto_list},
+                        {"TensorList", tensor_list},
+                        {"EmptyList", empty_list}};
   return run_cases(cases, COUNT(cases));
 }

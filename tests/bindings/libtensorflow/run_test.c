@@ -464,6 +464,73 @@ static void saved_model_null_args(TF_Status* s) {
   CHECK(remove(path) == 0 && rmdir(folder) == 0);
 }
 
+static void put_input(unsigned char* to, size_t* n, const char* name) { put_field(to, n, 3, name, strlen(name)); }
+static void put_attr(unsigned char* to, size_t* n, const char* name, const void* value, size_t length) {
+  unsigned char entry[256];
+  size_t entry_n = 0;
+  put_field(entry, &entry_n, 1, name, strlen(name));
+  put_field(entry, &entry_n, 2, value, length);
+  put_field(to, n, 5, entry, entry_n);
+}
+static TF_Operation* texts(TF_Graph* g, const char* text, const char* name, TF_Status* s) {
+  const int64_t empty[] = {0};
+  TF_Tensor* t = TF_AllocateTensor(TF_STRING, text ? NULL : empty, text ? 0 : 1, text ? sizeof(TF_TString) : 0);
+  if (text) TF_StringCopy(TF_TensorData(t), text, strlen(text));
+  return constant(g, t, name, s);
+}
+/* A GraphDef with the first form of the op that reads examples: one dense feature "x". */
+static void parse_example(TF_Status* s) {
+  TF_Graph* g = TF_NewGraph();
+  const int64_t dims[] = {1};
+  const float seven[] = {7};
+  placeholder(g, TF_STRING, "serialized", s);
+  texts(g, NULL, "names", s);
+  texts(g, "x", "key", s);
+  constant(g, tensor_of(TF_FLOAT, dims, 1, seven, sizeof seven), "default", s);
+  TF_Buffer* def = TF_NewBuffer();
+  TF_GraphToGraphDef(g, def, s);
+  OK(s);
+  TF_DeleteGraph(g);
+  unsigned char node[1024], bytes[4096];
+  size_t node_n = 0, n = def->length;
+  CHECK(n < 3000);
+  memcpy(bytes, def->data, n);
+  TF_DeleteBuffer(def);
+  put_field(node, &node_n, 1, "parse", 5);
+  put_field(node, &node_n, 2, "ParseExample", 12);
+  put_input(node, &node_n, "serialized");
+  put_input(node, &node_n, "names");
+  put_input(node, &node_n, "key");
+  put_input(node, &node_n, "default");
+  put_attr(node, &node_n, "Nsparse", "\x18\0", 2);
+  put_attr(node, &node_n, "Ndense", "\x18\1", 2);
+  put_attr(node, &node_n, "sparse_types", "\x0a\0", 2);
+  put_attr(node, &node_n, "Tdense", "\x0a\x03\x32\1\1", 5);                     /* [float] */
+  put_attr(node, &node_n, "dense_shapes", "\x0a\x06\x3a\x04\x12\x02\x08\1", 8); /* [[1]] */
+  put_field(bytes, &n, 1, node, node_n);
+  def = TF_NewBufferFromString(bytes, n);
+  g = TF_NewGraph();
+  TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+  TF_GraphImportGraphDef(g, def, options, s);
+  OK(s);
+  TF_DeleteImportGraphDefOptions(options);
+  TF_DeleteBuffer(def);
+  TF_Operation *feed = TF_GraphOperationByName(g, "serialized"), *parse = TF_GraphOperationByName(g, "parse");
+  CHECK(feed && parse && TF_OperationNumOutputs(parse) == 1);
+  if (!feed || !parse) return;
+  const int64_t two[] = {2};
+  TF_Tensor* examples = TF_AllocateTensor(TF_STRING, two, 1, 2 * sizeof(TF_TString)); /* x = [0.5], and nothing */
+  TF_StringCopy(TF_TensorData(examples), "\x0a\x0f\x0a\x0d\x0a\1x\x12\x08\x12\x06\x0a\x04\0\0\0\x3f", 17);
+  TF_Session* session = session_of(g, s);
+  TF_Tensor* x = run1(session, feed, examples, out(parse, 0), s);
+  OK(s);
+  const float wanted[] = {0.5f, 7};
+  CHECK(x && TF_NumDims(x) == 2 && TF_Dim(x, 0) == 2 && TF_Dim(x, 1) == 1 && memcmp(TF_TensorData(x), wanted, sizeof wanted) == 0);
+  TF_DeleteTensor(x);
+  end_session(session, s);
+  TF_DeleteGraph(g);
+}
+
 /* THALWEG_SAVED_MODEL has f(x) = 2 x + b, b a variable of 0.5, as signature serving_default of tag serve. */
 static void saved_model(TF_Status* s) {
   const char* folder = getenv("THALWEG_SAVED_MODEL");
@@ -511,6 +578,7 @@ int main(void) {
                         {"Functions_Bad", bad_functions},
                         {"DeprecatedSession", deprecated_session},
                         {"SavedModel", saved_model},
-                        {"SavedModelNullArgsAreValid", saved_model_null_args}};
+                        {"SavedModelNullArgsAreValid", saved_model_null_args},
+                        {"ParseExample", parse_example}};
   return run_cases(cases, COUNT(cases));
 }
