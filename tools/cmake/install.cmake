@@ -51,7 +51,7 @@ function(thalweg_install_guides)
     README.md CHANGELOG.md SECURITY.md
     bindings/README.md bindings/python/README.md bindings/python/chores.md bindings/python/vmap.md bindings/go/README.md
     bindings/csharp/README.md bindings/java/README.md bindings/libtensorflow/README.md bindings/node/README.md
-    bindings/r/README.md bindings/rust/README.md
+    bindings/onnxruntime/README.md bindings/r/README.md bindings/rust/README.md
     c_api/README.md c_api/CHANGELOG.md
     distributed/README.md
     framework/README.md framework/autodiff/README.md framework/eager/README.md framework/graph/README.md framework/io/README.md
