@@ -1,7 +1,7 @@
 # Finds the libraries that Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; if it is empty, tools/setup prints the folder) or, with THALWEG_SYSTEM_DEPS, from the distribution.
 # Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, re2::re2, thalweg::crypto, thalweg::farmhash,
-# Eigen3::Eigen, ZLIB::ZLIB (for the command line), thalweg::zlib (the same, static, for the library) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Eigen3::Eigen, ZLIB::ZLIB, thalweg::httplib and nlohmann_json::nlohmann_json (for the command line), thalweg::zlib (the same, static, for the library) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)
@@ -50,6 +50,17 @@ mark_as_advanced(PROTOC_PROGRAM)
 
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(ZLIB REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+
+# Debian's cpp-httplib is a shared library with a header of its own. The definitions are those that it was built with, and change the
+# layout of its types.
+find_library(HTTPLIB_LIBRARY NAMES cpp-httplib REQUIRED)
+find_path(HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
+mark_as_advanced(HTTPLIB_LIBRARY HTTPLIB_INCLUDE_DIR)
+add_library(thalweg::httplib UNKNOWN IMPORTED)
+set_target_properties(thalweg::httplib PROPERTIES
+  IMPORTED_LOCATION ${HTTPLIB_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${HTTPLIB_INCLUDE_DIR} INTERFACE_LINK_LIBRARIES Threads::Threads
+  INTERFACE_COMPILE_DEFINITIONS "CPPHTTPLIB_OPENSSL_SUPPORT;CPPHTTPLIB_ZLIB_SUPPORT;CPPHTTPLIB_BROTLI_SUPPORT")
 
 # Only SHA-256 is used of this library. It is linked statically, which adds 20 KB, so that no process loads OpenSSL for it.
 find_library(CRYPTO_LIBRARY NAMES libcrypto.a REQUIRED)
