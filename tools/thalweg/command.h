@@ -76,6 +76,7 @@ const Command& DevicesCommand();
 const Command& CkptCommand();
 const Command& DoctorCommand();
 const Command& CompletionCommand();
+const Command& ServeCommand();
 const Command& WorkerCommand();
 const Command& LaunchCommand();
 const Command& ClusterCommand();

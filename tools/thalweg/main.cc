@@ -16,10 +16,10 @@
 namespace thalweg::cli {
 
 const std::vector<const Command*>& Commands() {
-  static const std::vector<const Command*> all = {&RunCommand(),        &BenchCommand(),   &InspectCommand(), &ConvertCommand(),
-                                                  &TraceCommand(),      &PlotCommand(),    &OpsCommand(),     &PluginsCommand(),
-                                                  &NewCommand(),        &DevicesCommand(), &CkptCommand(),    &DoctorCommand(),
-                                                  &CompletionCommand(), &WorkerCommand(),  &LaunchCommand(),  &ClusterCommand()};
+  static const std::vector<const Command*> all = {
+      &RunCommand(),        &BenchCommand(),   &InspectCommand(), &ConvertCommand(), &TraceCommand(),  &PlotCommand(),
+      &OpsCommand(),        &PluginsCommand(), &NewCommand(),     &DevicesCommand(), &CkptCommand(),   &DoctorCommand(),
+      &CompletionCommand(), &ServeCommand(),   &WorkerCommand(),  &LaunchCommand(),  &ClusterCommand()};
   return all;
 }
 

@@ -1,0 +1,50 @@
+// Joins requests that wait into one run, along the first dimension.
+//
+// The first request of a batch leads it: it waits until the batch is full or the delay is over, and runs it on its own thread. The
+// others wait for their results. If a joined run fails, each request runs apart, so that only the one at fault fails.
+// Threads: any number of requests.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "part.h"
+#include "settings.h"
+#include "thalweg/model.h"
+
+namespace thalweg::cli::serve {
+
+using Inputs = std::vector<tw::Tensor>;  // one for each input of a signature; empty for one that is left out
+
+class Batcher {
+ public:
+  // Runs a signature on the inputs; returns its outputs. Throws.
+  using Run = std::function<std::vector<tw::Tensor>(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline)>;
+
+  Batcher(uint64_t most_rows, std::chrono::microseconds delay, Run run) : most_rows_(most_rows), delay_(delay), run_(std::move(run)) {}
+
+  // Returns the request's outputs. Throws what the run throws, and HttpError 504 at the deadline.
+  std::vector<Part> Request(const tw_model_signature& signature, Inputs inputs, Deadline deadline);
+
+ private:
+  struct Batch;
+
+  uint64_t Rows(const tw_model_signature& signature, const Inputs& inputs);
+  std::vector<Part> Apart(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline) const;
+  void Lead(const tw_model_signature& signature, Batch* batch);
+  void RunJoined(const tw_model_signature& signature, Batch* batch);
+
+  const uint64_t most_rows_;
+  const std::chrono::microseconds delay_;
+  const Run run_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Batch>> open_;  // batches that more requests may join, by what must agree
+  std::set<std::string> never_;                         // signatures whose outputs turned out not to have the rows of the inputs
+};
+
+}  // namespace thalweg::cli::serve

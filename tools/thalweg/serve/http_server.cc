@@ -1,0 +1,221 @@
+#include "http_server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "http_error.h"
+#include "stream.h"
+
+namespace thalweg::cli::serve {
+namespace {
+
+constexpr std::chrono::seconds kMostIdle{60};
+constexpr size_t kMostRequests = 1'000'000;  // on one connection
+constexpr size_t kMostPath = 1024;           // the library matches paths by std::regex, which recurses for each character
+constexpr int kBacklog = 1024;
+
+// The library owns its task queue; the threads are the server's.
+class Forward final : public httplib::TaskQueue {
+ public:
+  explicit Forward(Connections* connections) : connections_(connections) {}
+  void enqueue(std::function<void()> serve) override { connections_->Start(std::move(serve)); }
+  void shutdown() override {}
+
+ private:
+  Connections* const connections_;
+};
+
+// Returns false for what is no decimal number.
+bool ToLength(const std::string& text, uint64_t* length) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *length);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* word) { return strcasecmp(text.c_str(), word) == 0; });
+}
+
+}  // namespace
+
+// What the library does not tell the handler about the request that a thread serves.
+struct HttpServer::Exchange {
+  bool parsed = false;     // the header was whole
+  bool body_left = false;  // bytes of the body may be unread, so the connection cannot be used again
+  int refused = 0;         // the status of a request that must not be handled; 0: none
+  std::string why;
+};
+
+HttpServer::Exchange*& HttpServer::Current() {
+  static thread_local Exchange* current = nullptr;
+  return current;
+}
+
+HttpServer::HttpServer(const Settings& settings, AnswerCall answer)
+    : settings_(settings), answer_(std::move(answer)), connections_(settings.max_connections) {
+  new_task_queue = [this] { return new Forward(&connections_); };
+  set_keep_alive_timeout(kMostIdle.count());  // for the answer's header
+  set_keep_alive_max_count(kMostRequests);
+  // Not SO_REUSEPORT, which is the library's choice: two servers would share a port without a word.
+  set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  // The handler of every request but those with a body, which the library gives to a handler below.
+  set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    if (request.method == "POST" && !Current()->refused) return HandlerResponse::Unhandled;
+    Fill(request, nullptr, &response);
+    return HandlerResponse::Handled;
+  });
+  Post("[^]*", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& reader) {
+    Fill(request, &reader, &response);
+  });
+  set_expect_100_continue_handler([](const httplib::Request&, httplib::Response& response) {
+    if (Current()->refused) response.status = Current()->refused;
+    return Current()->refused ? Current()->refused : 100;
+  });
+  // Answers that the library makes by itself have no body.
+  set_error_handler(httplib::Server::HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
+    if (!response.body.empty()) return HandlerResponse::Unhandled;
+    const Exchange* exchange = Current();
+    const std::string why = exchange->refused        ? exchange->why
+                            : response.status == 414 ? "the address is too long"
+                            : exchange->parsed       ? "the request cannot be served"
+                                                     : "the request's header is malformed, too long or came too slowly";
+    response.set_content(ErrorBody(why), "application/json");
+    response.set_header("Connection", "close");
+    return HandlerResponse::Handled;
+  }));
+}
+
+HttpServer::~HttpServer() {
+  if (listener_.joinable()) Stop(Clock::now(), [] {});
+}
+
+int HttpServer::Start() {
+  const int port = settings_.port ? (bind_to_port(settings_.host, settings_.port) ? settings_.port : -1) : bind_to_any_port(settings_.host);
+  if (port < 0) {
+    throw std::runtime_error("cannot listen at " + settings_.host + ":" + std::to_string(settings_.port) + ": " + std::strerror(errno) +
+                             "; give another --host or --port");
+  }
+  ::listen(svr_sock_, kBacklog);  // once more: the library's own queue has five places
+  listener_ = std::thread([this] { listen_after_bind(); });
+  // stop() of a server that does not run yet does nothing.
+  while (!is_running()) std::this_thread::yield();
+  return port;
+}
+
+void HttpServer::Stop(Deadline deadline, const std::function<void()>& give_up) {
+  connections_.Stop();
+  stop();
+  if (!connections_.WaitUntilEmpty(deadline)) {
+    give_up();
+    connections_.Break();
+  }
+  listener_.join();
+  connections_.Join();
+}
+
+bool HttpServer::process_and_close_socket(socket_t socket) {
+  const int yes = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  Serve(socket);
+  close(socket);
+  return true;
+}
+
+void HttpServer::Serve(socket_t socket) {
+  Connections::Open open(&connections_, socket);
+  ConnectionStream stream(socket, settings_.io_timeout);
+  for (size_t n = 0; n < kMostRequests; ++n) {
+    open.Idle(true);
+    const bool came = stream.Await(kMostIdle);
+    open.Idle(false);
+    if (!came) return;
+    Exchange exchange;
+    Current() = &exchange;
+    stream.Begin();
+    bool closed = false;
+    const bool answered =
+        process_request(stream, connections_.stopping(), closed, [&](httplib::Request& request) { Check(&request, &exchange); });
+    Current() = nullptr;
+    if (!exchange.parsed || exchange.body_left) return stream.Linger();
+    if (!answered || closed || connections_.stopping()) return;
+  }
+}
+
+// A body whose end is not certain is refused, because the rest of the connection could be read as a request that nobody sent.
+void HttpServer::Check(httplib::Request* request, Exchange* exchange) const {
+  exchange->parsed = true;
+  request->ranges.clear();  // answers are whole
+  const auto refuse = [&](int status, const std::string& why) {
+    if (exchange->refused) return;
+    exchange->refused = status;
+    exchange->why = why;
+  };
+  uint64_t length = 0;
+  const size_t lengths = request->get_header_value_count("Content-Length"), codings = request->get_header_value_count("Transfer-Encoding");
+  if (lengths > 1 || (lengths == 1 && codings > 0)) refuse(400, "the request's length is given more than once");
+  if (lengths == 1 && !ToLength(request->get_header_value("Content-Length"), &length)) {
+    refuse(400, "Content-Length is '" + request->get_header_value("Content-Length") + "', which is no length");
+  }
+  if (codings > 1 || (codings == 1 && !IsOneOf(request->get_header_value("Transfer-Encoding"), {"chunked"}))) {
+    refuse(501,
+           "Transfer-Encoding is '" + request->get_header_value("Transfer-Encoding") + "'; send the body in chunks or with its length");
+  }
+  if (request->path.size() > kMostPath)
+    refuse(414,
+           "the path has " + std::to_string(request->path.size()) + " characters; at most " + std::to_string(kMostPath) + " are served");
+  if (request->method == "POST" && lengths == 0 && codings == 0)
+    refuse(411, "the request has neither Content-Length nor chunks; send one of them");
+  if (length > settings_.max_request_bytes) {
+    refuse(413, "the request has " + std::to_string(length) + " bytes; the limit is " + std::to_string(settings_.max_request_bytes) +
+                    " (--max-request-bytes)");
+  }
+  const std::string packed = request->get_header_value("Content-Encoding");
+  if (!packed.empty() && !IsOneOf(packed, {"identity", "gzip", "deflate", "br"})) {
+    refuse(415, "Content-Encoding is '" + packed + "'; gzip, deflate and br are known");
+  }
+  exchange->body_left = length > 0 || codings > 0 || exchange->refused;
+}
+
+void HttpServer::Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response) {
+  Exchange* const exchange = Current();
+  Call call;
+  call.method = request.method;
+  call.path = request.path;
+  call.client = request.remote_addr;
+  call.header = [&](const char* name) { return request.get_header_value(name); };
+  call.body = [&] {
+    std::string body;
+    bool over = false;
+    const bool whole = reader && (*reader)([&](const char* part, size_t n) {
+                         over = n > settings_.max_request_bytes - body.size();
+                         if (!over) body.append(part, n);
+                         return !over;
+                       });
+    if (over) {
+      throw HttpError(413,
+                      "the request's body has more than " + std::to_string(settings_.max_request_bytes) + " bytes (--max-request-bytes)");
+    }
+    if (!whole) throw HttpError(400, "the request's body ended early, came too slowly or is not packed as its Content-Encoding says");
+    exchange->body_left = false;
+    return body;
+  };
+  call.refused = exchange->refused;
+  call.why = exchange->why;
+  Answer answer = answer_(call);
+  response->status = answer.status;
+  for (const auto& [name, value] : answer.headers) response->set_header(name, value);
+  if (exchange->body_left || connections_.stopping()) response->set_header("Connection", "close");
+  response->body = std::move(answer.body);
+  response->set_header("Content-Type", answer.type);
+}
+
+}  // namespace thalweg::cli::serve

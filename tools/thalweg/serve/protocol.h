@@ -1,0 +1,38 @@
+// What both protocols share: the parts of a path, a request's deadline, and the entries of a model's values.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http_server.h"
+#include "repository.h"
+#include "settings.h"
+
+namespace thalweg::cli::serve {
+
+// A request for a model, as the server saw it.
+struct ModelCall {
+  Call* call;
+  const Settings* settings;
+  const Repository* repository;
+  std::vector<std::string> path;  // the segments of the path
+  Clock::time_point began;
+  std::shared_ptr<ServedModel> model;  // set by the protocol once it is known, for the log and the metrics
+
+  // Returns the body as JSON text. Throws HttpError 415 for a type that is no JSON.
+  std::string Body() const;
+  uint64_t json_memory() const { return 8 * settings->max_request_bytes; }
+  // Returns the earliest of the server's limit, the header X-Request-Timeout-Ms and `asked` (0: none). Throws HttpError 400.
+  Deadline DeadlineAfter(std::chrono::microseconds asked) const;
+};
+
+// Throws HttpError 405 unless the request has the method.
+void RequireMethod(const Call& call, const char* method);
+
+// Returns the place of an input among the signature's. Throws HttpError 400 listing the names.
+size_t InputAt(const ServedModel& model, const tw_model_signature& signature, const std::string& name);
+
+// Throws HttpError 400 if the protocols have no form for the value's type.
+void RequireCarried(const ServedModel& model, const char* kind, const tw_model_value& value);
+
+}  // namespace thalweg::cli::serve

@@ -1,0 +1,44 @@
+// A version of a model that is loaded.
+// Threads: any number of requests. It lives as long as a request holds it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "batcher.h"
+#include "metrics.h"
+#include "part.h"
+#include "settings.h"
+#include "thalweg/cpp/thalweg.hpp"
+
+namespace thalweg::cli::serve {
+
+class ServedModel {
+ public:
+  // Loads the file or folder. `cancel` ends its runs. Throws tw::StatusError.
+  ServedModel(const tw::Runtime& runtime, const std::string& name, uint64_t version, const std::string& path,
+              const tw::ModelOptions& options, const Settings& settings, tw_cancel_token* cancel, Metrics* metrics);
+
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_; }
+  const tw::Model& model() const { return model_; }
+  // Returns the signature; "": the default one. Throws HttpError 400 listing the names.
+  const tw_model_signature& signature(const std::string& name) const;
+  // "model 'm', input 'x'", for errors.
+  std::string Where(const char* kind, const std::string& value) const;
+
+  // Runs the signature on values by input, an empty one for an input that is left out, joined with others if that is wanted. Throws
+  // HttpError and tw::StatusError.
+  std::vector<Part> Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline);
+
+ private:
+  void Check(const tw_model_signature& signature, const Inputs& inputs) const;
+  std::vector<tw::Tensor> RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline);
+
+  const std::string name_, version_;
+  tw::Model model_;
+  tw_cancel_token* const cancel_;
+  Metrics* const metrics_;
+  Batcher batcher_;
+};
+
+}  // namespace thalweg::cli::serve
