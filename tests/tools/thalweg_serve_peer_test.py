@@ -1,6 +1,7 @@
 """`thalweg serve` and the clients of other systems: Triton's client and `requests`, unchanged. The results are ONNX Runtime's."""
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import requests
@@ -82,7 +83,7 @@ def test_every_type_of_numpy_goes_there_and_back(folder):
             if name == "BYTES":
                 array = np.array([[b"", b"a\0"], ["\u00e4".encode(), b"\xff"]], dtype=np.object_)
             elif name == "BF16":
-                array = np.float32([[1.5, -2.0]])
+                array = np.array([[1.5, -2.0]], ml_dtypes.bfloat16)
             else:
                 kind = np.dtype({"BOOL": "bool", "FP16": "f2", "FP32": "f4", "FP64": "f8"}.get(name, name.lower()))
                 array = (odd.normal(size=(2, 3)) * 100).astype(kind)

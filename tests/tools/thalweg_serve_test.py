@@ -621,7 +621,7 @@ def test_wrong_arguments_are_named(folder):
     for arguments, part in [((), "give a model or --models FOLDER"), ((model, "--models", folder), "give a model or --models FOLDER"),
                             ((model, "--port", "65536"), "at most 65535"), ((model, "--versions", "some"), "latest or all"),
                             ((model, "--label", "x"), "MODEL:LABEL=VERSION"), ((model, "--max-batch", "0"), "at least 1"),
-                            (("--models", folder, "--name", "x"), "--name"), ((model, "--polls", "1"), "did you mean '--poll'")]:
+                            (("--models", folder, "--name", "x"), "--name"), ((model, "--name", "a/b"), "without '/'"), ((model, "--poll", "1"), "for --models"), ((model, "--polls", "1"), "did you mean '--poll'")]:
         assert part in run("serve", *arguments, status=2), arguments
     assert "nothing" in run("serve", f"{folder}/nothing.pb", status=1)
     assert "colour" in run("serve", model, "--session-option", "colour=red", status=1)

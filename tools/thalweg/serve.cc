@@ -97,6 +97,10 @@ int Run(const Args& args) {
   const bool folder = args.has("--models");
   if (folder == !args.positional().empty()) throw UsageError{"give a model or --models FOLDER"};
   if (folder && args.has("--name")) throw UsageError{"--name is for one model; the folders below --models name theirs"};
+  if (args.has("--poll") && !folder) throw UsageError{"--poll is for --models"};
+  if (args.has("--name") && (args.get("--name").empty() || args.get("--name").find('/') != std::string::npos)) {
+    throw UsageError{"--name takes a name without '/', not '" + args.get("--name") + "'"};
+  }
   const std::string versions = args.get("--versions", "latest");
   if (versions != "latest" && versions != "all") throw UsageError{"--versions takes latest or all, not '" + versions + "'"};
   const double poll = args.number("--poll", 0, 0);

@@ -1,5 +1,7 @@
 #include "connections.h"
 
+#include <system_error>
+
 #include <sys/socket.h>
 
 namespace thalweg::cli::serve {
@@ -13,13 +15,20 @@ void Connections::Start(std::function<void()> serve) {
   changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting || stopping_; });
   waiting_.push_back(std::move(serve));
   if (waiting_.size() > free_threads_) {
-    if (threads_.size() < most_) {
-      threads_.emplace_back([this] { Work(); });
-    } else {
-      CloseLongestIdle();
-    }
+    if (threads_.size() >= most_ || !AddThread()) CloseLongestIdle();
   }
   changed_.notify_all();
+}
+
+// REQUIRES: the lock is held. Returns false if the system gives no more threads; those that there are go on. Throws if there is none.
+bool Connections::AddThread() {
+  try {
+    threads_.emplace_back([this] { Work(); });
+    return true;
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;
+    return false;
+  }
 }
 
 void Connections::Work() {

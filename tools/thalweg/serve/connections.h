@@ -50,6 +50,7 @@ class Connections {
 
  private:
   void Work();
+  bool AddThread();
   void CloseLongestIdle();
 
   const size_t most_;

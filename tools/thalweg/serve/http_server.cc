@@ -125,7 +125,11 @@ void HttpServer::Stop(Deadline deadline, const std::function<void()>& give_up) {
 bool HttpServer::process_and_close_socket(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  Serve(socket);
+  try {
+    Serve(socket);
+  } catch (const std::bad_alloc&) {
+    // There is no memory for an answer; the client sees the end of the connection.
+  }
   close(socket);
   return true;
 }
