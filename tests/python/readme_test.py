@@ -64,11 +64,12 @@ NAMES = {"A loop of your own": digits, "Queues": queues, "Conditions, loops, fun
          "Where the time goes": stats, "The record of a run": stats}
 CLUSTERS = {"Clusters"}  # need one: tests/distributed
 FILES = {"Models from files"}  # need files of models: model_test.py
+RULES = {"Weights of others"}  # a rule; weights_into_test.py has such
 WITHOUT = "Without a graph"
 
 
 def test_every_chapter_with_a_fragment_is_known():
-    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS | FILES | {WITHOUT}
+    assert {name for name, blocks in fragments().items() if blocks} == set(NAMES) | CLUSTERS | FILES | RULES | {WITHOUT}
 
 
 def test_the_fragment_without_a_graph_runs():

@@ -13,7 +13,7 @@ without a graph), custom (gradients of a program's own), vmap and batching, slic
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
-and DLPack), saver, weights (safetensors files), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
+and DLPack), saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
 cluster of Ray), runtime, log, errors."""
 import typing as _typing
 

@@ -1,112 +1,108 @@
-"""Weights in safetensors files, as model hubs store them.
+"""Weights in files of others: safetensors, alone or in parts with an index; GGUF; and NumPy's npz.
 
-    arrays = thalweg.weights.load("model.safetensors", names={"encoder/*": "bert.encoder.*"}, transposed=["*.kernel"])
-    thalweg.weights.assign(session, arrays)
-    thalweg.weights.save("out.safetensors", arrays, metadata={"format": "pt"})
+    arrays = tw.weights.load("model.safetensors", names={"encoder/*": "bert.encoder.*", "head/kernel": "cls.weight^T"})
+    tw.weights.load("model.safetensors.index.json", names=names, into=net, session=session)
+    tw.weights.save("out.safetensors", arrays, metadata={"format": "pt"})
 
-A file is mapped into memory: `load` reads the header alone, and elements when they are used. Files are not trusted: a header that does not
-describe the bytes of the file exactly is refused. The format: https://github.com/huggingface/safetensors"""
+Files are mapped into memory: `load` reads headers alone, and elements when they are used; a file must not be cut while arrays of it are
+used. Files are not trusted: a header that does not describe the bytes of the file is refused. `names` are rules {name here: name in the file}, in `load` and `save` alike:
+
+    "head/w": "cls.weight"                             one tensor
+    "encoder/*": "bert.encoder.*"                      a star is any text
+    "layer_{i}/kernel": "layers.{i}.weight^T"          {i} is one part of a name, without '.' and '/'; ^T swaps the axes of a matrix
+    "conv/filter": "conv.weight^(2,3,1,0)"             axes here, as numbers of those in the file: that of PyTorch's convolutions
+
+Rules with the same name in the file all apply, as for tied weights; otherwise the first rule that fits a name wins. A name that no rule
+fits stays."""
 import fnmatch
-import json
-import mmap
 import os
 import pathlib
-import struct
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
-from .dtypes import Array, DType, as_dtype, from_numpy
-from .errors import InvalidArgumentError, NotFoundError
+from . import _gguf, _npz, _safetensors
+from ._stored import Q8_0, Quantised, Stored, array_of, check_name, opened, quantised, some
+from ._weight_names import Order, Rules
+from .dtypes import Array, DType, DTypeLike, as_dtype, from_numpy
+from .errors import InvalidArgumentError
 from .graph import placeholder
+from .module import Module
 from .session import Session
-from .variable import listed
+from .variable import Variable, listed
 
-__all__ = ["assign", "load", "save"]
+__all__ = ["Quantised", "assign", "load", "metadata", "save"]
 
 Path = Union[str, "os.PathLike[str]"]
+Target = Union[Module, Session, Mapping[str, Variable]]
 
-_KINDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8",
-          "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
-_CODES = {name: code for code, name in _KINDS.items()}
-_BYTES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
-_MOST_HEADER = 100_000_000  # bytes, the format's own limit
-_MOST_AXES = 254  # of a tensor
-_END = 1 << 63
+_MOST_TOLD = 100  # names of one kind in a message
+_WIDER = {"float16": ("float32", "float64"), "bfloat16": ("float32", "float64"), "float32": ("float64",), Q8_0: ("float32", "float64")}
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-class _Entry(NamedTuple):
-    """A tensor of a file: its type's name in the format, its sizes, and where its bytes are."""
-    kind: str
-    shape: tuple[int, ...]
-    begin: int
-    end: int
-
-
-def load(path: Path, *, names: Optional[Mapping[str, str]] = None, transposed: Iterable[str] = ()) -> dict[str, Array]:
-    """Returns the tensors of a file by name, as arrays that cannot be written. path: a safetensors file, or the index of one in several
-    parts (`model.safetensors.index.json`), which lie in its folder.
-    names: new names by names in the file, {"encoder/*": "bert.encoder.*", "head/w": "cls.weight"}; a star stands for the same text on both
-    sides; other tensors keep their names.   transposed: patterns of new names, such as "*/kernel": matrices there come with their axes
-    swapped, as a view.
-    Raises NotFoundError for a missing file or a name without a star that the file lacks; InvalidArgumentError for a damaged file, naming
-    what is wrong; TypeError for bfloat16 and smaller floats if the package ml_dtypes is missing."""
-    found: dict[str, Array] = {}
-    file = pathlib.Path(path)
-    for part in _parts(file) if file.name.endswith(".json") else [file]:
-        for name, array in _read(part).items():
-            if name in found:
-                raise InvalidArgumentError(f"'{file}': the tensor '{name}' is in two parts")
-            found[name] = array
-    renamed = _renamed(found, names or {}, str(file))
+def load(path: Path, *, names: Optional[Mapping[str, str]] = None, transposed: Iterable[str] = (), skip: Iterable[str] = (),
+         dtype: Optional[DTypeLike] = None, quantised: bool = False, links: bool = False, into: Optional[Target] = None,
+         session: Optional[Session] = None, partial: bool = False) -> dict[str, Any]:
+    """Returns the tensors of a file by name, as arrays that cannot be written. path: a safetensors file, the index of one in several
+    parts (`model.safetensors.index.json`), which lie in its folder, a GGUF file, or an npz file; the contents tell which.
+    names: rules for names, as above.   transposed: patterns of names here, such as "*/kernel": matrices there come with their axes swapped,
+    as a view.   skip: patterns of names in the file that are left out.
+    dtype: the type to which floating-point numbers are converted; None: they keep theirs.   quantised: tensors of type Q8_0 come as
+    Quantised, which refers to the file; False: in float32.   links: whether the parts of an index may be symbolic links.
+    into: a module, a session or {name: variable}; all variables there are set, and names here are theirs, without the module's own name at
+    their beginning. A tensor of fewer bits is widened to a wider variable; types must agree otherwise.   session: that of a module whose
+    variables are in a graph; every call adds operations to the graph.   partial: allows variables and tensors without each other.
+    Raises NotFoundError for a missing file or names without holes that the file lacks; InvalidArgumentError for a damaged file, naming
+    what is wrong, and for tensors that do not fit the variables, listing all of them, and then sets nothing; TypeError for bfloat16 and
+    smaller floats, unless they become float32 or float64, if the package ml_dtypes is missing."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is not None and not wanted.is_floating:
+        raise ValueError(f"dtype is {wanted}; it must be a floating-point type")
+    variables = None if into is None else _variables(into, session)
+    found = _chosen(_found(pathlib.Path(path), links)[0], skip)
+    here = Rules(names).here(found, _reordered, str(path))
     patterns = list(transposed)
-    for name, array in renamed.items():
-        if array.ndim == 2 and any(fnmatch.fnmatchcase(name, p) for p in patterns):
-            renamed[name] = array.T
-    return renamed
+    for name, tensor in here.items():
+        if len(tensor.shape) == 2 and any(fnmatch.fnmatchcase(name, p) for p in patterns):
+            here[name] = _reordered(name, tensor, Order())
+    if variables is not None:
+        return _set(variables, here, into if isinstance(into, Session) else session, partial, wanted, f"'{path}' does not fit {_described(into)}")
+    return {name: _given(tensor, wanted, quantised) for name, tensor in here.items()}
 
 
-def save(path: Path, arrays: Mapping[str, Any], *, metadata: Optional[Mapping[str, str]] = None) -> None:
-    """Writes arrays, or values that convert to them, to a file; an older file of that name stays until the new one is complete. metadata:
-    texts by name, kept in the header. Raises TypeError for a type that the format lacks, such as texts and complex numbers; OSError."""
-    header: dict[str, Any] = {"__metadata__": _checked(metadata)} if metadata else {}
-    values, at = [], 0
-    for name, value in arrays.items():
-        if not isinstance(name, str) or name == "__metadata__":
+def metadata(path: Path) -> dict[str, Any]:
+    """Returns what a file tells of itself: the texts of a safetensors file, the values of an index or of a GGUF file, where lists of numbers
+    are arrays; nothing of an npz file. Raises as load."""
+    return _found(pathlib.Path(path), True)[1]
+
+
+def save(path: Path, arrays: Union[Target, Mapping[str, Any]], *, names: Optional[Mapping[str, str]] = None,
+         metadata: Optional[Mapping[str, str]] = None, session: Optional[Session] = None) -> None:
+    """Writes a safetensors file, or an npz file if the path ends with .npz; an older file of that name stays until the new one is complete.
+    arrays: {name: array, or value that converts to one}, or what load has as `into`, of which all variables are written.   names: the rules
+    of load, from here to the file.   metadata: texts by name, kept in the header of a safetensors file.   session: as in load.
+    Raises TypeError for a type that the format lacks, such as texts and, in npz files, bfloat16; ValueError; OSError."""
+    about = _checked(metadata or {})
+    contents = _contents(arrays, session) if isinstance(arrays, (Module, Session)) or _are_variables(arrays) else arrays
+    values: dict[str, Array] = {}
+    for name, value in contents.items():
+        if not isinstance(name, str):
             raise ValueError(f"{name!r} cannot be the name of a tensor")
-        array = np.asarray(value)
-        code = _CODES.get(from_numpy(array.dtype).name)
-        if code is None:
-            raise TypeError(f"'{name}' is {array.dtype}, which safetensors files cannot hold; they hold {', '.join(_CODES)}")
-        array = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
-        at += array.nbytes
-        values.append(array)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    if len(text) > _MOST_HEADER:
-        raise ValueError(f"the header has {len(text)} bytes; the format allows {_MOST_HEADER}")
-    target = pathlib.Path(path)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
-        try:
-            file.write(struct.pack("<Q", len(text)) + text)
-            for array in values:
-                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-            file.flush()
-            os.fsync(file.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(file.name, 0o666 & ~mask)
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+        values[name] = np.asarray(value)
+    written = Rules(names).there(values, lambda name, array, order: array.transpose(order.axes(array.ndim, name, True)))
+    for name in written:
+        check_name(name, str(path))
+    if pathlib.Path(path).suffix == ".npz":
+        if about:
+            raise ValueError("npz files have no metadata; write a safetensors file")
+        _npz.write(path, written)
+    else:
+        _safetensors.write(path, written, about)
 
 
 def assign(session: Session, arrays: Mapping[str, Any], *, partial: bool = False) -> list[str]:
@@ -114,7 +110,7 @@ def assign(session: Session, arrays: Mapping[str, Any], *, partial: bool = False
     partial: whether arrays without a variable are ignored. Every call adds operations to the graph.
     Raises InvalidArgumentError that lists all arrays without a variable and those of another type or shape; nothing is assigned then."""
     known = {v.name: v for v in listed(session.graph)}
-    wrong, feeds, steps = [], {}, []
+    wrong, given = [], {}
     for name, value in arrays.items():
         array, variable = np.asarray(value), known.get(name)
         if variable is None:
@@ -123,170 +119,150 @@ def assign(session: Session, arrays: Mapping[str, Any], *, partial: bool = False
         elif from_numpy(array.dtype) != variable.dtype or not _fits(array.shape, variable.shape):
             wrong.append(f"'{name}' is {array.dtype.name} {list(array.shape)}, the variable is {variable.dtype} {_text(variable.shape)}")
         else:
-            feeds[name] = array
+            given[name] = array
     if wrong:
         raise InvalidArgumentError("the arrays do not fit the variables: " + "; ".join(wrong[:20]) + (" and more" if len(wrong) > 20 else ""))
-    fed = {}
-    with session.graph:
-        for name, array in feeds.items():
-            value = placeholder(known[name].dtype, array.shape)
-            steps.append(known[name].assign(value))
-            fed[value] = array
-    if steps:
+    _assigned(known, given, session)
+    return [name for name in known if name not in given]
+
+
+# ---- Files ----
+
+
+def _found(file: pathlib.Path, links: bool) -> tuple[dict[str, Stored], dict[str, Any]]:
+    """Returns the tensors of a file, and its metadata."""
+    if file.name.endswith(".json"):
+        return _safetensors.read_index(file, links)
+    with opened(file) as stream:
+        head = stream.read(4)
+        stream.seek(0)
+        if head == _gguf.MAGIC:
+            return _gguf.read(file, stream)
+        if head[:2] == _npz.MAGIC and head[2:] in (b"\3\4", b"\5\6"):
+            return _npz.read(file, stream), {}
+        return _safetensors.read(file, stream)
+
+
+def _chosen(found: dict[str, Stored], skip: Iterable[str]) -> dict[str, Stored]:
+    patterns = list(skip)
+    return {name: t for name, t in found.items() if not any(fnmatch.fnmatchcase(name, p) for p in patterns)}
+
+
+def _reordered(name: str, tensor: Stored, order: Order) -> Stored:
+    if tensor.kind == Q8_0:  # blocks lie along the last axis
+        tensor = Stored("float32", array_of(tensor))
+    return tensor.permuted(order.axes(len(tensor.shape), name, False))
+
+
+def _given(tensor: Stored, wanted: Optional[DType], kept: bool) -> Any:
+    if kept and tensor.kind == Q8_0:
+        return quantised(tensor)
+    array = array_of(tensor, wanted)
+    array.flags.writeable = False
+    return array
+
+
+def _checked(about: Mapping[str, str]) -> dict[str, str]:
+    for key, value in about.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"metadata must be texts by name, not {key!r}: {value!r}")
+    return dict(about)
+
+
+# ---- Variables ----
+
+
+def _are_variables(arrays: Any) -> bool:
+    return isinstance(arrays, Mapping) and bool(arrays) and all(isinstance(v, Variable) for v in arrays.values())
+
+
+def _variables(into: Target, session: Optional[Session]) -> dict[str, Variable]:
+    """Returns the variables by the names that tensors must have."""
+    if isinstance(into, Session):
+        if session is not None and session is not into:
+            raise ValueError("into and session are two sessions; give one")
+        found = {v.name: v for v in listed(into.graph)}
+    elif isinstance(into, Module):
+        own = into.name + "/"
+        found = {name[len(own):] if name.startswith(own) else name: v for name, v in into.named_parameters().items()}
+    elif _are_variables(into):
+        found = dict(into)
+    else:
+        raise TypeError(f"into must be a module, a session or variables by name, not {into!r}")
+    if session is None and not isinstance(into, Session) and any(not v.graph.computes for v in found.values()):
+        raise ValueError(f"the variables of {_described(into)} are in a graph; pass session=, whose values are meant")
+    return found
+
+
+def _described(into: Any) -> str:
+    return f"module '{into.name}'" if isinstance(into, Module) else "the session's graph" if isinstance(into, Session) else "the variables"
+
+
+def _contents(source: Any, session: Optional[Session]) -> dict[str, Any]:
+    variables = _variables(source, session)
+    used = source if isinstance(source, Session) else session
+    if used is None:
+        return {name: v.read() for name, v in variables.items()}
+    return dict(zip(variables, used.run([v.read() for v in variables.values()]))) if variables else {}
+
+
+def _set(variables: dict[str, Variable], found: dict[str, Stored], session: Optional[Session], partial: bool, wanted: Optional[DType],
+         title: str) -> dict[str, Any]:
+    """Sets the variables, all or none of them. Returns the arrays that they got."""
+    wrong = [] if partial else [*_told("missing", variables.keys() - found.keys()), *_told("unexpected", found.keys() - variables.keys())]
+    other, given = [], {}
+    for name in variables.keys() & found.keys():
+        tensor, variable = found[name], variables[name]
+        if not _fits(tensor.shape, variable.shape):
+            other.append(f"'{name}' is {list(tensor.shape)}, the variable {_text(variable.shape)}")
+        elif not _converts(tensor, variable.dtype, wanted):
+            other.append(f"'{name}' is {tensor.kind}, the variable {variable.dtype}")
+        else:
+            given[name] = tensor
+    if other:
+        wrong.append("of another shape or type: " + "; ".join(sorted(other)[:_MOST_TOLD]) +
+                     (f" and {len(other) - _MOST_TOLD} more" if len(other) > _MOST_TOLD else ""))
+    if wrong:
+        raise InvalidArgumentError(f"{title}: {'; '.join(wrong)}")
+    arrays = {name: _given(tensor, variables[name].dtype if variables[name].dtype.is_floating else None, False) for name, tensor in given.items()}
+    _assigned(variables, arrays, session)
+    return arrays
+
+
+def _told(what: str, names: Iterable[str]) -> list[str]:
+    listing = sorted(names)
+    return [f"{what}: {some(listing, _MOST_TOLD)}"] if listing else []
+
+
+def _converts(tensor: Stored, kind: DType, wanted: Optional[DType]) -> bool:
+    """Whether a variable of the type may take the tensor. wanted: the type that the caller chose for floating-point numbers."""
+    floating = tensor.kind == Q8_0 or as_dtype(tensor.kind).is_floating
+    if wanted is not None and floating:
+        return wanted == kind
+    return tensor.kind == kind.name or kind.name in _WIDER.get(tensor.kind, ())
+
+
+def _assigned(variables: Mapping[str, Variable], arrays: Mapping[str, Array], session: Optional[Session]) -> None:
+    at_once = [name for name in arrays if variables[name].graph.computes]
+    for name in at_once:
+        variables[name].assign(arrays[name])
+    fed: dict[Any, Any] = {}
+    steps: list[Any] = []
+    rest = [name for name in arrays if name not in set(at_once)]
+    if rest:
+        if session is None:
+            raise AssertionError("variables in a graph without a session")  # _variables has checked it
+        with session.graph:
+            for name in rest:
+                value = placeholder(variables[name].dtype, arrays[name].shape)
+                steps.append(variables[name].assign(value))
+                fed[value] = arrays[name]
         session.run(steps, fed)
-    return [name for name in known if name not in feeds]
 
 
-def _fits(shape: tuple[int, ...], wanted: Any) -> bool:
+def _fits(shape: Sequence[int], wanted: Any) -> bool:
     return wanted is None or len(shape) == len(wanted) and all(w is None or s == w for s, w in zip(shape, wanted))
 
 
 def _text(shape: Any) -> str:
     return "of any shape" if shape is None else str(list(shape))
-
-
-def _checked(metadata: Mapping[str, str]) -> dict[str, str]:
-    for key, value in metadata.items():
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise TypeError(f"metadata must be texts by name, not {key!r}: {value!r}")
-    return dict(metadata)
-
-
-def _renamed(found: dict[str, Array], names: Mapping[str, str], file: str) -> dict[str, Array]:
-    """Applies the rules; the first that fits a name wins."""
-    used, renamed = set(), {}
-    for name, array in found.items():
-        new = name
-        for wanted, given in names.items():
-            head, star, tail = given.partition("*")
-            if not star and name == given:
-                new = wanted
-            elif star and name.startswith(head) and name.endswith(tail) and len(name) >= len(head) + len(tail):
-                new = wanted.replace("*", name[len(head):len(name) - len(tail)], 1)
-            else:
-                continue
-            used.add(given)
-            break
-        if new in renamed:
-            raise InvalidArgumentError(f"'{file}': two tensors would be named '{new}'; the second is '{name}'")
-        renamed[new] = array
-    missing = [given for given in names.values() if "*" not in given and given not in used]
-    if missing:
-        raise NotFoundError(f"'{file}' has no tensor '{missing[0]}'; it has {_some(found)}")
-    return renamed
-
-
-def _some(names: Iterable[str]) -> str:
-    listed_names = list(names)
-    return ", ".join(f"'{n}'" for n in listed_names[:8]) + (f" and {len(listed_names) - 8} more" if len(listed_names) > 8 else "")
-
-
-def _parts(index: pathlib.Path) -> list[pathlib.Path]:
-    """Returns the files that an index names, all of them in its folder."""
-    try:
-        text = json.loads(_bytes(index), object_pairs_hook=_pairs)
-        files = text["weight_map"].values()
-        names = sorted(set(files))
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as e:
-        raise InvalidArgumentError(f"'{index}' is no index of safetensors files: {_reason(e)}") from None
-    for name in names:
-        if not isinstance(name, str) or not name or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
-            raise InvalidArgumentError(f"'{index}' names the file {name!r}, which is not in its folder")
-        if (index.parent / name).is_symlink():
-            raise InvalidArgumentError(f"'{index}' names the file {name!r}, which is a link")
-    return [index.parent / name for name in names]
-
-
-def _bytes(file: pathlib.Path) -> bytes:
-    with _opened(file) as stream:
-        data = stream.read(_MOST_HEADER + 1)
-    if len(data) > _MOST_HEADER:
-        raise InvalidArgumentError(f"'{file}' has more than {_MOST_HEADER} bytes, too many for an index")
-    return data
-
-
-def _opened(file: pathlib.Path) -> Any:
-    try:
-        if not file.is_file():  # a device may have no end
-            raise NotFoundError(f"'{file}' is not there, or no file")
-        return open(file, "rb")
-    except (OSError, ValueError) as e:
-        raise NotFoundError(f"'{file}' cannot be read: {e}") from None
-
-
-def _pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        twice = next(k for i, (k, _) in enumerate(pairs) if any(k == other for other, _ in pairs[:i]))
-        raise ValueError(f"the name {twice!r} stands there twice")
-    return out
-
-
-def _reason(e: BaseException) -> str:
-    return "it is nested too deeply" if isinstance(e, RecursionError) else str(e) or type(e).__name__
-
-
-def _read(file: pathlib.Path) -> dict[str, Array]:
-    with _opened(file) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        head = stream.read(8)
-        if len(head) < 8:
-            raise InvalidArgumentError(f"'{file}' is no safetensors file: it has {size} bytes, and the length of the header takes 8")
-        length = struct.unpack("<Q", head)[0]
-        if length > min(size - 8, _MOST_HEADER):
-            raise InvalidArgumentError(f"'{file}' is no safetensors file: its header would have {length} bytes, the file has {size}")
-        entries = _entries(stream.read(length), size - 8 - length, str(file))
-        mapped: Any = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    return {name: _array(mapped, 8 + length, e) for name, e in entries.items()}
-
-
-def _array(mapped: Any, base: int, e: _Entry) -> Array:
-    kind: DType = as_dtype(_KINDS[e.kind])
-    count = 1
-    for size in e.shape:
-        count *= size
-    return np.frombuffer(mapped, kind.numpy.newbyteorder("<"), count, base + e.begin if count else 0).reshape(e.shape)
-
-
-def _entries(text: bytes, data: int, file: str) -> dict[str, _Entry]:
-    """Parses and checks a header. data: the number of bytes behind it."""
-    try:
-        if not text.startswith(b"{"):
-            raise ValueError("the header does not begin with {")
-        header = json.loads(text.decode(), object_pairs_hook=_pairs)
-    except (ValueError, RecursionError) as e:
-        raise InvalidArgumentError(f"'{file}' has a header that cannot be read: {_reason(e)}") from None
-    metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise InvalidArgumentError(f"'{file}': '__metadata__' must hold texts")
-    entries = {name: _entry(name, about, data, file) for name, about in header.items()}
-    end = 0
-    for name, e in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
-        if e.begin != end:
-            raise InvalidArgumentError(f"'{file}': the bytes of '{name}' begin at {e.begin}, those before end at {end}; tensors must follow each other")
-        end = e.end
-    if end != data:
-        raise InvalidArgumentError(f"'{file}': the tensors have {end} bytes, the file holds {data}; it is cut, or something follows")
-    return entries
-
-
-def _entry(name: str, about: Any, data: int, file: str) -> _Entry:
-    where = f"'{file}': tensor '{name}'"
-    if not isinstance(about, dict) or set(about) != {"dtype", "shape", "data_offsets"}:
-        raise InvalidArgumentError(f"{where} must have dtype, shape and data_offsets, and nothing else")
-    kind, shape, offsets = about["dtype"], about["shape"], about["data_offsets"]
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidArgumentError(f"{where} has the type {str(kind)[:40]!r}; known are {', '.join(_KINDS)}")
-    for what, numbers in (("shape", shape), ("data_offsets", offsets)):
-        if not isinstance(numbers, list) or len(numbers) > _MOST_AXES or not all(type(n) is int and 0 <= n < _END for n in numbers):
-            raise InvalidArgumentError(f"{where}: {what} must be a list of whole numbers, at most {_MOST_AXES}, each in [0, 2^63)")
-    if len(offsets) != 2 or not offsets[0] <= offsets[1] <= data:
-        raise InvalidArgumentError(f"{where}: data_offsets are {offsets}; they must be begin and end within {data} bytes")
-    size = _BYTES.get(kind, 1)
-    for n in shape:
-        size *= n
-        if size >= _END:
-            raise InvalidArgumentError(f"{where} has the shape {shape}, more elements than memory holds")
-    if size != offsets[1] - offsets[0]:
-        raise InvalidArgumentError(f"{where}: {kind} {shape} takes {size} bytes, data_offsets give it {offsets[1] - offsets[0]}")
-    return _Entry(kind, tuple(shape), offsets[0], offsets[1])
