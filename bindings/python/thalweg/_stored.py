@@ -1,5 +1,6 @@
 """Tensors as files of weights hold them, and files that are mapped or replaced. Used by the readers of the formats and by weights."""
 import contextlib
+import functools
 import mmap
 import os
 import pathlib
@@ -57,9 +58,14 @@ class Quantised(NamedTuple):
 
 def stored(data: Any, kind: str, shape: tuple[int, ...], begin: int, where: str) -> Stored:
     """Returns the tensor whose bytes begin there in a mapped file. REQUIRES: the file has them all."""
-    base = BLOCK if kind == Q8_0 else np.dtype(_BITS.get(kind, kind)).newbyteorder("<")
+    base = _base(kind)
     rows = (*shape[:-1], shape[-1] // 32) if kind == Q8_0 else shape
     return Stored(kind, viewed(data, base, rows, begin, where))
+
+
+@functools.cache
+def _base(kind: str) -> Any:
+    return BLOCK if kind == Q8_0 else np.dtype(_BITS.get(kind, kind)).newbyteorder("<")
 
 
 def viewed(data: Any, base: Any, shape: tuple[int, ...], begin: int, where: str) -> Array:
@@ -83,7 +89,7 @@ def array_of(tensor: Stored, dtype: Optional[DType] = None) -> Array:
     elif tensor.kind in _BITS:
         array = tensor.bits.view(as_dtype(tensor.kind).numpy)
     else:
-        array = tensor.bits.astype(tensor.bits.dtype.newbyteorder("="), copy=False)
+        array = tensor.bits if tensor.bits.dtype.isnative else tensor.bits.astype(tensor.bits.dtype.newbyteorder("="))
     if dtype is None or array.dtype == dtype.numpy or not from_numpy(array.dtype).is_floating:
         return array
     with np.errstate(over="ignore"):

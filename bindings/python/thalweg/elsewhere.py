@@ -58,7 +58,7 @@ NAMES: dict[str, str] = {
     "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable",
     "fromnumpy": "constant", "astensor": "constant", "cuda": "device", "backward": "gradients", "vjp": "value_and_grad",
     "customvjp": "custom_gradient", "customjvp": "custom_gradient",
-    "seed": "random.seed", "statedict": "Saver", "loadstatedict": "Saver",
+    "seed": "random.seed", "statedict": "Saver", "loadstatedict": "weights.load",
     # Training
     "adam": "train.Adam", "adamw": "train.AdamW", "sgd": "train.SGD", "rmsprop": "train.RMSProp", "adagrad": "train.Adagrad",
     "steplr": "schedules.piecewise", "cosineannealinglr": "schedules.cosine", "clipgradnorm": "train.clip_by_global_norm",

@@ -158,7 +158,8 @@ def _given(tensor: Stored, wanted: Optional[DType], kept: bool) -> Any:
     if kept and tensor.kind == Q8_0:
         return quantised(tensor)
     array = array_of(tensor, wanted)
-    array.flags.writeable = False
+    if array.flags.writeable:
+        array.flags.writeable = False
     return array
 
 
