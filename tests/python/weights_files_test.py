@@ -51,8 +51,9 @@ RNG = np.random.default_rng(4)
 X, H = RNG.normal(size=(3, 5)).astype(np.float32), RNG.normal(size=(2, 3, 4)).astype(np.float16)
 Q, SCALES = RNG.integers(-127, 128, (4, 64)).astype(np.int8), RNG.uniform(0.01, 2, (4, 2)).astype(np.float16)
 BF = np.array([[0x3f80, 0x4000], [0xbf00, 0x7f80]], np.uint16)
-VALUES = [("general.architecture", TEXT, "llama"), ("n", U32, 7), ("small", I8, -3), ("half", F32, 0.5), ("far", F64, 1e300), ("most", U64, 2**64 - 1), ("yes", BOOL, 1),
-          ("sizes", (LIST, I32), [1, -2, 3]), ("tokens", (LIST, TEXT), ["<s>", "ä", ""]), ("flags", (LIST, BOOL), [0, 1]), ("none", (LIST, F32), []),
+VALUES = [("general.architecture", TEXT, "llama"), ("n", U32, 7), ("small", I8, -3), ("half", F32, 0.5), ("far", F64, 1e300),
+          ("most", U64, 2**64 - 1), ("yes", BOOL, 1), ("sizes", (LIST, I32), [1, -2, 3]), ("tokens", (LIST, TEXT), ["<s>", "ä", ""]),
+          ("flags", (LIST, BOOL), [0, 1]), ("none", (LIST, F32), []),
           ("nested", (LIST, (LIST, U8)), [[1], [2, 3]])]
 TENSORS = [("x", (3, 5), 0, X.tobytes()), ("h", (2, 3, 4), 1, H.tobytes()), ("q", (4, 64), Q8_0, blocks(Q, SCALES)), ("bf", (2, 2), 30, BF.tobytes()),
            ("d", (2,), 28, np.float64([1, 2]).tobytes()), ("i", (), 26, np.int32(5).tobytes()), ("empty", (0, 3), 0, b"")]
@@ -67,8 +68,8 @@ def test_tensors_of_gguf_are_read(path):
     path.write_bytes(gguf(VALUES, TENSORS))
     got = tw.weights.load(path, skip=["bf"])
     assert list(got) == ["x", "h", "q", "d", "i", "empty"]
-    assert np.array_equal(got["x"], X) and np.array_equal(got["h"], H) and got["h"].dtype == np.float16 and got["d"].tolist() == [1, 2] and got["i"] == 5
-    assert got["empty"].shape == (0, 3)
+    assert np.array_equal(got["x"], X) and np.array_equal(got["h"], H) and got["h"].dtype == np.float16
+    assert got["d"].tolist() == [1, 2] and got["i"] == 5 and got["empty"].shape == (0, 3)
     wanted = (Q.reshape(4, 2, 32).astype(np.float64) * SCALES[..., None].astype(np.float64)).reshape(4, 64)
     assert got["q"].dtype == np.float32 and np.array_equal(got["q"], wanted.astype(np.float32))
     assert not any(a.flags.writeable for a in got.values()) and got["x"].base is not None
@@ -101,8 +102,8 @@ def test_the_metadata_of_gguf_is_a_dict(path):
         assert list(got) == [key for key, _, _ in VALUES]
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in got.items()}
         assert plain.pop("nested")[1].tolist() == [2, 3]
-        assert plain == {"general.architecture": "llama", "n": 7, "small": -3, "half": 0.5, "far": 1e300, "most": 2**64 - 1, "yes": True, "sizes": [1, -2, 3],
-                         "tokens": ["<s>", "ä", ""], "flags": [False, True], "none": []}
+        assert plain == {"general.architecture": "llama", "n": 7, "small": -3, "half": 0.5, "far": 1e300, "most": 2**64 - 1, "yes": True,
+                         "sizes": [1, -2, 3], "tokens": ["<s>", "ä", ""], "flags": [False, True], "none": []}
         assert got["sizes"].dtype == np.int32 and isinstance(got["yes"], bool)
 
 
@@ -192,7 +193,8 @@ def test_changed_gguf_is_read_or_refused(path):
 # ---- npz ----
 
 ARRAYS = {"a": np.float32([[1, 2, 3], [4, 5, 6]]), "b": np.int64(7), "c": np.zeros((0, 3), np.float16), "d": np.array([True, False]),
-          "e/f.g": np.uint8([1, 2, 3]), "z": np.complex64([1 + 2j]), "columns": np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)), "swapped": np.arange(3, dtype=">f4")}
+          "e/f.g": np.uint8([1, 2, 3]), "z": np.complex64([1 + 2j]), "columns": np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)),
+          "swapped": np.arange(3, dtype=">f4")}
 
 
 def check(got):
@@ -226,7 +228,8 @@ def test_what_is_not_compressed_is_mapped(tmp_path):
 
 def test_npz_refuses_what_it_cannot_hold(tmp_path):
     tw.weights.save(tmp_path / "w.npz", {"x": np.float32([1])})
-    for arrays, metadata, error in (({"x": np.array(["a"])}, None, TypeError), ({"x": np.array([{}])}, None, TypeError), ({"x": np.ones(1)}, {"a": "b"}, ValueError)):
+    for arrays, metadata, error in (({"x": np.array(["a"])}, None, TypeError), ({"x": np.array([{}])}, None, TypeError),
+                                    ({"x": np.ones(1)}, {"a": "b"}, ValueError)):
         with pytest.raises(error):
             tw.weights.save(tmp_path / "w.npz", arrays, metadata=metadata)
     assert tw.weights.load(tmp_path / "w.npz")["x"] == 1 and [p.name for p in tmp_path.iterdir()] == ["w.npz"]
@@ -285,7 +288,8 @@ HOSTILE_NPZ = {
     "axes": (with_member(npy(form(shape=str((1,) * 100 + (2,))), F)), "NumPy has no array"),
     "rest": (with_member(npy(form(), F + b"1234")), "takes 8 bytes"),
     "size": (patched(GOOD, b"PK\1\2", 24, "<I", 1 << 31), "claims|bytes"),
-    "bomb": (patched(patched(archive([("x.npy", npy(form(shape="(500000,)"), bytes(2000000)))], zipfile.ZIP_DEFLATED), b"PK\1\2", 24, "<I", (1 << 32) - 2),
+    "bomb": (patched(patched(archive([("x.npy", npy(form(shape="(500000,)"), bytes(2000000)))], zipfile.ZIP_DEFLATED), b"PK\1\2", 24,
+                             "<I", (1 << 32) - 2),
                      b"PK\3\4", 22, "<I", (1 << 32) - 2), "claims"),
     "place": (patched(GOOD, b"PK\1\2", 42, "<I", 1 << 30), "begins at|no npz file"),
     "encrypted": (patched(patched(GOOD, b"PK\1\2", 8, "<H", 1), b"PK\3\4", 6, "<H", 1), "encrypted"),

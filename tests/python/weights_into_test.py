@@ -146,12 +146,14 @@ def test_modules_are_written_under_the_names_of_others(tmp_path, path):
 
 def test_rules_have_parts_of_names_and_orders_of_axes(tmp_path):
     arrays = {f"enc.{i}.{part}.w": np.full((2, 3), i, np.float32) for i in range(3) for part in ("q", "k")}
-    arrays |= {"conv.w": RNG.normal(size=(8, 4, 3, 2)).astype(np.float32), "wte": np.ones((3, 2), np.float32), "rest": np.float32([1]), "bias_*": np.float32([2])}
+    arrays |= {"conv.w": RNG.normal(size=(8, 4, 3, 2)).astype(np.float32), "wte": np.ones((3, 2), np.float32), "rest": np.float32([1]),
+               "bias_*": np.float32([2])}
     arrays["a.b.c.w"] = np.float32([3])
     tw.weights.save(tmp_path / "w", arrays)
     rules = {"layer_{n}/{p}/kernel": "enc.{n}.{p}.w^T", "conv/kernel": "conv.w^(2, 3, 1, 0)", "tied": "wte", "head/kernel": "wte^T", "all/*": "a.*"}
     got = tw.weights.load(tmp_path / "w", names=rules)
-    assert set(got) == {f"layer_{i}/{p}/kernel" for i in range(3) for p in "qk"} | {"conv/kernel", "tied", "head/kernel", "rest", "all/b.c.w", "bias_*"}
+    layers = {f"layer_{i}/{p}/kernel" for i in range(3) for p in "qk"}
+    assert set(got) == layers | {"conv/kernel", "tied", "head/kernel", "rest", "all/b.c.w", "bias_*"}
     assert got["layer_2/q/kernel"].shape == (3, 2) and (got["layer_2/q/kernel"] == 2).all()
     assert np.array_equal(got["conv/kernel"], arrays["conv.w"].transpose(2, 3, 1, 0)) and got["head/kernel"].shape == (2, 3)
     assert got["conv/kernel"].base is not None  # a view of the file
@@ -163,8 +165,9 @@ def test_rules_have_parts_of_names_and_orders_of_axes(tmp_path):
 @pytest.mark.parametrize("names, error, said", [
     ({"a/*": "b"}, ValueError, "same holes"), ({"a": "b^"}, ValueError, "neither"), ({"a": "b^(0,2)"}, ValueError, "each axis once"),
     ({"a": "b^()"}, ValueError, "each axis once"), ({"*a*": "*b*"}, ValueError, "more than one star"), ({"{i}": "x.{j}"}, ValueError, "same holes"),
-    ({1: "a"}, TypeError, "texts"), ({"x": "none", "y": "nor this"}, tw.NotFoundError, "'none', 'nor this'"), ({"x": "head.bias^T"}, tw.InvalidArgumentError, "has 1 axes"),
-    ({"x": "head.weight^(0,1,2)"}, tw.InvalidArgumentError, "reorders 3"), ({"head.bias": "head.weight"}, tw.InvalidArgumentError, "two tensors would be named 'head.bias'")])
+    ({1: "a"}, TypeError, "texts"), ({"x": "none", "y": "nor this"}, tw.NotFoundError, "'none', 'nor this'"),
+    ({"x": "head.bias^T"}, tw.InvalidArgumentError, "has 1 axes"), ({"x": "head.weight^(0,1,2)"}, tw.InvalidArgumentError, "reorders 3"),
+    ({"head.bias": "head.weight"}, tw.InvalidArgumentError, "two tensors would be named 'head.bias'")])
 def test_wrong_rules_are_refused(path, names, error, said):
     with pytest.raises(error, match=said):
         tw.weights.load(path, names=names)

@@ -33,12 +33,14 @@ def holds(what, good, told=""):
 
 
 def same(got, wanted):
-    return got.keys() == wanted.keys() and all(got[k].dtype == v.dtype and got[k].shape == v.shape and got[k].tobytes() == v.tobytes() for k, v in wanted.items())
+    return got.keys() == wanted.keys() and all(got[k].dtype == v.dtype and got[k].shape == v.shape and got[k].tobytes() == v.tobytes()
+                                               for k, v in wanted.items())
 
 
 def by_safetensors(folder):
-    arrays = {"a": RNG.normal(size=(3, 4)).astype(np.float32), "odd": np.uint8([1, 2, 3]), "h": RNG.normal(size=5).astype(np.float16), "none": np.zeros((0, 2), np.int64),
-              "b": RNG.normal(size=(2, 2)).astype(ml_dtypes.bfloat16), "t": np.array([True, False]), "scalar": np.array(2.5), "i": np.int16([[1], [-1]])}
+    arrays = {"a": RNG.normal(size=(3, 4)).astype(np.float32), "odd": np.uint8([1, 2, 3]), "h": RNG.normal(size=5).astype(np.float16),
+              "none": np.zeros((0, 2), np.int64), "b": RNG.normal(size=(2, 2)).astype(ml_dtypes.bfloat16), "t": np.array([True, False]),
+              "scalar": np.array(2.5), "i": np.int16([[1], [-1]])}
     safetensors.numpy.save_file(arrays, str(folder / "theirs"), {"format": "np"})
     holds("a file of safetensors", same(tw.weights.load(folder / "theirs"), arrays) and tw.weights.metadata(folder / "theirs") == {"format": "np"})
     tw.weights.save(folder / "ours", arrays, metadata={"format": "np"})
@@ -66,7 +68,8 @@ def by_gguf(folder):
     holds("tensors of gguf", same(tw.weights.load(folder / "m.gguf", dtype="float32"), wanted))
     kept = tw.weights.load(folder / "m.gguf", quantised=True)
     holds("kept Q8_0", same({"q": kept["q"].dequantised()}, {"q": wanted["q"]}))
-    holds("kept types", kept["h"].tobytes() == h.tobytes() and kept["b"].dtype == ml_dtypes.bfloat16 and (kept["b"].astype(np.float32) == wanted["b"]).all())
+    holds("kept types", kept["h"].tobytes() == h.tobytes() and kept["b"].dtype == ml_dtypes.bfloat16)
+    holds("kept bfloat16", np.array_equal(kept["b"].astype(np.float32), wanted["b"]))
     got = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in tw.weights.metadata(folder / "m.gguf").items()}
     holds("metadata of gguf", {k: got[k] for k in values} == values and got["general.architecture"] == "llama", "" if got else "none")
 
@@ -96,7 +99,8 @@ def of_torch():
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.wte, self.layers, self.norm = torch.nn.Embedding(WORDS, WIDTH), torch.nn.ModuleList([Block() for _ in range(LAYERS)]), torch.nn.LayerNorm(WIDTH)
+            self.wte, self.norm = torch.nn.Embedding(WORDS, WIDTH), torch.nn.LayerNorm(WIDTH)
+            self.layers = torch.nn.ModuleList([Block() for _ in range(LAYERS)])
 
         def forward(self, tokens):
             x = self.wte(tokens)
@@ -137,7 +141,8 @@ class Net(tw.nn.Module):
 
 
 def block(here, there):
-    rules = {f"{here}/multiheadattention/{{part}}/kernel": f"{there}.attention.{{part}}.weight^T", f"{here}/multiheadattention/{{part}}/bias": f"{there}.attention.{{part}}.bias"}
+    rules = {f"{here}/multiheadattention/{{part}}/kernel": f"{there}.attention.{{part}}.weight^T",
+             f"{here}/multiheadattention/{{part}}/bias": f"{there}.attention.{{part}}.bias"}
     for ours, theirs in (("layernorm", "norm1"), ("layernorm_1", "norm2")):
         rules |= {f"{here}/{ours}/scale": f"{there}.{theirs}.weight", f"{here}/{ours}/offset": f"{there}.{theirs}.bias"}
     for ours, theirs in (("dense", "fc1"), ("dense_1", "fc2")):
@@ -165,7 +170,8 @@ def by_torch(folder):
     parts = {f"model-0000{i + 1}-of-00002.safetensors": {k: state[k] for k in keys[i::2]} for i in range(2)}
     for name, part in parts.items():
         safetensors.torch.save_file(part, str(folder / name), {"format": "pt"})
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": {k: n for n, p in parts.items() for k in p}}))
+    index = {"metadata": {"total_size": 1}, "weight_map": {k: name for name, part in parts.items() for k in part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     for file in ("model.safetensors", "model.safetensors.index.json"):
         net = Net()
         net(tokens)
@@ -183,7 +189,8 @@ def by_torch(folder):
     half = {k: v.to(torch.bfloat16) for k, v in state.items()}
     safetensors.torch.save_file(half, str(folder / "half.safetensors"))
     got = tw.weights.load(folder / "half.safetensors")
-    holds("bfloat16 of PyTorch", all(np.array_equal(got[k].astype(np.float32), v.float().numpy()) and got[k].dtype == ml_dtypes.bfloat16 for k, v in half.items()))
+    holds("bfloat16 of PyTorch", all(got[k].dtype == ml_dtypes.bfloat16 and np.array_equal(got[k].astype(np.float32), v.float().numpy())
+                                     for k, v in half.items()))
 
 
 def main():

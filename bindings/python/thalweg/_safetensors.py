@@ -63,7 +63,8 @@ def _entries(text: bytes, data: int, file: str) -> tuple[dict[str, _Entry], dict
     end = 0
     for name, e in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
         if e.begin != end:
-            raise InvalidArgumentError(f"'{file}': the bytes of '{name}' begin at {e.begin}, those before end at {end}; tensors must follow each other")
+            raise InvalidArgumentError(f"'{file}': the bytes of '{name}' begin at {e.begin}, those before end at {end}; "
+                                       "tensors must follow each other")
         end = e.end
     if end != data:
         raise InvalidArgumentError(f"'{file}': the tensors have {end} bytes, the file holds {data}; it is cut, or something follows")
@@ -133,9 +134,9 @@ def write(path: Any, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -
 # ---- Parts with an index ----
 
 
-def read_index(index: pathlib.Path, links: bool) -> tuple[dict[str, Stored], dict[str, Any]]:
-    """Returns the tensors of all parts that an index names, and the metadata of the index. All parts are in the folder of the index."""
-    places, metadata = _index(index)
+def read_index(index: pathlib.Path, links: bool) -> dict[str, Stored]:
+    """Returns the tensors of all parts that an index names. All parts are in the folder of the index."""
+    places, _ = index_of(index)
     for name in sorted(set(places.values())):
         if not name or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
             raise InvalidArgumentError(f"'{index}' names the file {name[:80]!r}, which is not in its folder")
@@ -151,10 +152,11 @@ def read_index(index: pathlib.Path, links: bool) -> tuple[dict[str, Stored], dic
         add(found, tensors, str(index))
     if lacking:
         raise InvalidArgumentError(f"'{index}' names tensors that their files do not have: {some(lacking, 100)}")
-    return found, metadata
+    return found
 
 
-def _index(index: pathlib.Path) -> tuple[dict[str, str], dict[str, Any]]:
+def index_of(index: pathlib.Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """Returns the files of an index by the names of tensors, and its metadata."""
     with opened(index) as stream:
         text = stream.read(_MOST_HEADER + 1)
     if len(text) > _MOST_HEADER:

@@ -5,7 +5,9 @@
     tw.weights.save("out.safetensors", arrays, metadata={"format": "pt"})
 
 Files are mapped into memory: `load` reads headers alone, and elements when they are used; a file must not be cut while arrays of it are
-used. Files are not trusted: a header that does not describe the bytes of the file is refused. `names` are rules {name here: name in the file}, in `load` and `save` alike:
+used. Files are not trusted: a header that does not describe the bytes of the file is refused.
+
+`names` are rules {name here: name in the file}, in `load` and `save` alike:
 
     "head/w": "cls.weight"                             one tensor
     "encoder/*": "bert.encoder.*"                      a star is any text
@@ -49,7 +51,7 @@ def load(path: Path, *, names: Optional[Mapping[str, str]] = None, transposed: I
          dtype: Optional[DTypeLike] = None, quantised: bool = False, links: bool = False, into: Optional[Target] = None,
          session: Optional[Session] = None, partial: bool = False) -> dict[str, Any]:
     """Returns the tensors of a file by name, as arrays that cannot be written. path: a safetensors file, the index of one in several
-    parts (`model.safetensors.index.json`), which lie in its folder, a GGUF file, or an npz file; the contents tell which.
+    parts (`model.safetensors.index.json`), which lie in its folder, a GGUF file, or an npz file; the contents of files that are no .json tell which.
     names: rules for names, as above.   transposed: patterns of names here, such as "*/kernel": matrices there come with their axes swapped,
     as a view.   skip: patterns of names in the file that are left out.
     dtype: the type to which floating-point numbers are converted; None: they keep theirs.   quantised: tensors of type Q8_0 come as
@@ -64,7 +66,8 @@ def load(path: Path, *, names: Optional[Mapping[str, str]] = None, transposed: I
     if wanted is not None and not wanted.is_floating:
         raise ValueError(f"dtype is {wanted}; it must be a floating-point type")
     variables = None if into is None else _variables(into, session)
-    found = _chosen(_found(pathlib.Path(path), links)[0], skip)
+    file = pathlib.Path(path)
+    found = _chosen(_safetensors.read_index(file, links) if _is_index(file) else _read(file)[0], skip)
     here = Rules(names).here(found, _reordered, str(path))
     patterns = list(transposed)
     for name, tensor in here.items():
@@ -78,7 +81,8 @@ def load(path: Path, *, names: Optional[Mapping[str, str]] = None, transposed: I
 def metadata(path: Path) -> dict[str, Any]:
     """Returns what a file tells of itself: the texts of a safetensors file, the values of an index or of a GGUF file, where lists of numbers
     are arrays; nothing of an npz file. Raises as load."""
-    return _found(pathlib.Path(path), True)[1]
+    file = pathlib.Path(path)
+    return _safetensors.index_of(file)[1] if _is_index(file) else _read(file)[1]
 
 
 def save(path: Path, arrays: Union[Target, Mapping[str, Any]], *, names: Optional[Mapping[str, str]] = None,
@@ -129,10 +133,12 @@ def assign(session: Session, arrays: Mapping[str, Any], *, partial: bool = False
 # ---- Files ----
 
 
-def _found(file: pathlib.Path, links: bool) -> tuple[dict[str, Stored], dict[str, Any]]:
-    """Returns the tensors of a file, and its metadata."""
-    if file.name.endswith(".json"):
-        return _safetensors.read_index(file, links)
+def _is_index(file: pathlib.Path) -> bool:
+    return file.name.endswith(".json")
+
+
+def _read(file: pathlib.Path) -> tuple[dict[str, Stored], dict[str, Any]]:
+    """Returns the tensors of a file that is no index, and its metadata."""
     with opened(file) as stream:
         head = stream.read(4)
         stream.seek(0)
