@@ -47,6 +47,7 @@ struct Reader {
     png_read_info(png, info);
     int depth = 0, type = 0;
     png_get_IHDR(png, info, &width, &height, &depth, &type, nullptr, nullptr, nullptr);
+    if (int64_t(width) > kMostPixels / int64_t(height)) return true;  // refused by ReadPng, before libpng allocates rows
     const bool transparent = png_get_valid(png, info, PNG_INFO_tRNS) != 0;
     bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || transparent;
     bool colour = (type & PNG_COLOR_MASK_COLOR) != 0;
