@@ -84,12 +84,55 @@ def test_sound_like_pythons_wave(channels):
     assert np.array_equal(ops.decode_wav(extra).audio.numpy(), audio.numpy())
 
 
+def riff(form, data):
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def extensible(form, bits, channels=1):
+    """A chunk of format whose real format is at the begin of a GUID."""
+    size = bits // 8 * channels
+    return (struct.pack("<HHIIHHHHI", 0xfffe, channels, 8000, 8000 * size, size, bits, 22, bits, 0)
+            + struct.pack("<H", form) + bytes.fromhex("000000001000800000aa00389b71"))
+
+
+@pytest.mark.parametrize("bits", [8, 24, 32])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_whole_numbers_of_other_sizes(bits, channels):
+    x = rng.integers(-2 ** (bits - 1), 2 ** (bits - 1), (50, channels))
+    x[:2] = [[-2 ** (bits - 1)], [2 ** (bits - 1) - 1]]
+    stored = b"".join(int(v + 128 if bits == 8 else v).to_bytes(bits // 8, "little", signed=bits > 8) for v in x.reshape(-1))
+    out = io.BytesIO()
+    with wave.open(out, "wb") as w:
+        w.setnchannels(channels)
+        w.setsampwidth(bits // 8)
+        w.setframerate(8000)
+        w.writeframes(stored)
+    want = (x / 2.0 ** (bits - 1)).astype(np.float32)
+    for file in (out.getvalue(), riff(extensible(1, bits, channels), stored)):
+        assert np.array_equal(ops.decode_wav(file).audio.numpy(), want)
+    cut = ops.decode_wav(file, desired_channels=channels + 1, desired_samples=60).audio.numpy()
+    assert np.array_equal(cut[:50], want[:, [*range(channels), channels - 1]]) and not cut[50:].any()
+
+
+@pytest.mark.parametrize("kind", ["<f4", "<f8"])
+def test_floats_stay_as_they_are(kind):
+    x = np.array([[0.1, -2], [np.inf, 1e-30], [3, np.nan]], kind)
+    plain = struct.pack("<HHIIHH", 3, 2, 8000, 16000 * x.itemsize, 2 * x.itemsize, 8 * x.itemsize)
+    for form in (plain, plain + b"\0\0", extensible(3, 8 * x.itemsize, 2)):
+        assert np.array_equal(ops.decode_wav(riff(form, x.tobytes())).audio.numpy(), x.astype(np.float32), equal_nan=True)
+
+
 def test_sound_errors():
     file = wav(rng.integers(-9, 9, (10, 2)), 8000)
-    eight = bytearray(file)
-    eight[34] = 8
+    twelve, narrow = bytearray(file), bytearray(file)
+    twelve[34], narrow[34] = 12, 8
     for bad, message in ((b"", "no head of RIFF"), (file[:40], "no chunk 'data'"), (file[:-1], "chunk 'data' at byte 36 has 40 bytes, of which 39"),
-                         (bytes(eight), "format 1 of 8 bits"), (file[:12] + file[36:], "come before the chunk 'fmt '")):
+                         (bytes(twelve), "format 1 of 12 bits; only PCM"), (bytes(narrow), "samples have 4 bytes, but 2 channels of 8 bits need 2"),
+                         (riff(struct.pack("<HHIIHH", 3, 1, 8000, 16000, 2, 16), b""), "format 3 of 16 bits"),
+                         (riff(extensible(1, 16)[:24], b""), "'fmt ' has 24 bytes; an extensible one needs 40"),
+                         (riff(extensible(6, 16), b""), "format 6 of 16 bits"), (riff(extensible(1, 16)[:-1] + b"?", b""), "format 65534 of 16 bits"),
+                         (file[:12] + file[36:], "come before the chunk 'fmt '")):
         with pytest.raises(tw.InvalidArgumentError, match=message):
             ops.decode_wav(bad)
     for audio, rate, message in ((np.zeros(3, np.float32), 1, "samples, channels"), (np.zeros((1, 1), np.float32), 0, "at least 1")):
@@ -102,9 +145,9 @@ def test_sound_errors():
 
 
 def test_damaged_sound_is_refused_or_decoded():
-    file = wav(rng.integers(-9, 9, (20, 2)), 8000)
-    for _ in range(500):
-        b = bytearray(file)
+    files = [wav(rng.integers(-9, 9, (20, 2)), 8000), riff(extensible(1, 24, 3), bytes(90)), riff(extensible(3, 64), bytes(80))]
+    for k in range(600):
+        b = bytearray(files[k % 3])
         for _ in range(int(rng.integers(1, 4))):
             b[int(rng.integers(len(b)))] = int(rng.integers(256))
         try:
