@@ -1,4 +1,5 @@
-"""Shared libraries of others that a package brings along, because not every machine has them: gRPC, OpenSSL, libpng, libjpeg.
+"""Shared libraries of others that a package brings along, because not every machine has them: gRPC, OpenSSL, and those of
+images and sound.
 
 Each is a copy of Debian's file in lib/thalweg/bundled. The copy has a name with a hash of its contents, so that it is never confused with
 another library of the process: NumPy, Python's own ssl module and a program may have loaded others with the same name."""
