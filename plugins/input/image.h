@@ -1,4 +1,4 @@
-// What decoders of images share: limits, and the text of errors.
+// What decoders share: limits, the text of errors, the functions that decode images.
 #ifndef THALWEG_PLUGINS_INPUT_IMAGE_H_
 #define THALWEG_PLUGINS_INPUT_IMAGE_H_
 
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalweg/cpp/memory.hpp"
 #include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg::input {
@@ -32,6 +33,15 @@ inline void CheckPixels(const char* kind, std::string_view bytes, int64_t width,
   }
 }
 
+// The frames of an animation count together.
+inline void CheckFrames(const char* kind, std::string_view bytes, int64_t frames, int64_t width, int64_t height) {
+  CheckPixels(kind, bytes, width, height);
+  if (frames > kMostPixels / (width * height)) {
+    Invalid(Of(kind, bytes) + "it has " + tw::text(frames) + " frames of " + tw::text(width) + " x " + tw::text(height) +
+            " pixels; the limit is " + tw::text(kMostPixels) + " in all");
+  }
+}
+
 // Refuses other numbers than these for the attribute `channels`; 0 is the number of the file.
 inline void CheckChannels(int64_t channels, std::initializer_list<int64_t> allowed) {
   std::string list;
@@ -42,26 +52,43 @@ inline void CheckChannels(int64_t channels, std::initializer_list<int64_t> allow
   Invalid("'channels' is " + tw::text(channels) + "; it must be one of " + list);
 }
 
-enum class Format { kNone, kPng, kJpeg, kBmp, kGif };
+enum class Format { kNone, kPng, kJpeg, kBmp, kGif, kWebP };
 inline Format FormatOf(std::string_view b) {
   if (b.starts_with("\x89PNG\r\n\x1a\n")) return Format::kPng;
   if (b.starts_with("\xff\xd8\xff")) return Format::kJpeg;
   if (b.starts_with("BM")) return Format::kBmp;
   if (b.starts_with("GIF8")) return Format::kGif;
+  if (b.starts_with("RIFF") && b.substr(0, 12).ends_with("WEBP")) return Format::kWebP;
   return Format::kNone;
 }
 
-// Gives the memory for an image of these dims: height, width, channels.
+// Gives the memory for an image of these dims: height, width, channels, and before them the number of frames if the format can hold
+// several and all are read.
 using MakeImage = unsigned char* (*)(void* arg, const std::vector<int64_t>& dims);
 
 // Decode into memory that `make` gives, of 8 or 16 bits a channel. channels: 0 is that of the file.
 void ReadPng(std::string_view bytes, int64_t channels, bool wide, MakeImage make, void* arg);
+struct Window {
+  int64_t y = 0, x = 0, height = 0, width = 0;
+};
 struct JpegOptions {
   int64_t channels = 0, ratio = 1;
   bool fancy_upscaling = true, recover = false, fast = false;
 };
-void ReadJpeg(std::string_view bytes, const JpegOptions& options, MakeImage make, void* arg);
+// window: the part of the pixels to keep; NULL keeps all.
+void ReadJpeg(std::string_view bytes, const JpegOptions& options, const Window* window, MakeImage make, void* arg);
+// Returns height, width and channels without decoding pixels; inks are four channels.
+std::vector<int64_t> JpegShape(std::string_view bytes);
 void ReadBmp(std::string_view bytes, int64_t channels, MakeImage make, void* arg);
+// all: every frame, else the first.
+void ReadGif(std::string_view bytes, bool all, MakeImage make, void* arg);
+// payer: pays for the memory of libwebp. channels: 0, 3 or 4.
+void ReadWebP(std::string_view bytes, int64_t channels, bool all, tw::Payer payer, MakeImage make, void* arg);
+
+inline std::vector<int64_t> FrameDims(bool all, int64_t frames, int64_t height, int64_t width, int64_t channels) {
+  if (all) return {frames, height, width, channels};
+  return {height, width, channels};
+}
 
 }  // namespace thalweg::input
 

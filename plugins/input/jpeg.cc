@@ -69,24 +69,31 @@ struct Reader {
     return true;
   }
 
-  // to: rows of width * channels bytes. line: room for a row of 4 * width bytes.
-  bool Rows(unsigned char* to, unsigned char* line) {
+  // Reads the rows of a window. to: rows of w.width * channels bytes. line: room for a row of 4 * output_width bytes.
+  bool Rows(unsigned char* to, unsigned char* line, const Window& w) {
     if (setjmp(errors.back)) return false;
     jpeg_start_decompress(&c);
-    const size_t row = size_t(c.output_width) * size_t(channels);
-    while (c.output_scanline < c.output_height) {
-      unsigned char* at = to + c.output_scanline * row;
-      JSAMPROW rows[1] = {c.out_color_space == JCS_CMYK ? line : at};
+    const size_t row = size_t(w.width) * size_t(channels);
+    const bool inks = c.out_color_space == JCS_CMYK, narrow = w.width < int64_t(c.output_width);
+    while (int64_t(c.output_scanline) < w.y + w.height) {
+      const int64_t y = int64_t(c.output_scanline) - w.y;
+      unsigned char* at = y < 0 ? line : to + size_t(y) * row;
+      JSAMPROW rows[1] = {inks || narrow ? line : at};
       jpeg_read_scanlines(&c, rows, 1);
-      if (c.out_color_space == JCS_CMYK) FromInks(line, at);
+      if (y < 0) continue;
+      if (inks) {
+        FromInks(line + 4 * w.x, at, w.width);
+      } else if (narrow) {
+        std::memcpy(at, line + size_t(w.x) * size_t(channels), row);
+      }
     }
-    jpeg_finish_decompress(&c);
+    if (c.output_scanline == c.output_height) jpeg_finish_decompress(&c);
     return true;
   }
 
   // Adobe's files hold inverted inks, others plain ones.
-  void FromInks(const unsigned char* line, unsigned char* to) const {
-    for (JDIMENSION x = 0; x < c.output_width; ++x, line += 4) {
+  void FromInks(const unsigned char* line, unsigned char* to, int64_t width) const {
+    for (int64_t x = 0; x < width; ++x, line += 4) {
       int rgb[3];
       for (int k = 0; k < 3; ++k) rgb[k] = c.saw_Adobe_marker ? line[k] * line[3] / 255 : (255 - line[k]) * (255 - line[3]) / 255;
       if (channels == 1) {
@@ -141,17 +148,35 @@ struct Writer {
   }
 };
 
+[[noreturn]] void Damaged(std::string_view bytes, const char* text) { Invalid(Of("JPEG", bytes) + text + "; it is damaged or no JPEG"); }
+
+void ReadHead(std::string_view bytes, const JpegOptions& options, Reader* r) {
+  if (!r->Head(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), options)) Damaged(bytes, r->errors.failure);
+}
+
 }  // namespace
 
-void ReadJpeg(std::string_view bytes, const JpegOptions& options, MakeImage make, void* arg) {
+void ReadJpeg(std::string_view bytes, const JpegOptions& options, const Window* window, MakeImage make, void* arg) {
   Reader r;
-  const auto fail = [&](const char* text) { Invalid(Of("JPEG", bytes) + text + "; it is damaged or no JPEG"); };
-  if (!r.Head(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), options)) fail(r.errors.failure);
-  CheckPixels("JPEG", bytes, r.c.output_width, r.c.output_height);
-  unsigned char* pixels = make(arg, {int64_t(r.c.output_height), int64_t(r.c.output_width), r.channels});
-  std::vector<unsigned char> line(4 * size_t(r.c.output_width));
-  if (!r.Rows(pixels, line.data())) fail(r.errors.failure);
-  if (r.errors.truncated && !options.recover) fail("the data end too early (try_recover_truncated decodes what is there)");
+  ReadHead(bytes, options, &r);
+  const int64_t height = r.c.output_height, width = r.c.output_width;
+  CheckPixels("JPEG", bytes, width, height);
+  const Window w = window ? *window : Window{0, 0, height, width};
+  if (w.y < 0 || w.x < 0 || w.height < 1 || w.width < 1 || w.y > height - w.height || w.x > width - w.width) {
+    Invalid(Of("JPEG", bytes) + "'crop_window' is [" + tw::text(w.y) + ", " + tw::text(w.x) + ", " + tw::text(w.height) + ", " +
+            tw::text(w.width) + "] (y, x, height, width), which is not inside of the " + tw::text(height) + " rows of " + tw::text(width) +
+            " pixels");
+  }
+  unsigned char* pixels = make(arg, {w.height, w.width, r.channels});
+  std::vector<unsigned char> line(4 * size_t(width));
+  if (!r.Rows(pixels, line.data(), w)) Damaged(bytes, r.errors.failure);
+  if (r.errors.truncated && !options.recover) Damaged(bytes, "the data end too early (try_recover_truncated decodes what is there)");
+}
+
+std::vector<int64_t> JpegShape(std::string_view bytes) {
+  Reader r;
+  ReadHead(bytes, {}, &r);
+  return {int64_t(r.c.output_height), int64_t(r.c.output_width), r.c.out_color_space == JCS_CMYK ? 4 : r.channels};
 }
 
 std::string WriteJpeg(const unsigned char* pixels, int64_t height, int64_t width, int64_t channels, const JpegWriting& how) {

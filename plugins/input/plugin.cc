@@ -3,4 +3,7 @@
 
 #include "register.h"
 
-TW_CPP_PLUGIN("org.thalweg.input", "0.1.0", p) { thalweg::input::register_images(p); }
+TW_CPP_PLUGIN("org.thalweg.input", "0.1.0", p) {
+  thalweg::input::register_flac(p);
+  thalweg::input::register_images(p);
+}

@@ -6,6 +6,7 @@
 
 namespace thalweg::input {
 
+void register_flac(tw::Plugin& p);
 void register_images(tw::Plugin& p);
 
 }  // namespace thalweg::input

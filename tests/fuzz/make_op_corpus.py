@@ -200,6 +200,28 @@ def wav():
         "<Ihh", 4, 1, -2)
 
 
+def gif():
+    return (b"GIF89a" + struct.pack("<HHBBB", 2, 1, 0x80, 0, 0) + bytes(range(6)) + b"!\xf9\4\1\0\0\0\0"
+            + b"," + struct.pack("<HHHHB", 0, 0, 2, 1, 0) + b"\2\2\x44\x0a\0;")
+
+
+def webp():
+    """One pixel, lossless: five codes of one symbol each."""
+    bits = "".join(format(v, f"0{n}b")[::-1] for v, n in [(0x2f, 8), (0, 14), (0, 14), (0, 1), (0, 3), (0, 1), (0, 1), (0, 1)])
+    for symbol in (0x30, 0x20, 0x10, 0xff):
+        bits += "1" + "0" + "1" + format(symbol, "08b")[::-1]
+    bits += "1" + "0" + "0" + "0"
+    data = bytes(int(bits[k:k + 8].ljust(8, "0")[::-1], 2) for k in range(0, len(bits), 8))
+    data += bytes(len(data) % 2)
+    return b"RIFF" + struct.pack("<I", 12 + len(data)) + b"WEBPVP8L" + struct.pack("<I", len(data)) + data
+
+
+def flac():
+    sys.path.insert(0, str(here.parent / "python"))
+    import media
+    return media.flac(np.array([[1], [-2], [300]]), 8000, 16)
+
+
 ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)
 LONG = {"count": 2, "batch_size": 2, "buffer_size": 2, "num_shards": 2, "index": 1, "seed": 3, "seed2": 4, "start": 0, "stop": 5, "step": 2,
         "size": 2, "shift": 1, "stride": 1, "num_parallel_calls": 2}
@@ -208,7 +230,8 @@ ATTRS = {"Toutput_types": [np.float32], "output_types": [np.float32], "output_sh
 
 def special_use(op):
     """Returns a use whose inputs must be of a certain form, or None."""
-    strings = {"DecodePng": png(), "DecodeImage": png(), "DecodeJpeg": jpeg(), "DecodeBmp": bmp(), "DecodeWav": wav()}
+    strings = {"DecodePng": png(), "DecodeJpeg": jpeg(), "DecodeBmp": bmp(), "DecodeWav": wav(),
+               "ExtractJpegShape": jpeg(), "DecodeGif": gif(), "DecodeWebP": webp(), "DecodeFlac": flac()}
     if op in strings:
         return Use(op, [np.array(strings[op], object)], {}, {})
     if op == "AnonymousIteratorV3":
@@ -216,6 +239,10 @@ def special_use(op):
     if op == "DecodeCSV":
         defaults = [np.ones(1, np.float32), np.ones(1, np.int32)]
         return Use(op, [np.array(["1.5,2"], object), defaults], {"OUT_TYPE": [np.float32, np.int32]}, {})
+    if op == "DecodeAndCropJpeg":
+        return Use(op, [np.array(jpeg(), object), np.array([0, 0, 1, 1], np.int32)], {}, {})
+    if op == "EncodeJpegVariableQuality":
+        return Use(op, [np.arange(12, dtype=np.uint8).reshape(2, 2, 3), np.array(50, np.int32)], {}, {})
     if op in ("EncodePng", "EncodeJpeg"):
         return Use(op, [np.arange(12, dtype=np.uint8).reshape(2, 2, 3)], {"T": np.uint8} if op == "EncodePng" else {}, {})
     if op == "EncodeWav":
@@ -250,6 +277,8 @@ def special_use(op):
 
 
 def right_uses(op):
+    if op == "DecodeImage":
+        return [Use(op, [np.array(file, object)], {}, {}) for file in (png(), bmp(), gif(), webp())]
     if special := special_use(op):
         return [special]
     if op in kept.OPS:

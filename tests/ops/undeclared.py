@@ -38,7 +38,10 @@ UNDECLARED = {
     "ops/tw.py": "Const Placeholder",
     "python/collectives_test.py": "CollectiveReduceV2 CollectiveReduceScatterV2 CollectiveGatherV2 CollectiveAllToAllV2 "
                                   "CollectiveBcastSendV2 CollectiveBcastRecvV2 CollectivePermute",
-    "python/data_image_test.py": "DecodePng DecodeJpeg DecodeBmp DecodeImage EncodePng EncodeJpeg",
+    "python/data_image_test.py": "DecodePng DecodeJpeg DecodeAndCropJpeg ExtractJpegShape DecodeBmp DecodeImage EncodePng EncodeJpeg "
+                                 "EncodeJpegVariableQuality",
+    "python/data_frames_test.py": "DecodeGif DecodeWebP",
+    "python/data_sound_test.py": "DecodeFlac",
     "python/data_decode_test.py": "DecodeCSV DecodeWav EncodeWav",
     "python/data_example_test.py": "ParseExampleV2",
     "python/data_ops_test.py": "TensorDataset TensorSliceDataset RangeDataset RandomDataset GeneratorDataset TFRecordDataset "

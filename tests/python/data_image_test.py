@@ -1,5 +1,5 @@
-"""Images (DecodePng EncodePng DecodeBmp DecodeJpeg EncodeJpeg DecodeImage): PNG and BMP files that the test writes itself, JPEG by what
-is lost."""
+"""Images of one frame (DecodePng EncodePng DecodeBmp DecodeJpeg DecodeAndCropJpeg ExtractJpegShape EncodeJpeg EncodeJpegVariableQuality
+DecodeImage): PNG and BMP files that the test writes itself, JPEG by what is lost."""
 import struct
 import zlib
 
@@ -9,7 +9,7 @@ import pytest
 import thalweg as tw
 
 if "DecodePng" not in tw.Runtime.default().ops() or not tw.Runtime.default().ops()["DecodePng"]["kernels"]:
-    pytest.skip("built without libpng and libjpeg", allow_module_level=True)
+    pytest.skip("built without the libraries of images", allow_module_level=True)
 
 ops = tw.ops
 GREY, RGB, PALETTE, GREY_ALPHA, RGBA = 0, 2, 3, 4, 6
@@ -129,6 +129,70 @@ def test_jpeg_loses_little(channels):
     assert abs(other.reshape(grey.shape).astype(float) - grey).mean() < 3
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("how", [{}, dict(progressive=True), dict(chroma_downsampling=False)])
+def test_a_window_of_a_jpeg_has_the_pixels_of_the_whole(channels, how):
+    file = ops.encode_jpeg(tw.constant(smooth(61, 83, channels), "uint8"), **how).item()
+    for attrs in ({}, dict(ratio=2), dict(channels=4 - channels), dict(fancy_upscaling=False)):
+        whole = decoded("decode_jpeg", file, **attrs)
+        rows, columns = whole.shape[:2]
+        for y, x, height, width in [(0, 0, rows, columns), (rows - 1, columns - 1, 1, 1), (0, 3, 5, columns - 3)] + [
+                (int(a), int(b), int(rng.integers(1, rows - a + 1)), int(rng.integers(1, columns - b + 1)))
+                for a, b in zip(rng.integers(rows, size=5), rng.integers(columns, size=5))]:
+            got = ops.decode_and_crop_jpeg(file, [y, x, height, width], **attrs).numpy()
+            assert np.array_equal(got, whole[y:y + height, x:x + width]), (y, x, height, width, attrs)
+    # The rows behind the window need not be there.
+    if "progressive" not in how:
+        assert np.array_equal(ops.decode_and_crop_jpeg(file[:len(file) * 3 // 4], [2, 3, 8, 70]).numpy(), decoded("decode_jpeg", file)[2:10, 3:73])
+
+
+def test_windows_outside_of_a_jpeg_are_refused():
+    file = ops.encode_jpeg(tw.constant(smooth(20, 30, 3), "uint8")).item()
+    for window in ([0, 0, 21, 1], [0, 0, 1, 31], [20, 0, 1, 1], [-1, 0, 2, 2], [0, -1, 2, 2], [2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1]):
+        with pytest.raises(tw.InvalidArgumentError, match=r"'crop_window' is \[.*\] .*, which is not inside of the 20 rows of 30 pixels"):
+            ops.decode_and_crop_jpeg(file, window)
+    for window, message in (([0, 0, 0, 1], "it has no pixels"), ([0, 0, 1], "4 numbers"), ([[0, 0, 1, 1]], "must be a vector")):
+        with pytest.raises(tw.InvalidArgumentError, match=message):
+            ops.decode_and_crop_jpeg(file, window)
+    with pytest.raises(tw.InvalidArgumentError, match="end too early"):
+        ops.decode_and_crop_jpeg(file[:-40], [0, 0, 20, 30])
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_shape_and_quality_of_a_jpeg(channels):
+    x = tw.constant(smooth(13, 21, channels), "uint8")
+    for quality in (0, 30, 95, 100):
+        file = ops.encode_jpeg_variable_quality(x, quality).item()
+        assert file == ops.encode_jpeg(x, quality=quality).item()
+        for kind in ("int32", "int64"):
+            shape = ops.extract_jpeg_shape(file, output_type=kind).numpy()
+            assert shape.dtype == kind and shape.tolist() == [13, 21, channels]
+    assert ops.extract_jpeg_shape(file[:-40]).numpy().tolist() == [13, 21, channels]  # only the head is read
+    for quality in (-1, 101):
+        with pytest.raises(tw.InvalidArgumentError, match=f"'quality' is {quality}; it must be from 0 to 100"):
+            ops.encode_jpeg_variable_quality(x, quality)
+    with pytest.raises(tw.InvalidArgumentError, match="'images' is .* height, width, channels"):
+        ops.encode_jpeg_variable_quality(tw.constant(np.zeros((3, 3), np.uint8)), 50)
+    for bad in (b"", b"\xff\xd8", file[:20], png(np.zeros((1, 1, 3), int), RGB, 8)):
+        with pytest.raises(tw.InvalidArgumentError, match="it is damaged or no JPEG"):
+            ops.extract_jpeg_shape(bad)
+
+
+def test_shapes_that_are_known_before_a_step():
+    with tw.Graph():
+        file = tw.placeholder("string", [])
+        for op in (ops.decode_png, ops.decode_jpeg, ops.decode_bmp):
+            assert op(file).shape == (None, None, None) and op(file, channels=3).shape == (None, None, 3)
+        assert ops.decode_and_crop_jpeg(file, [1, 2, 3, 4]).shape == (3, 4, None)
+        assert ops.decode_and_crop_jpeg(file, [1, 2, 3, 4], channels=1).shape == (3, 4, 1)
+        assert ops.decode_and_crop_jpeg(file, tw.placeholder("int32", [4])).shape == (None, None, None)
+        assert ops.decode_image(file).shape is None
+        assert ops.decode_image(file, channels=3, expand_animations=False).shape == (None, None, 3)
+        assert ops.decode_gif(file).shape == (None, None, None, 3)
+        assert ops.decode_web_p(file, channels=4).shape == (None, None, None, 4)
+        assert ops.extract_jpeg_shape(file).shape == (3,)
+
+
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("down", [False, True])
 def test_bmp(channels, down):
@@ -151,7 +215,8 @@ def test_errors_name_what_is_wrong():
         ("decode_png", x, dict(channels=5), "'channels' is 5; it must be one of 0, 1, 2, 3, 4"),
         ("decode_jpeg", b"", {}, "a JPEG of 0 bytes"), ("decode_jpeg", x, {}, "no JPEG"), ("decode_jpeg", jpeg[:len(jpeg) // 2], {}, "end too early"),
         ("decode_jpeg", jpeg, dict(ratio=3), "'ratio' is 3"), ("decode_jpeg", jpeg, dict(dct_method="SLOW"), "'dct_method' is 'SLOW'"),
-        ("decode_image", b"GIF89a", {}, "GIF is not supported"), ("decode_image", b"text", {}, "begin as no known image"),
+        ("decode_image", b"GIF89a", {}, "a GIF of 6 bytes: at byte 6 the file ends too early"),
+        ("decode_image", b"text", {}, "begin as no known image; PNG, JPEG, BMP, GIF and WebP are known"),
         ("decode_bmp", b"BM" + b"\0" * 60, {}, "bits a pixel"),
     ]:
         with pytest.raises((tw.InvalidArgumentError, tw.UnimplementedError), match=message):

@@ -529,8 +529,9 @@ LEFT_OUT = {
     "PaddedBatchDatasetV2 ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDatasetV2 PrefetchDataset RandomDataset RangeDataset "
     "RepeatDataset ScanDataset ShardDataset ShuffleDatasetV3 SkipDataset TFRecordDataset TakeDataset TakeWhileDataset TensorDataset "
     "TensorSliceDataset TextLineDataset UnbatchDataset WindowDataset ZipDataset",
-    "its time is that of libpng, libjpeg or of reading a text": "DecodeBmp DecodeCSV DecodeImage DecodeJpeg DecodePng DecodeWav EncodeJpeg "
-    "EncodePng EncodeWav ParseExampleV2",
+    "its time is that of a library of images or sound, or of reading a text": "DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeFlac DecodeGif "
+    "DecodeImage DecodeJpeg DecodePng DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeWav ExtractJpegShape "
+    "ParseExampleV2",
     "passes a value on": "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone VariableShape",
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
     "its time is that of making a message for people, or of files": "AudioSummary AudioSummaryV2 CloseSummaryWriter CreateSummaryFileWriter "
