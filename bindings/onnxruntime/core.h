@@ -41,7 +41,8 @@ T* Need(T* argument, std::string_view name) {
   if (!argument) Fail(ORT_INVALID_ARGUMENT, "'", name, "' is NULL");
   return argument;
 }
-// The same for the place of a result, which is set to an empty value first.
+// The same for the place of a result, which is set to an empty value. Call it in a statement of its own: in `Result(out) = new X` the new
+// object is made first, and lost if `out` is NULL.
 template <class T>
 T& Result(T* place, std::string_view name = "out") {
   Need(place, name);

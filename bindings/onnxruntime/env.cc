@@ -182,7 +182,10 @@ OrtStatus* SetLanguageProjection(const OrtEnv* env, OrtLanguageProjection) {
 // ---- Threads ----
 
 OrtStatus* CreateThreadingOptions(OrtThreadingOptions** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtThreadingOptions; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtThreadingOptions;
+  });
 }
 void ReleaseThreadingOptions(OrtThreadingOptions* options) { delete options; }
 OrtStatus* SetGlobalIntraOpNumThreads(OrtThreadingOptions* options, int threads) {

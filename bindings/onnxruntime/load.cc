@@ -182,7 +182,10 @@ OrtStatus* CreateSessionFromArray(const OrtEnv* env, const void* data, size_t by
 
 // Weights that are packed for kernels belong to the session here, so a container shares nothing.
 OrtStatus* CreatePrepackedWeightsContainer(OrtPrepackedWeightsContainer** out) {
-  return Guard(__func__, [&] { Result(out) = reinterpret_cast<OrtPrepackedWeightsContainer*>(new char); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = reinterpret_cast<OrtPrepackedWeightsContainer*>(new char);
+  });
 }
 void ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer* container) { delete reinterpret_cast<char*>(container); }
 OrtStatus* CreateSessionWithPrepackedWeightsContainer(const OrtEnv* env, const char* path, const OrtSessionOptions* options,

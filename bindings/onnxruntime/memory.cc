@@ -19,7 +19,10 @@ void FreeCpu(OrtAllocator*, void* p) { std::free(p); }
 const OrtMemoryInfo* InfoOfCpu(const OrtAllocator*) { return CpuMemory(); }
 // The counts that ONNX Runtime's allocators keep are those of an arena, which this one is not.
 OrtStatus* StatsOfCpu(const OrtAllocator*, OrtKeyValuePairs** out) {
-  return Guard("AllocatorGetStats", [&] { Result(out) = new OrtKeyValuePairs; });
+  return Guard("AllocatorGetStats", [&] {
+    auto& result = Result(out);
+    result = new OrtKeyValuePairs;
+  });
 }
 OrtStatus* ShrinkCpu(OrtAllocator*) { return nullptr; }  // it keeps no free memory
 
@@ -79,7 +82,10 @@ OrtStatus* CreateMemoryInfo(const char* name, OrtAllocatorType type, int id, Ort
   });
 }
 OrtStatus* CreateCpuMemoryInfo(OrtAllocatorType type, OrtMemType mem_type, OrtMemoryInfo** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtMemoryInfo{"Cpu", type, 0, mem_type}; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtMemoryInfo{"Cpu", type, 0, mem_type};
+  });
 }
 OrtStatus* CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType device, uint32_t vendor, int32_t id, OrtDeviceMemoryType memory,
                                size_t alignment, OrtAllocatorType type, OrtMemoryInfo** out) {
@@ -90,19 +96,34 @@ OrtStatus* CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType device,
   });
 }
 OrtStatus* CompareMemoryInfo(const OrtMemoryInfo* a, const OrtMemoryInfo* b, int* out) {
-  return Guard(__func__, [&] { Result(out) = *Need(a, "info1") == *Need(b, "info2") ? 0 : -1; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = *Need(a, "info1") == *Need(b, "info2") ? 0 : -1;
+  });
 }
 OrtStatus* MemoryInfoGetName(const OrtMemoryInfo* info, const char** out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "ptr")->name.c_str(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "ptr")->name.c_str();
+  });
 }
 OrtStatus* MemoryInfoGetId(const OrtMemoryInfo* info, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "ptr")->id; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "ptr")->id;
+  });
 }
 OrtStatus* MemoryInfoGetMemType(const OrtMemoryInfo* info, OrtMemType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "ptr")->mem_type; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "ptr")->mem_type;
+  });
 }
 OrtStatus* MemoryInfoGetType(const OrtMemoryInfo* info, OrtAllocatorType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "ptr")->type; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "ptr")->type;
+  });
 }
 void MemoryInfoGetDeviceType(const OrtMemoryInfo* info, OrtMemoryInfoDeviceType* out) {
   if (out) *out = info ? info->device : OrtMemoryInfoDeviceType_CPU;
@@ -116,7 +137,10 @@ void ReleaseMemoryInfo(OrtMemoryInfo* info) {
 }
 
 OrtStatus* GetAllocatorWithDefaultOptions(OrtAllocator** out) {
-  return Guard(__func__, [&] { Result(out) = CpuAllocator(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = CpuAllocator();
+  });
 }
 OrtStatus* CreateAllocator(const OrtSession* session, const OrtMemoryInfo* info, OrtAllocator** out) {
   return Guard(__func__, [&] {
@@ -140,7 +164,10 @@ OrtStatus* AllocatorFree(OrtAllocator* allocator, void* p) {
   return Guard(__func__, [&] { Need(allocator, "ort_allocator")->Free(allocator, p); });
 }
 OrtStatus* AllocatorGetInfo(const OrtAllocator* allocator, const OrtMemoryInfo** out) {
-  return Guard(__func__, [&] { Result(out) = Need(allocator, "ort_allocator")->Info(allocator); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(allocator, "ort_allocator")->Info(allocator);
+  });
 }
 OrtStatus* AllocatorGetStats(const OrtAllocator* allocator, OrtKeyValuePairs** out) {
   OrtStatus* inner = nullptr;

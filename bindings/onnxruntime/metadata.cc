@@ -4,27 +4,48 @@
 namespace thalweg::ort::api {
 
 OrtStatus* SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtModelMetadata(Need(session, "session")->file.metadata); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtModelMetadata(Need(session, "session")->file.metadata);
+  });
 }
 void ReleaseModelMetadata(OrtModelMetadata* metadata) { delete metadata; }
 
 OrtStatus* ModelMetadataGetProducerName(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, Need(metadata, "model_metadata")->producer); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, Need(metadata, "model_metadata")->producer);
+  });
 }
 OrtStatus* ModelMetadataGetGraphName(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, Need(metadata, "model_metadata")->graph_name); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, Need(metadata, "model_metadata")->graph_name);
+  });
 }
 OrtStatus* ModelMetadataGetGraphDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, Need(metadata, "model_metadata")->graph_description); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, Need(metadata, "model_metadata")->graph_description);
+  });
 }
 OrtStatus* ModelMetadataGetDomain(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, Need(metadata, "model_metadata")->domain); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, Need(metadata, "model_metadata")->domain);
+  });
 }
 OrtStatus* ModelMetadataGetDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, Need(metadata, "model_metadata")->description); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, Need(metadata, "model_metadata")->description);
+  });
 }
 OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* metadata, int64_t* out) {
-  return Guard(__func__, [&] { Result(out, "value") = Need(metadata, "model_metadata")->version; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = Need(metadata, "model_metadata")->version;
+  });
 }
 // NULL for a key that does not exist.
 OrtStatus* ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* metadata, OrtAllocator* allocator, const char* key, char** out) {

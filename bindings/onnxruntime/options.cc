@@ -81,7 +81,10 @@ namespace api {
 // ---- Sessions ----
 
 OrtStatus* CreateSessionOptions(OrtSessionOptions** out) {
-  return Guard(__func__, [&] { Result(out, "options") = new OrtSessionOptions; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "options");
+    result = new OrtSessionOptions;
+  });
 }
 OrtStatus* CloneSessionOptions(const OrtSessionOptions* options, OrtSessionOptions** out) {
   return Guard(__func__, [&] {
@@ -102,7 +105,10 @@ OrtStatus* SetSessionExecutionMode(OrtSessionOptions* options, ExecutionMode mod
   });
 }
 OrtStatus* GetSessionExecutionMode(const OrtSessionOptions* options, ExecutionMode* out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->mode; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->mode;
+  });
 }
 OrtStatus* SetSessionGraphOptimizationLevel(OrtSessionOptions* options, GraphOptimizationLevel level) {
   return Guard(__func__, [&] {
@@ -135,7 +141,10 @@ OrtStatus* DisableMemPattern(OrtSessionOptions* options) {
   return Guard(__func__, [&] { Need(options, "options")->mem_pattern = false; });
 }
 OrtStatus* GetMemPatternEnabled(const OrtSessionOptions* options, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->mem_pattern; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->mem_pattern;
+  });
 }
 OrtStatus* EnableCpuMemArena(OrtSessionOptions* options) {
   return Guard(__func__, [&] { Need(options, "options")->cpu_arena = true; });
@@ -187,7 +196,10 @@ OrtStatus* AddSessionConfigEntry(OrtSessionOptions* options, const char* key, co
   return Guard(__func__, [&] { AddEntry(&Need(options, "options")->config, key, value); });
 }
 OrtStatus* HasSessionConfigEntry(const OrtSessionOptions* options, const char* key, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->config.count(Need(key, "config_key")) > 0; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->config.count(Need(key, "config_key")) > 0;
+  });
 }
 OrtStatus* GetSessionConfigEntry(const OrtSessionOptions* options, const char* key, char* value, size_t* size) {
   return Guard(__func__, [&] {
@@ -209,26 +221,38 @@ OrtStatus* GetSessionOptionsConfigEntries(const OrtSessionOptions* options, OrtK
 // ---- Runs ----
 
 OrtStatus* CreateRunOptions(OrtRunOptions** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtRunOptions; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtRunOptions;
+  });
 }
 void ReleaseRunOptions(OrtRunOptions* options) { delete options; }
 OrtStatus* RunOptionsSetRunLogVerbosityLevel(OrtRunOptions* options, int level) {
   return Guard(__func__, [&] { Need(options, "options")->log_verbosity = level; });
 }
 OrtStatus* RunOptionsGetRunLogVerbosityLevel(const OrtRunOptions* options, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->log_verbosity; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->log_verbosity;
+  });
 }
 OrtStatus* RunOptionsSetRunLogSeverityLevel(OrtRunOptions* options, int level) {
   return Guard(__func__, [&] { Need(options, "options")->log_severity = level; });
 }
 OrtStatus* RunOptionsGetRunLogSeverityLevel(const OrtRunOptions* options, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->log_severity; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->log_severity;
+  });
 }
 OrtStatus* RunOptionsSetRunTag(OrtRunOptions* options, const char* tag) {
   return Guard(__func__, [&] { Need(options, "options")->tag = tag ? tag : ""; });
 }
 OrtStatus* RunOptionsGetRunTag(const OrtRunOptions* options, const char** out) {
-  return Guard(__func__, [&] { Result(out) = Need(options, "options")->tag.c_str(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(options, "options")->tag.c_str();
+  });
 }
 OrtStatus* RunOptionsSetTerminate(OrtRunOptions* options) {
   return Guard(__func__, [&] { Need(options, "options")->terminate.Set(); });

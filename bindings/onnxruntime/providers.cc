@@ -130,9 +130,11 @@ OrtStatus* CreateDnnlProviderOptions(OrtDnnlProviderOptions** out) {
 OrtStatus* GetEpDevices(const OrtEnv* env, const OrtEpDevice* const** out, size_t* count) {
   static const OrtEpDevice* const devices[] = {CpuDevice()};
   return Guard(__func__, [&] {
+    Result(out, "ep_devices");
+    Result(count, "num_ep_devices");
     Need(env, "env");
-    Result(out, "ep_devices") = devices;
-    Result(count, "num_ep_devices") = 1;
+    *out = devices;
+    *count = 1;
   });
 }
 const char* EpDevice_EpName(const OrtEpDevice*) { return kCpu; }
@@ -186,7 +188,10 @@ OrtStatus* SessionGetEpDeviceForOutputs(const OrtSession* session, const OrtEpDe
 // ---- Shared allocators; Thalweg's pools of memory belong to its runtime, which all sessions share anyhow ----
 
 OrtStatus* CreateArenaCfg(size_t, int, int, int, OrtArenaCfg** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtArenaCfg; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtArenaCfg;
+  });
 }
 OrtStatus* CreateArenaCfgV2(const char* const* keys, const size_t*, size_t count, OrtArenaCfg** out) {
   return Guard(__func__, [&] {

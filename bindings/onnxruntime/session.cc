@@ -252,31 +252,58 @@ OrtStatus* RunAsync(OrtSession* session, const OrtRunOptions* options, const cha
 // ---- Looking ----
 
 OrtStatus* SessionGetInputCount(const OrtSession* session, size_t* out) {
-  return Guard(__func__, [&] { Result(out) = Need(session, "session")->file.inputs.size(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(session, "session")->file.inputs.size();
+  });
 }
 OrtStatus* SessionGetOutputCount(const OrtSession* session, size_t* out) {
-  return Guard(__func__, [&] { Result(out) = Need(session, "session")->file.outputs.size(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(session, "session")->file.outputs.size();
+  });
 }
 OrtStatus* SessionGetOverridableInitializerCount(const OrtSession* session, size_t* out) {
-  return Guard(__func__, [&] { Result(out) = Need(session, "session")->file.initialized.size(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(session, "session")->file.initialized.size();
+  });
 }
 OrtStatus* SessionGetInputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out, "type_info") = new OrtTypeInfo(At(Need(session, "session")->file.inputs, index).type); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "type_info");
+    result = new OrtTypeInfo(At(Need(session, "session")->file.inputs, index).type);
+  });
 }
 OrtStatus* SessionGetOutputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out, "type_info") = new OrtTypeInfo(At(Need(session, "session")->file.outputs, index).type); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "type_info");
+    result = new OrtTypeInfo(At(Need(session, "session")->file.outputs, index).type);
+  });
 }
 OrtStatus* SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out, "type_info") = new OrtTypeInfo(At(Need(session, "session")->file.initialized, index).type); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "type_info");
+    result = new OrtTypeInfo(At(Need(session, "session")->file.initialized, index).type);
+  });
 }
 OrtStatus* SessionGetInputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, At(Need(session, "session")->file.inputs, index).name); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, At(Need(session, "session")->file.inputs, index).name);
+  });
 }
 OrtStatus* SessionGetOutputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, At(Need(session, "session")->file.outputs, index).name); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, At(Need(session, "session")->file.outputs, index).name);
+  });
 }
 OrtStatus* SessionGetOverridableInitializerName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] { Result(out, "value") = CopyText(allocator, At(Need(session, "session")->file.initialized, index).name); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out, "value");
+    result = CopyText(allocator, At(Need(session, "session")->file.initialized, index).name);
+  });
 }
 OrtStatus* SessionGetMemoryInfoForInputs(const OrtSession* session, const OrtMemoryInfo** out, size_t count) {
   return Guard(__func__, [&] {
@@ -296,7 +323,10 @@ OrtStatus* SessionGetMemoryInfoForOutputs(const OrtSession* session, const OrtMe
 // ---- Profiles ----
 
 OrtStatus* SessionGetProfilingStartTimeNs(const OrtSession* session, uint64_t* out) {
-  return Guard(__func__, [&] { Result(out) = Need(session, "session")->profile.start_ns; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(session, "session")->profile.start_ns;
+  });
 }
 // Writes the trace of all runs so far and returns the file's name; "" for a session without a profile.
 OrtStatus* SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, char** out) {

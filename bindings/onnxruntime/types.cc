@@ -125,7 +125,10 @@ namespace api {
 // ---- Tensors ----
 
 OrtStatus* CreateTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtTensorTypeAndShapeInfo; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtTensorTypeAndShapeInfo;
+  });
 }
 void ReleaseTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo* info) { delete info; }
 OrtStatus* SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorElementDataType type) {
@@ -149,10 +152,16 @@ OrtStatus* SetSymbolicDimensions(OrtTensorTypeAndShapeInfo* info, const char** n
   });
 }
 OrtStatus* GetTensorElementType(const OrtTensorTypeAndShapeInfo* info, ONNXTensorElementDataType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "info")->type; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "info")->type;
+  });
 }
 OrtStatus* GetDimensionsCount(const OrtTensorTypeAndShapeInfo* info, size_t* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "info")->dims.size(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "info")->dims.size();
+  });
 }
 OrtStatus* GetDimensions(const OrtTensorTypeAndShapeInfo* info, int64_t* dims, size_t count) {
   return Guard(__func__, [&] {
@@ -184,39 +193,67 @@ bool TensorTypeAndShape_HasShape(const OrtTensorTypeAndShapeInfo* info) { return
 
 void ReleaseTypeInfo(OrtTypeInfo* info) { delete info; }
 OrtStatus* GetOnnxTypeFromTypeInfo(const OrtTypeInfo* info, ONNXType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "type_info")->kind; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "type_info")->kind;
+  });
 }
 OrtStatus* GetDenotationFromTypeInfo(const OrtTypeInfo* info, const char** const out, size_t* bytes) {
   return Guard(__func__, [&] {
-    Result(out, "denotation") = Need(info, "type_info")->denotation.c_str();
-    Result(bytes, "len") = info->denotation.size();
+    const char*& text = Result(out, "denotation");
+    size_t& length = Result(bytes, "len");
+    text = Need(info, "type_info")->denotation.c_str();
+    length = info->denotation.size();
   });
 }
 // The casts give NULL for another type.
 OrtStatus* CastTypeInfoToTensorInfo(const OrtTypeInfo* info, const OrtTensorTypeAndShapeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "type_info")->kind == ONNX_TYPE_TENSOR ? &info->tensor : nullptr; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "type_info")->kind == ONNX_TYPE_TENSOR ? &info->tensor : nullptr;
+  });
 }
 OrtStatus* CastTypeInfoToMapTypeInfo(const OrtTypeInfo* info, const OrtMapTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "type_info")->kind == ONNX_TYPE_MAP ? &info->map : nullptr; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "type_info")->kind == ONNX_TYPE_MAP ? &info->map : nullptr;
+  });
 }
 OrtStatus* CastTypeInfoToSequenceTypeInfo(const OrtTypeInfo* info, const OrtSequenceTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "type_info")->kind == ONNX_TYPE_SEQUENCE ? &info->sequence : nullptr; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "type_info")->kind == ONNX_TYPE_SEQUENCE ? &info->sequence : nullptr;
+  });
 }
 OrtStatus* CastTypeInfoToOptionalTypeInfo(const OrtTypeInfo* info, const OrtOptionalTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "type_info")->kind == ONNX_TYPE_OPTIONAL ? &info->optional : nullptr; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "type_info")->kind == ONNX_TYPE_OPTIONAL ? &info->optional : nullptr;
+  });
 }
 OrtStatus* GetMapKeyType(const OrtMapTypeInfo* info, ONNXTensorElementDataType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(info, "map_type_info")->key; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(info, "map_type_info")->key;
+  });
 }
 OrtStatus* GetMapValueType(const OrtMapTypeInfo* info, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtTypeInfo(*Need(Need(info, "map_type_info")->value.get(), "value type")); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtTypeInfo(*Need(Need(info, "map_type_info")->value.get(), "value type"));
+  });
 }
 OrtStatus* GetSequenceElementType(const OrtSequenceTypeInfo* info, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtTypeInfo(*Need(Need(info, "sequence_type_info")->element.get(), "element type")); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtTypeInfo(*Need(Need(info, "sequence_type_info")->element.get(), "element type"));
+  });
 }
 OrtStatus* GetOptionalContainedTypeInfo(const OrtOptionalTypeInfo* info, OrtTypeInfo** out) {
-  return Guard(__func__,
-               [&] { Result(out) = new OrtTypeInfo(*Need(Need(info, "optional_type_info")->contained.get(), "contained type")); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtTypeInfo(*Need(Need(info, "optional_type_info")->contained.get(), "contained type"));
+  });
 }
 // ONNX Runtime lets a client release these although casts give parts of a type.
 void ReleaseMapTypeInfo(OrtMapTypeInfo*) {}

@@ -342,19 +342,34 @@ OrtStatus* GetValue(const OrtValue* value, int index, OrtAllocator* allocator, O
 // ---- Looking ----
 
 OrtStatus* IsTensor(const OrtValue* value, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(value, "value")->kind == ONNX_TYPE_TENSOR; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(value, "value")->kind == ONNX_TYPE_TENSOR;
+  });
 }
 OrtStatus* IsSparseTensor(const OrtValue* value, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(value, "value")->kind == ONNX_TYPE_SPARSETENSOR; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(value, "value")->kind == ONNX_TYPE_SPARSETENSOR;
+  });
 }
 OrtStatus* HasValue(const OrtValue* value, int* out) {
-  return Guard(__func__, [&] { Result(out) = Need(value, "value")->kind != ONNX_TYPE_OPTIONAL || !value->parts.empty(); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(value, "value")->kind != ONNX_TYPE_OPTIONAL || !value->parts.empty();
+  });
 }
 OrtStatus* GetTypeInfo(const OrtValue* value, OrtTypeInfo** out) {
-  return Guard(__func__, [&] { Result(out) = new OrtTypeInfo(TypeOf(*Need(value, "value"))); });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = new OrtTypeInfo(TypeOf(*Need(value, "value")));
+  });
 }
 OrtStatus* GetValueType(const OrtValue* value, ONNXType* out) {
-  return Guard(__func__, [&] { Result(out) = Need(value, "value")->kind; });
+  return Guard(__func__, [&] {
+    auto& result = Result(out);
+    result = Need(value, "value")->kind;
+  });
 }
 OrtStatus* GetTensorTypeAndShape(const OrtValue* value, OrtTensorTypeAndShapeInfo** out) {
   return Guard(__func__, [&] {
@@ -365,10 +380,13 @@ OrtStatus* GetTensorTypeAndShape(const OrtValue* value, OrtTensorTypeAndShapeInf
 OrtStatus* GetTensorElementTypeAndShapeDataReference(const OrtValue* value, ONNXTensorElementDataType* type, const int64_t** dims,
                                                      size_t* rank) {
   return Guard(__func__, [&] {
+    Result(type, "elem_type");
+    Result(dims, "shape_data");
+    Result(rank, "shape_data_count");
     const OrtValue& tensor = Tensor(value);
-    Result(type, "elem_type") = tensor.type;
-    Result(dims, "shape_data") = tensor.dims.data();
-    Result(rank, "shape_data_count") = tensor.dims.size();
+    *type = tensor.type;
+    *dims = tensor.dims.data();
+    *rank = tensor.dims.size();
   });
 }
 OrtStatus* GetTensorMemoryInfo(const OrtValue* value, const OrtMemoryInfo** out) {

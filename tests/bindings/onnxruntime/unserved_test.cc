@@ -1,5 +1,7 @@
 // Every member of the table is a function. One that is not served fails with NOT_IMPLEMENTED and its name, and each function with a status
-// fails, and does not crash, if all of its arguments are NULL.
+// fails, and does not crash, if all of its arguments are NULL. The exported functions have the symbols of all releases.
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -48,6 +50,20 @@ void Served(const char* name, Function function) {
   }
 }
 
+// A program that is linked with ONNX Runtime 1.16.3 asks the loader for OrtGetApiBase@VERS_1.16.3.
+void CheckReleases() {
+  for (int minor = 0; minor < 40; ++minor) {
+    for (int patch = 0; patch < 6; ++patch) {
+      const std::string version = "VERS_1." + std::to_string(minor) + "." + std::to_string(patch);
+      for (const char* function : {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}) {
+        Expect(dlvsym(RTLD_DEFAULT, function, version.c_str()) == dlsym(RTLD_DEFAULT, function), function, version.c_str());
+      }
+    }
+  }
+  Expect(dlvsym(RTLD_DEFAULT, "OrtGetApiBase", "VERS_1.40.0") == nullptr, "OrtGetApiBase",
+         "has the version of a release that is not known");
+}
+
 }  // namespace
 
 int main() {
@@ -56,6 +72,7 @@ int main() {
   for (size_t i = 0; i < sizeof(OrtApi) / sizeof(void*); ++i) {
     Expect(reinterpret_cast<const void* const*>(ort)[i] != nullptr, std::to_string(i).c_str(), "is NULL");
   }
+  CheckReleases();
   int count = 0;
 #define SERVED(name) ++count, Served(#name, ort->name);
 #define REFUSED(name) ++count, Refused(#name, CallWithNothing(ort->name));
