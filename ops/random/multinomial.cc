@@ -1,6 +1,6 @@
 // Multinomial draws class numbers by unnormalised log-probabilities.
-#include "ops/common/shape.h"
 #include "ops/common/types.h"
+#include "ops/random/key_counter.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -15,8 +15,7 @@ void Rule(const tw::Shape& s) {
 }
 
 void StatelessRule(const tw::Shape& s) {
-  WantVector(s, 2, "seed");
-  if (s.known(2) && Known(s.dim(2, 0)) && s.dim(2, 0) != 2) Fail("'seed' is " + tw::text(s.in(2)) + "; it must hold two numbers");
+  CheckSeed(s, 2);
   Rule(s);
 }
 

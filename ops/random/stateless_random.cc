@@ -1,21 +1,14 @@
 // Random tensors that depend on their inputs alone. The stream of generator `alg` starts at the
 // given key and counter.
-#include "ops/common/shape.h"
 #include "ops/common/types.h"
+#include "ops/random/key_counter.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-constexpr int64_t kThreefry = 2;  // its number in `alg`; its counter has one entry, that of Philox two
-
 void Rule(const tw::Shape& s) {
-  WantVector(s, 1, "key");
-  WantVector(s, 2, "counter");
-  const std::optional<int64_t> alg = ScalarValue(s, 3, "alg");
-  if (s.known(1) && Known(s.dim(1, 0)) && s.dim(1, 0) != 1) Fail("'key' is " + tw::text(s.in(1)) + "; it must hold one number");
-  if (s.known(2) && Known(s.dim(2, 0)) && s.dim(2, 0) < (alg == kThreefry ? 1 : 2))
-    Fail("'counter' is " + tw::text(s.in(2)) + "; it must hold two numbers at least");
+  CheckKeyCounter(s, 1);
   Set(s, 0, ShapeValue(s, 0, "shape"));
 }
 

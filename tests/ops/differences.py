@@ -149,7 +149,10 @@ STRICTER = by_op({
     "ArgMin Transpose": "axes out of range where any would do",
     "MaxPoolV2": "strides over channels",
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter": "dilations that are none",
-    "RandomUniformInt StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2":
+    "RandomUniformInt StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2 StatelessRandomUniformIntV2 "
+    "StatelessRandomUniformFullIntV2":
         "limits and algorithms that are none, where nothing is drawn",
+    "StatelessRandomGammaV2 StatelessRandomGammaV3 StatelessRandomPoisson":
+        "shapes, counters and algorithms that do not fit, where nothing is drawn",
     "IdentityN": "types that are not those of the attribute",
 })

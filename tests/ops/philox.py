@@ -1,4 +1,6 @@
 """Random bits, and TensorFlow's random numbers from them, in plain NumPy: Philox 4x32-10 (Salmon and others, 2011) and distributions."""
+import math
+
 import numpy as np
 
 import tw
@@ -74,3 +76,88 @@ def drawn(seed, seed2, logits, samples, taken):
         weights = np.cumsum(np.where(np.isfinite(x), np.exp(x - x[np.isfinite(x)].max()), 0))
         classes[row] = np.searchsorted(weights, places[row * samples:(row + 1) * samples] * weights[-1], "right")
     return classes, taken + batch * ((samples + 3) // 4 * 4) * 2 * 256
+
+
+# ---- Samples that take a varying number of random numbers ----
+
+
+class Blocks:
+    """Blocks of a stream one by one, from a given one on."""
+
+    def __init__(self, seed, seed2, first):
+        self._where, self._left = (seed, seed2, first), []
+
+    def __call__(self):
+        if not self._left:
+            seed, seed2, first = self._where
+            self._left, self._where = list(philox(seed, seed2, first, 16)), (seed, seed2, first + 16)
+        return self._left.pop(0)
+
+
+class LastFirst:
+    """The numbers that make(block) returns, each group from its end."""
+
+    def __init__(self, blocks, make):
+        self._blocks, self._make, self._left = blocks, make, []
+
+    def __call__(self):
+        if not self._left:
+            self._left = list(self._make(self._blocks()))
+        return self._left.pop()
+
+
+def sampled(one, seed, seed2, first, parameters, samples):
+    """Returns samples [samples, parameters] of one(blocks, parameter); the streams are 256 blocks apart, by parameters."""
+    return np.array([[one(Blocks(seed, seed2, first + 256 * (p * samples + s)), x) for p, x in enumerate(parameters)] for s in range(samples)])
+
+
+def gamma(blocks, alpha):
+    """Returns a sample of a gamma distribution (Marsaglia and Tsang, 2000), and the size to which its error is relative."""
+    draw, bell = LastFirst(blocks, lambda b: uniform(b, np.float64)), LastFirst(blocks, lambda b: normal(b, np.float64))
+    if not alpha >= 0:
+        return np.nan, np.nan
+    if alpha == 1:
+        found = -np.log1p(-np.longdouble(draw()))
+        return found, found
+    below = alpha < 1
+    d = alpha + (2 if below else -1) / np.longdouble(3)
+    while True:
+        x = bell()
+        root = 1 + x / (3 * np.sqrt(d))
+        if root <= 0:
+            continue
+        v, u = root**3, np.longdouble(draw())
+        if u < 1 - 0.0331 * x**4 or np.log(u) < x * x / 2 + d * (1 - v + np.log(v)):
+            found = d * v * (np.longdouble(draw()) ** (1 / alpha) if below else 1)
+            return found, found * (1 + abs(x / (3 * np.sqrt(d))) / root)
+
+
+def poisson(blocks, rate):
+    """Returns a sample of a Poisson distribution, by products of uniform numbers (Knuth), or by transformed rejection (Hormann, 1993)."""
+    draw = LastFirst(blocks, lambda b: uniform(b, np.float64))
+    if not 0 <= rate < np.inf:
+        return rate if rate > 0 else np.nan
+    if rate < 10:
+        count, product = 0, draw()
+        while product > np.exp(-rate):
+            count, product = count + 1, product * draw()
+        return count
+    b = 0.931 + 2.53 * np.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    while True:
+        u = draw() - 0.5
+        v, end = draw(), 0.5 - abs(u)
+        k = np.floor((2 * a / end + b) * u + rate + 0.43)
+        if end >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or end < 0.013 and v > end:
+            continue
+        s = np.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (end * end) + b))
+        if s <= -rate + k * np.log(rate) - math.lgamma(k + 1):
+            return k
+
+
+def key_of(seed):
+    """Returns the key and the upper half of the counter that a seed of two numbers stands for."""
+    a, b, c, d = (int(word) for word in philox(0x02461e293ec8f720, int(seed[1]) % 2**64, int(seed[0]) % 2**64, 1)[0])
+    return b << 32 | a, d << 32 | c

@@ -7,8 +7,9 @@ import numpy as np
 
 import cases
 import samplers
+import thalweg
 import tw
-from philox import drawn, philox, shuffled, uniform
+from philox import drawn, gamma as philox_gamma, philox, poisson as philox_poisson, sampled, shuffled, uniform
 
 # The known answers of the algorithm's authors: key and counter all 0, and all ones.
 cases.equal("Philox of zeros", philox(0, 0, 0, 1)[0], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8])
@@ -113,6 +114,40 @@ for op, inputs, attrs, golden in (
 
 for op, inputs in (("RandomShuffle", [np.arange(40)]), ("Multinomial", [np.zeros((2, 1000), np.float32), np.int32(40)])):
     cases.holds(f"{op}: no seeds", not np.array_equal(Steps(op, *inputs)(), Steps(op, *inputs)()))
+
+# ---- Gamma and Poisson distributions: from step to step, moments, and the gradient for alpha ----
+
+for op, inputs, attrs, one in (("RandomGamma", [np.int32([2]), np.float64([0.7, 30])], {}, lambda b, x: philox_gamma(b, np.longdouble(x))[0]),
+                               ("RandomPoissonV2", [np.int32([2]), np.float64([0.7, 30])], dict(dtype=np.float64), philox_poisson)):
+    steps = Steps(op, *inputs, seed=5, seed2=6, **attrs)
+    for step in range(3):
+        cases.equal(f"{op}, step {step}", steps(), sampled(one, 5, 6, step * 4 * 256, inputs[1], 2).astype(np.float64), 1e-12)
+    cases.holds(f"{op}: no seeds", not np.array_equal(*(Steps(op, np.int32([40]), inputs[1], **attrs)() for _ in range(2))))
+
+COUNT = 20000
+for op, attrs, variance, fourth in (("StatelessRandomGammaV2", {}, lambda x: x, lambda x: 3 * x * x + 6 * x),
+                                    ("StatelessRandomPoisson", dict(dtype=np.float64), lambda x: x, lambda x: 3 * x * x + x)):
+    at = np.array([0.2, 1, 3.5, 12, 200])
+    drawn_samples = Steps(op, np.int32([COUNT, len(at)]), np.int64([5, 6]), at, **attrs)()
+    error = abs(drawn_samples.mean(0) - at) / np.sqrt(variance(at) / COUNT)
+    cases.holds(f"{op}: means", (error < 5).all(), error)
+    error = abs(((drawn_samples - at) ** 2).mean(0) - variance(at)) / np.sqrt((fourth(at) - variance(at) ** 2) / COUNT)
+    cases.holds(f"{op}: variances", (error < 5).all(), error)
+
+for dtype in (np.float16, np.float32, np.float64):
+    graph = tw.Graph()
+    alpha = graph.placeholder(np.dtype(dtype), None)
+    values = np.array([[0.4, 1, 7]], dtype)
+    wide = np.float64 if dtype == np.float64 else np.float32
+    for op, inputs in (("RandomGamma", [graph.constant(np.int32([4, 2])), alpha]),
+                       ("StatelessRandomGammaV2", [graph.constant(np.int32([4, 2, 1, 3])), graph.constant(np.int64([1, 2])), alpha]),
+                       ("StatelessRandomGammaV3", [graph.constant(np.int32([4, 2, 1, 3])), graph.constant(np.uint64([1])),
+                                                   graph.constant(np.uint64([1, 2])), graph.constant(np.int32(1)), alpha])):
+        sample = graph.op(op, *inputs, **(dict(seed=3, seed2=4) if op == "RandomGamma" else {}))
+        slope = thalweg.gradients([sample], [alpha])[0]
+        got, at = graph.session().run([slope, sample], {alpha: values})
+        each = tw.run("RandomGammaGrad", [values.astype(wide), at.astype(wide)])[0].astype(dtype)
+        cases.equal(f"the gradient of {op} in {np.dtype(dtype)}", got, each.astype(np.float64).sum((0, 1)), 2e-2 if dtype == np.float16 else 1e-5)
 
 # ---- Candidate samplers ----
 

@@ -323,6 +323,13 @@ for name in ("Uniform", "Normal"):
 KEY = np.array([7], np.uint64), np.array([1, 2], np.uint64), i32(1)[0]
 case("StatelessRandomUniformIntV2", i32(N), *KEY, scalar(0, np.int32), scalar(1000, np.int32))
 case("StatelessRandomUniformFullIntV2", i32(N), *KEY, dtype=np.uint32)
+case("RandomGamma", i32(16384), np.float32([0.5, 1, 4, 40]), seed=3, seed2=5)
+case("StatelessRandomGammaV2", i32(16384, 4), np.array([3, 5]), np.float32([0.5, 1, 4, 40]))
+case("StatelessRandomGammaV3", i32(16384, 4), *KEY, np.float32([0.5, 1, 4, 40]))
+case("RandomGammaGrad", lambda rng: rng.uniform(0.5, 40, 16384), lambda rng: rng.gamma(20, size=16384))
+case("RandomPoissonV2", i32(16384), np.float32([0.5, 4, 20, 300]), seed=3, seed2=5, dtype=np.int64)
+case("StatelessRandomPoisson", i32(16384, 4), np.array([3, 5]), np.float32([0.5, 4, 20, 300]), dtype=np.int64)
+case("StatelessShuffle", f(*ROWS), *KEY)
 case("StatelessMultinomial", f(1024, 64), scalar(16, np.int32), np.array([3, 5]), agree=0)
 case("StatelessTruncatedNormalV2", i32(N), np.array([7], np.uint64), np.array([1, 2], np.uint64), i32(1)[0])
 

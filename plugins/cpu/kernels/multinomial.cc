@@ -9,9 +9,9 @@
 #include "kernels/common/element.h"
 #include "kernels/common/temp.h"
 #include "kernels/distributions.h"
+#include "kernels/key_counter.h"
 #include "kernels/random_stream.h"
 #include "kernels/register.h"
-#include "kernels/seed_key.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -99,9 +99,8 @@ class Multinomial {
 
 template <class T, class Result>
 void Stateless(tw::Frame f, tw::In<T> logits, tw::In<int32_t> num_samples, tw::In<tw::Any> seed, tw::Out<Result> output) {
-  if (seed.rank() != 1 || seed.size() != 2) throw tw::Error{TW_INTERNAL, "seed " + DimsText(seed.v) + " must be a vector of two numbers"};
-  const SeedKey made = KeyOf(IndexAt(seed.v, 0), IndexAt(seed.v, 1));
-  Draws<T, Result>::Run(f, logits, num_samples, output, [&](uint64_t) { return Philox(made.key, made.counter); });
+  const Philox stream = StreamOf(seed);
+  Draws<T, Result>::Run(f, logits, num_samples, output, [&stream](uint64_t) { return stream; });
 }
 
 template <class... T>

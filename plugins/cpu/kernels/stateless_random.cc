@@ -2,23 +2,11 @@
 // numbers: the stream starts at the given key and counter. The same inputs make the same numbers, which are TensorFlow's.
 #include "kernels/common/element.h"
 #include "kernels/distributions.h"
+#include "kernels/key_counter.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
-
-// The values of the op's input `alg`. If the runtime may choose (kAny), it takes Philox.
-enum Algorithm { kPhilox = 1, kThreefry = 2, kAny = 3 };
-
-Philox StreamOf(const tw::In<uint64_t>& key, const tw::In<uint64_t>& counter, const tw::In<int32_t>& alg) {
-  if (key.rank() != 1 || key.size() != 1) throw tw::Error{TW_INTERNAL, "key " + DimsText(key.v) + " must be a vector of one number"};
-  if (counter.rank() != 1 || counter.size() < 2)
-    throw tw::Error{TW_INTERNAL, "counter " + DimsText(counter.v) + " must be a vector of two numbers at least"};
-  if (alg.size() != 1) throw tw::Error{TW_INTERNAL, "alg " + DimsText(alg.v) + " must be a scalar"};
-  if (alg[0] == kThreefry) throw tw::Error{TW_UNIMPLEMENTED, "alg 2 (Threefry) is not offered; use 1 (Philox) or 3 (any)"};
-  if (alg[0] != kPhilox && alg[0] != kAny) Invalid("alg is " + tw::text(alg[0]) + "; known: 1 (Philox), 3 (any)");
-  return Philox(key[0], counter[1]).After(counter[0]);
-}
 
 template <class D>
 void Random(tw::Frame frame, tw::In<tw::Any>, tw::In<uint64_t> key, tw::In<uint64_t> counter, tw::In<int32_t> alg,

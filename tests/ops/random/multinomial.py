@@ -34,9 +34,7 @@ def stateless(d):
 
 
 def by_seed(logits, samples, seed, *, output_dtype):
-    mixed = philox.philox(0x02461e293ec8f720, int(seed[1]) % 2**64, int(seed[0]) % 2**64, 1)[0]
-    key, counter = (int(mixed[k + 1]) << 32 | int(mixed[k]) for k in (0, 2))
-    return philox.drawn(key, counter, logits, int(samples), 0)[0].astype(output_dtype)
+    return philox.drawn(*philox.key_of(seed), logits, int(samples), 0)[0].astype(output_dtype)
 
 
 op("StatelessMultinomial", by_seed, stateless, domain=between(0, 7).plain)

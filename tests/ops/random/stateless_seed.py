@@ -3,13 +3,10 @@ import numpy as np
 import philox
 from declare import expect, op, refuses
 
-MIXER = 0x02461e293ec8f720
-
 
 def key_counter(seed):
-    first, second = (int(s) % 2**64 for s in seed)
-    a, b, c, d = (int(word) for word in philox.philox(MIXER, second, first, 1)[0])
-    return [np.uint64([b << 32 | a]), np.uint64([0, d << 32 | c])]
+    key, counter = philox.key_of(seed)
+    return [np.uint64([key]), np.uint64([0, counter])]
 
 
 def seeds(d):
