@@ -30,8 +30,7 @@ MaybeDims EndingWith(const tw::Shape& s, MaybeDims dims, uint32_t i, const std::
   for (size_t k = 0; fits && k < last->size(); ++k)
     fits = !Known((*dims)[lead + k]) || !Known((*last)[k]) || (*dims)[lead + k] == (*last)[k];
   if (!fits) Fail("'shape' is " + Text(dims) + ", which does not end with the shape " + Text(last) + " of '" + name + "'");
-  for (size_t k = 0; k < last->size(); ++k) (*dims)[lead + k] = s.calc('=', (*dims)[lead + k], (*last)[k]);
-  return dims;
+  return dims;  // unknown sizes stay unknown, so that the step checks the value of the shape
 }
 
 }  // namespace thalweg::ops

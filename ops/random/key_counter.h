@@ -11,7 +11,7 @@ void CheckKeyCounter(const tw::Shape& s, uint32_t first);
 // Checks input i, a seed of two numbers.
 void CheckSeed(const tw::Shape& s, uint32_t i);
 
-// Returns `dims` together with what is known of input i, whose shape must be that of the last axes.
+// Returns `dims`, whose last sizes must be the shape of input i.
 MaybeDims EndingWith(const tw::Shape& s, MaybeDims dims, uint32_t i, const std::string& name);
 
 }  // namespace thalweg::ops
