@@ -1,4 +1,5 @@
 /* Steps: sessions, partial runs, gradients, loops, functions, SavedModels, the sessions of the first API. */
+#define _POSIX_C_SOURCE 200809L
 #include <unistd.h>
 
 #include <sys/stat.h>
