@@ -72,5 +72,5 @@ NAMED_OTHERWISE = {
     "data/source": "python/data_ops_test.py", "data/transform": "python/data_ops_test.py", "functional/call": "python/flow_test.py", "functional/if": "python/flow_test.py",
     "functional/while": "python/flow_test.py", "io/summary": "python/summary_ops_test.py", "io/summary_writer": "python/summary_ops_test.py",
     "list/tensor_list": "ops/list_test.py", "lookup/lookup_table": "ops/lookup_test.py",
-    "nn/recurrent": "ops/nn/lstm.py", "state/saved_resource": "ops/state_test.py",
+    "nn/recurrent": "ops/nn/lstm.py", "random/key_counter": "ops/random/stateless_seed.py", "state/saved_resource": "ops/state_test.py",
 }

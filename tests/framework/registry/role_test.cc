@@ -53,6 +53,7 @@ struct Init {
   explicit Init(std::string plugin) : registrar(&host.c, std::move(plugin), &registration) {}
   std::string Add(const tw_compiler_def& d) { return TakeText(tw_add_compiler(registrar.c(), &d)); }
   std::string Add(const tw_file_system_def& d) { return TakeText(tw_add_file_system(registrar.c(), &d)); }
+  std::string Add(const tw_rewriter_def& d) { return TakeText(tw_add_rewriter(registrar.c(), &d)); }
   Status Commit(Registry* to) { return to->Commit(std::move(registration)); }
   FakeHost host;
   Registration registration;
@@ -106,6 +107,8 @@ TEST(RoleTest, RefusesWhatIsNotWhole) {
   EXPECT_THAT(init.Add(f), HasSubstr("lock_folder_of and unlock"));
   EXPECT_THAT(init.Add(FileSystem(TW_S("Mem"))), HasSubstr("a scheme is a lower-case letter"));
   EXPECT_EQ(init.Add(FileSystem("", 0)), "file_system definition: name is missing");
+  const tw_rewriter_def empty = {TW_SIZED(tw_rewriter_def), TW_S("rules"), nullptr, nullptr};
+  EXPECT_EQ(init.Add(empty), "rewriter 'rules': required entry 'rewrite' is missing");
 }
 
 TEST(RoleTest, ASchemeLeadsToOnePluginANameIsThePluginsOwn) {
@@ -131,7 +134,7 @@ tw_role Definition(std::string_view role, uint32_t major, uint32_t minor, uint32
 }
 
 TEST(RoleTest, HasAVersionForEveryRole) {
-  EXPECT_THAT(RoleVersions(), SizeIs(10));
+  EXPECT_THAT(RoleVersions(), SizeIs(11));
   Init init("org.a");
   tw_registrar* r = init.registrar.c();
   for (const RoleVersion& v : RoleVersions()) {
