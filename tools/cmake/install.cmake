@@ -62,7 +62,8 @@ function(thalweg_install_guides)
     plugins/fake/README.md plugins/grpc/README.md plugins/input/README.md plugins/null/README.md plugins/onednn/README.md
     plugins/onnx/README.md plugins/opencl/README.md plugins/savedmodel/README.md plugins/shm/README.md plugins/summary/README.md
     tools/README.md tools/abi/README.md tools/benchmarks/README.md tools/conformance/README.md tools/credentials/README.md
-    tools/packages/README.md tools/probe/README.md tools/sandbox/README.md tools/thalweg/README.md)
+    tools/packages/README.md tools/probe/README.md tools/sandbox/README.md tools/thalweg/README.md
+    tools/thalweg/serve/README.md)
   foreach(page IN LISTS pages)
     cmake_path(GET page PARENT_PATH folder)
     install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${guides}/${folder})
