@@ -97,21 +97,23 @@ PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector
   return g;
 }
 
+std::string DigestOf(const Tensor& value) {
+  const DTypeInfo* info = FindDType(value.dtype());
+  if (info && info->plain) return Sha256({static_cast<const char*>(value.data()), size_t(value.bytes())});
+  std::string bytes;
+  if (value.dtype() == TW_STRING) {
+    for (uint64_t i = 0; i < value.count(); ++i) {
+      const tw_string& s = value.as<tw_string>()[i];
+      bytes += StrCat(s.size, ":", std::string_view(s.data, s.size));
+    }
+  }
+  return Sha256(bytes);
+}
+
 std::string DescribePart(const PartGraph& g) {
   std::string text;
-  auto content = [](const Tensor& t) {
-    const DTypeInfo* info = FindDType(t.dtype());
-    std::string bytes;
-    if (info && info->plain) {
-      bytes.assign(static_cast<const char*>(t.data()), t.bytes());
-    } else if (t.dtype() == TW_STRING) {
-      for (uint64_t i = 0; i < t.count(); ++i)
-        bytes += StrCat(t.as<tw_string>()[i].size, ":", std::string_view(t.as<tw_string>()[i].data, t.as<tw_string>()[i].size));
-    }
-    return Sha256(bytes);
-  };
   for (const PartGraph::Input& in : g.inputs) {
-    text += StrCat("in ", in.dtype, in.shape.text(), in.value && in.dtype != TW_RESOURCE ? content(in.value) : "", "\n");
+    text += StrCat("in ", in.dtype, in.shape.text(), in.value && in.dtype != TW_RESOURCE ? DigestOf(in.value) : "", "\n");
   }
   for (const PartGraph::Member& m : g.members) {
     text += StrCat(m.node->op().name, " ", m.node->name().size(), ":", m.node->name(), " (");
@@ -124,7 +126,7 @@ std::string DescribePart(const PartGraph& g) {
       const AttrValue& v = m.node->attrs()[a];
       text += StrCat(" ", m.node->op().attrs[a].name, "=", v.kind(), v.text());
       if (v.kind() == TW_ATTR_TENSOR) {
-        for (const Tensor& t : v.tensors()) text += t ? content(t) : "-";
+        for (const Tensor& t : v.tensors()) text += t ? DigestOf(t) : "-";
       }
     }
     text += "\n";

@@ -73,6 +73,10 @@ class Readers {
 // work: nodes that run, in the order of the work graph.
 PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work);
 
+// Returns the SHA-256 of the elements, in hexadecimal; types that are neither plain nor strings have no
+// elements here.
+std::string DigestOf(const Tensor& value);
+
 // Serializes all that a compiler sees of a part: two parts with equal bytes are equal.
 std::string DescribePart(const PartGraph& g);
 

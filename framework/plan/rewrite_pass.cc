@@ -15,7 +15,6 @@
 #include "framework/plan/part_records.h"
 #include "framework/plan/work_facts.h"
 #include "framework/plan/work_graph.h"
-#include "framework/registry/plugin_digest.h"
 #include "framework/registry/seal.h"
 
 namespace thalweg {
@@ -23,27 +22,19 @@ namespace {
 
 constexpr int kMostRounds = 16;
 
+bool ActsOutside(const OpSchema& op) { return op.touches || op.role == "send" || op.role == "recv"; }
+
 bool MayBeShown(const WorkNode& n) {
   if (!n.node || n.dead || n.constant) return false;
-  const OpSchema& op = n.node->op();
-  if (op.once || op.touches || op.role == "send" || op.role == "recv") return false;
+  if (n.node->op().once || ActsOutside(n.node->op())) return false;
   const std::vector<uint32_t>& types = n.node->types();
   return std::none_of(types.begin(), types.end(), [](uint32_t t) { return IsRef(t); });
 }
 
+// Identifies the value of an attribute; a value of a type without elements is equal only to itself.
 std::string ContentOf(const Tensor& t) {
-  std::string bytes;
-  if (FindDType(t.dtype())->plain) {
-    bytes.assign(static_cast<const char*>(t.data()), size_t(t.bytes()));
-  } else if (t.dtype() == TW_STRING) {
-    for (uint64_t i = 0; i < t.count(); ++i) {
-      const tw_string& s = t.as<tw_string>()[i];
-      bytes += StrCat(s.size, ":", std::string_view(s.data, s.size));
-    }
-  } else {
-    bytes = StrCat(reinterpret_cast<uintptr_t>(t.get()));
-  }
-  return StrCat(t.dtype(), t.shape().text(), Sha256(bytes));
+  const bool has_elements = FindDType(t.dtype())->plain || t.dtype() == TW_STRING;
+  return StrCat(t.dtype(), t.shape().text(), has_elements ? DigestOf(t) : StrCat(reinterpret_cast<uintptr_t>(t.get())));
 }
 
 // A substitution with its records sealed, in terms of the work graph.
@@ -155,7 +146,7 @@ class Round {
     Wanted::Added node;
     node.op = w_.runtime().registry().FindOp(name);
     if (!node.op) return InvalidArgument("added node ", k, ": no loaded plugin defines the op '", Shown(name), "'");
-    if (node.op->touches || node.op->role == "send" || node.op->role == "recv") {
+    if (ActsOutside(*node.op)) {
       return FailedPrecondition("added node ", k, ": a rewriter may not add ", node.op->name, ", which acts outside the step");
     }
     std::map<std::string, AttrValue> attrs;
