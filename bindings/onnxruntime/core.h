@@ -85,7 +85,7 @@ using EagerRef = std::unique_ptr<tw_eager, Releaser<tw_eager, tw_eager_destroy>>
 using RuntimeRef = std::unique_ptr<tw_runtime, Releaser<tw_runtime, tw_runtime_release>>;
 using StatsRef = std::unique_ptr<tw_step_stats, Releaser<tw_step_stats, tw_step_stats_destroy>>;
 
-// What OrtGetApiBase returns.
+// Returns the result of OrtGetApiBase.
 const OrtApiBase* ApiBase();
 
 // The functions of the table, each with the type of its member.

@@ -1,4 +1,4 @@
-// What a model says about itself.
+// The functions that return texts about a model.
 #include "session.h"
 
 namespace thalweg::ort::api {

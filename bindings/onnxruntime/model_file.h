@@ -1,5 +1,5 @@
-// What an ONNX file says about itself: texts for people, and the names and types of inputs and outputs. Weights and nodes are skipped, so
-// reading costs little. Threads: values.
+// ModelFile: the texts for people in an ONNX file, and the names and types of its inputs and outputs. Reading skips weights and nodes, so
+// it costs little. Threads: values.
 #pragma once
 #include <cstdint>
 #include <map>

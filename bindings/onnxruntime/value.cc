@@ -395,7 +395,7 @@ OrtStatus* GetTensorMemoryInfo(const OrtValue* value, const OrtMemoryInfo** out)
     *out = &Tensor(value).info;
   });
 }
-// Of strings it returns the address of the first std::string, as ONNX Runtime does.
+// For a tensor of strings it returns the address of the first std::string, as ONNX Runtime does.
 OrtStatus* GetTensorMutableData(OrtValue* value, void** out) {
   return Guard(__func__, [&] {
     void*& data = Result(out);

@@ -11,7 +11,7 @@
 
 struct OrtValue {
   ONNXType kind = ONNX_TYPE_TENSOR;
-  // Of a tensor.
+  // The next members are used by tensors.
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   std::vector<int64_t> dims;
   int64_t count = 0;
@@ -20,7 +20,7 @@ struct OrtValue {
   std::shared_ptr<void> memory;                       // keeps data; empty for memory of the client
   std::shared_ptr<std::vector<std::string>> strings;  // of a string tensor; shared, as the memory of numbers
   OrtMemoryInfo info;
-  // Of a sequence: its elements; of a map: keys and values; of an optional: nothing, or its value.
+  // The elements of a sequence, the keys and the values of a map, or the value of an optional that is not empty.
   std::vector<std::shared_ptr<OrtValue>> parts;
   std::shared_ptr<const OrtTypeInfo> element;  // the type of the elements, if the value has a declared one
 };

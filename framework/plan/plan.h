@@ -229,7 +229,7 @@ struct Plan {
   bool takes_feeds = false;           // as in the signature
   bool prioritized = false;           // the first ready node in plan order runs first: some node has a priority or goes to a queue
   Device* host = nullptr;             // the device whose pool serves location 0
-  // What the results of each node may not hold. If it is not kOff, no result takes the memory of an
+  // The values that a result of a node may not hold. If it is not kOff, no result takes the memory of an
   // input, so that an error can describe the inputs.
   ValueCheck check = ValueCheck::kOff;
   PlanNotes notes;

@@ -1,4 +1,4 @@
-// What decoders share: limits, the text of errors, the functions that decode images.
+// Shared by the decoders: limits, the text of errors, the functions that decode images.
 #ifndef THALWEG_PLUGINS_INPUT_IMAGE_H_
 #define THALWEG_PLUGINS_INPUT_IMAGE_H_
 
