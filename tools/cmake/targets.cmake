@@ -1,6 +1,6 @@
 # The four kinds of target in this tree. A folder's CMakeLists.txt calls one of these and lists its sources by name.
 #
-#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL] [UNITY n])
+#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL])
 #                                                                                     static library thalweg_NAME, thalweg::NAME
 #   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
 #   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL])          lib/thalweg/plugins/libNAME.so
@@ -20,10 +20,9 @@ function(thalweg_listed file word out)
   set(${out} ${entries} PARENT_SCOPE)
 endfunction()
 
-# SMALL is for code that no step runs; a Release build compiles it for size. UNITY n: with THALWEG_UNITY, n neighbouring sources are
-# compiled as one. It is not for code that steps run, because compilers then inline less.
+# SMALL is for code that no step runs; a Release build compiles it for size.
 function(thalweg_library name)
-  cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "UNITY" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   thalweg_refuse_unknown(thalweg_library "${arg_UNPARSED_ARGUMENTS}")
   thalweg_short_name(name ${name})
   set(kind STATIC)
@@ -36,9 +35,6 @@ function(thalweg_library name)
   target_link_libraries(thalweg_${name} PUBLIC thalweg::base ${arg_DEPS} PRIVATE thalweg::warnings ${arg_PRIVATE_DEPS})
   if(arg_SMALL)
     target_compile_options(thalweg_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
-  endif()
-  if(arg_UNITY AND THALWEG_UNITY)
-    set_target_properties(thalweg_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_UNITY})
   endif()
   if(arg_PCH AND THALWEG_PCH)
     target_precompile_headers(thalweg_${name} PRIVATE
@@ -84,6 +80,12 @@ function(thalweg_plugin name)
   if(NOT arg_NO_INSTALL)
     install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/thalweg/plugins)
   endif()
+endfunction()
+
+# thalweg_alone(SOURCES ...): with THALWEG_UNITY, eight neighbouring sources of a target are compiled as one, but for these. They are code
+# that steps run, because compilers inline less in larger units, and sources whose local names clash with their neighbours'.
+function(thalweg_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 function(thalweg_refuse_unknown function unknown)

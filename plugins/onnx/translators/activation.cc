@@ -156,7 +156,7 @@ void Hardmax(Builder& b, Node& n) {
   }));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kActivation[] = {
     {"Celu", 12, kLatest, &Celu},
     {"Elu", 1, kLatest, &Elu},
     {"Gelu", 20, kLatest, &Gelu},
@@ -181,6 +181,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ActivationTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ActivationTranslators() { return {std::begin(kActivation), std::end(kActivation)}; }
 
 }  // namespace thalweg::onnx

@@ -200,13 +200,13 @@ void RotaryEmbedding(Builder& b, Node& n) {
   n.out(flat ? b.reshape(y, b.shape(n.in(0))) : b.transpose(y, {0, 2, 1, 3}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kAttention[] = {
     {"Attention", 23, kLatest, &Attention},
     {"RotaryEmbedding", 23, kLatest, &RotaryEmbedding},
 };
 
 }  // namespace
 
-Family AttentionTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family AttentionTranslators() { return {std::begin(kAttention), std::end(kAttention)}; }
 
 }  // namespace thalweg::onnx

@@ -96,7 +96,7 @@ void BitCast(Builder& b, Node& n) {
   n.out(x.dtype() == to ? x : b.op("Bitcast", {x}, {{"type", Type{to}}}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kCast[] = {
     {"BitCast", 26, kLatest, &BitCast},
     {"Cast", 1, kLatest, &Cast},
     {"CastLike", 15, kLatest, &CastLike},
@@ -104,6 +104,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family CastTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family CastTranslators() { return {std::begin(kCast), std::end(kCast)}; }
 
 }  // namespace thalweg::onnx

@@ -223,7 +223,7 @@ void Scan8(Builder& b, Node& n) {
   for (size_t k = 0; k < n.outputs(); ++k) n.out(k, b.op("Pack", all[k], {{"axis", 0}}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kControl[] = {
     {"If", 1, kLatest, &If},
     {"Loop", 1, kLatest, &Loop},
     {"Scan", 8, 8, &Scan8},
@@ -232,6 +232,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ControlTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ControlTranslators() { return {std::begin(kControl), std::end(kControl)}; }
 
 }  // namespace thalweg::onnx

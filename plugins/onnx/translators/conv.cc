@@ -250,7 +250,7 @@ void CausalConvWithState(Builder& b, Node& n) {
   n.out(1, b.op("Slice", {whole, begin, b.ints({-1, -1, past})}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kConv[] = {
     {"CausalConvWithState", 27, kLatest, &CausalConvWithState},
     {"Conv", 1, kLatest, &Conv},
     {"ConvTranspose", 1, kLatest, &ConvTranspose},
@@ -258,6 +258,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ConvTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ConvTranslators() { return {std::begin(kConv), std::end(kConv)}; }
 
 }  // namespace thalweg::onnx

@@ -134,7 +134,7 @@ void NonMaxSuppression(Builder& b, Node& n) {
 
 void Det(Builder& b, Node& n) { n.out(b.op("MatrixDeterminant", {n.in(0)})); }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kDetection[] = {
     {"Det", 11, kLatest, &Det},
     {"NonMaxSuppression", 10, kLatest, &NonMaxSuppression},
     {"RoiAlign", 10, kLatest, &RoiAlign},
@@ -142,6 +142,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family DetectionTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family DetectionTranslators() { return {std::begin(kDetection), std::end(kDetection)}; }
 
 }  // namespace thalweg::onnx

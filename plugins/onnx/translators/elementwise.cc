@@ -89,7 +89,7 @@ void Clip(Builder& b, Node& n) {
   n.out(high ? b.op("Minimum", {y, ScalarOf(b, high)}) : y);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kElementwise[] = {
     {"Add", 1, kLatest, &Binary<kAdd>}, {"Sub", 1, kLatest, &Binary<kSub>}, {"Mul", 1, kLatest, &Binary<kMul>}, {"Div", 1, kLatest, &Div},
     {"Pow", 1, kLatest, &Pow},          {"Mod", 10, kLatest, &Mod},         {"Max", 1, kLatest, &Max},          {"Min", 1, kLatest, &Min},
     {"Sum", 1, kLatest, &Sum},          {"Mean", 1, kLatest, &Mean},        {"Clip", 1, kLatest, &Clip},
@@ -97,6 +97,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ElementwiseTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ElementwiseTranslators() { return {std::begin(kElementwise), std::end(kElementwise)}; }
 
 }  // namespace thalweg::onnx

@@ -98,7 +98,7 @@ void SpaceToDepth(Builder& b, Node& n) {
   n.out(ReshapeTo(b, b.transpose(parts, perm), {s[0], Times(b, s[1], block * block), height, width}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kFill[] = {
     {"Constant", 1, kLatest, &Constant},
     {"ConstantOfShape", 9, kLatest, &ConstantOfShape},
     {"CumProd", 26, kLatest, &Cumulated<kCumprod>},
@@ -113,6 +113,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family FillTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family FillTranslators() { return {std::begin(kFill), std::end(kFill)}; }
 
 }  // namespace thalweg::onnx

@@ -150,7 +150,7 @@ void TensorScatter(Builder& b, Node& n) {
   n.out(MoveAxis(b, b.op("TensorScatterUpdate", {old, index, rows}), rank, 1, axis));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kGather[] = {
     {"Compress", 9, kLatest, &Compress},
     {"Gather", 1, kLatest, &Gather},
     {"GatherElements", 11, kLatest, &GatherElements},
@@ -164,6 +164,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family GatherTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family GatherTranslators() { return {std::begin(kGather), std::end(kGather)}; }
 
 }  // namespace thalweg::onnx

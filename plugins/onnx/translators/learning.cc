@@ -62,7 +62,7 @@ void LabelEncoder(Builder& b, Node& n) {
   n.out(b.op("SelectV2", {b.op("Any", {same, last}), found, DefaultOf(b, n, values.dtype())}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kLearning[] = {
     {"ArrayFeatureExtractor", 1, kLatest, &ArrayFeatureExtractor, kDomain},
     {"Binarizer", 1, kLatest, &Binarizer, kDomain},
     {"LabelEncoder", 2, kLatest, &LabelEncoder, kDomain},
@@ -71,6 +71,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family LearningTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family LearningTranslators() { return {std::begin(kLearning), std::end(kLearning)}; }
 
 }  // namespace thalweg::onnx

@@ -40,7 +40,7 @@ void BitShift(Builder& b, Node& n) {
 
 void Where(Builder& b, Node& n) { n.out(b.op("SelectV2", {n.in(0), n.in(1), n.in(2)})); }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kLogic[] = {
     {"And", 1, kLatest, &Binary<kAnd>},
     {"BitShift", 11, kLatest, &BitShift},
     {"BitwiseAnd", 18, kLatest, &Binary<kBitwiseAnd>},
@@ -58,6 +58,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family LogicTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family LogicTranslators() { return {std::begin(kLogic), std::end(kLogic)}; }
 
 }  // namespace thalweg::onnx

@@ -62,13 +62,13 @@ void SoftmaxCrossEntropyLoss(Builder& b, Node& n) {
   n.out(1, log_p);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kLoss[] = {
     {"NegativeLogLikelihoodLoss", 12, kLatest, &NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", 12, kLatest, &SoftmaxCrossEntropyLoss},
 };
 
 }  // namespace
 
-Family LossTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family LossTranslators() { return {std::begin(kLoss), std::end(kLoss)}; }
 
 }  // namespace thalweg::onnx

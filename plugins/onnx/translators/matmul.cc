@@ -87,7 +87,7 @@ void Gemm(Builder& b, Node& n) {
 
 void Einsum(Builder& b, Node& n) { n.out(b.op("Einsum", n.all(), {{"equation", n.s("equation")}})); }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kMatmul[] = {
     {"Einsum", 12, kLatest, &Einsum},
     {"Gemm", 1, kLatest, &Gemm},
     {"MatMul", 1, kLatest, &MatMul},
@@ -95,6 +95,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family MatMulTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family MatMulTranslators() { return {std::begin(kMatmul), std::end(kMatmul)}; }
 
 }  // namespace thalweg::onnx

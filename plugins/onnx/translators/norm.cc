@@ -194,7 +194,7 @@ void LRN(Builder& b, Node& n) {
   n.out(b.op("RealDiv", {x, b.op("Pow", {base, b.like(x, beta)})}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kNorm[] = {
     {"BatchNormalization", 1, kLatest, &BatchNormalization},
     {"GroupNormalization", 18, kLatest, &GroupNormalization},
     {"InstanceNormalization", 1, kLatest, &InstanceNormalization},
@@ -207,6 +207,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family NormTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family NormTranslators() { return {std::begin(kNorm), std::end(kNorm)}; }
 
 }  // namespace thalweg::onnx

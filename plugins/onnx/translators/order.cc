@@ -64,13 +64,13 @@ void Unique(Builder& b, Node& n) {
   for (size_t i = 0; i < 4; ++i) n.out(i, outputs[i]);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kOrder[] = {
     {"TopK", 1, kLatest, &TopK},
     {"Unique", 11, kLatest, &Unique},
 };
 
 }  // namespace
 
-Family OrderTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family OrderTranslators() { return {std::begin(kOrder), std::end(kOrder)}; }
 
 }  // namespace thalweg::onnx

@@ -202,7 +202,7 @@ void Trilu(Builder& b, Node& n) {
   n.out(b.op("SelectV2", {b.op(upper ? "GreaterEqual" : "LessEqual", {diagonal, k}), x, b.like(x, 0)}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kParts[] = {
     {"CenterCropPad", 18, kLatest, &CenterCropPad},
     {"Concat", 1, kLatest, &Concat},
     {"Pad", 1, kLatest, &Pad},
@@ -213,6 +213,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family PartTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family PartTranslators() { return {std::begin(kParts), std::end(kParts)}; }
 
 }  // namespace thalweg::onnx

@@ -303,7 +303,7 @@ void MaxUnpool(Builder& b, Node& n) {
   n.out(b.op("Pad", {y, pads}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kPool[] = {
     {"AveragePool", 1, kLatest, &AveragePool},
     {"GlobalAveragePool", 1, kLatest, &Global<kMean>},
     {"GlobalLpPool", 1, kLatest, &GlobalLpPool},
@@ -315,6 +315,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family PoolTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family PoolTranslators() { return {std::begin(kPool), std::end(kPool)}; }
 
 }  // namespace thalweg::onnx

@@ -144,7 +144,7 @@ void QLinearConv(Builder& b, Node& n) {
   n.out(Saturate(b, n, y, Along(b, n, n.in(7), y, 1, 0), n.in(7).dtype()));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kQuantise[] = {
     {"ConvInteger", 10, kLatest, &ConvInteger},
     {"DequantizeLinear", 10, kLatest, &DequantizeLinear},
     {"DynamicQuantizeLinear", 11, kLatest, &DynamicQuantizeLinear},
@@ -156,6 +156,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family QuantiseTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family QuantiseTranslators() { return {std::begin(kQuantise), std::end(kQuantise)}; }
 
 }  // namespace thalweg::onnx

@@ -69,7 +69,7 @@ void Dropout(Builder& b, Node& n) {
   if (n.wants(1)) n.out(1, b.op("LogicalOr", {kept, b.op("LogicalNot", {training})}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kRandom[] = {
     {"Bernoulli", 15, kLatest, &Bernoulli},
     {"Dropout", 1, kLatest, &Dropout},
     {"Multinomial", 7, kLatest, &Multinomial},
@@ -81,6 +81,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family RandomTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family RandomTranslators() { return {std::begin(kRandom), std::end(kRandom)}; }
 
 }  // namespace thalweg::onnx

@@ -290,7 +290,7 @@ void Rnn(Builder& b, Node& n) { Recurrent(b, n, {1, {"Tanh"}}, &RunRnn, false); 
 void Gru(Builder& b, Node& n) { Recurrent(b, n, {3, {"Sigmoid", "Tanh"}}, &RunGru, false); }
 void Lstm(Builder& b, Node& n) { Recurrent(b, n, {4, {"Sigmoid", "Tanh", "Tanh"}}, &RunLstm, true); }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kRecurrent[] = {
     {"GRU", 1, kLatest, &Gru},
     {"LSTM", 1, kLatest, &Lstm},
     {"RNN", 1, kLatest, &Rnn},
@@ -298,6 +298,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family RecurrentTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family RecurrentTranslators() { return {std::begin(kRecurrent), std::end(kRecurrent)}; }
 
 }  // namespace thalweg::onnx

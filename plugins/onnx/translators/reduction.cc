@@ -102,7 +102,7 @@ void Arg(Builder& b, Node& n) {
 }
 constexpr char kArgMax[] = "ArgMax", kArgMin[] = "ArgMin";
 
-constexpr Entry kEntries[] = {
+constexpr Entry kReduction[] = {
     {"ArgMax", 1, kLatest, &Arg<kArgMax>},
     {"ArgMin", 1, kLatest, &Arg<kArgMin>},
     {"ReduceL1", 1, kLatest, &L1},
@@ -119,6 +119,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ReductionTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ReductionTranslators() { return {std::begin(kReduction), std::end(kReduction)}; }
 
 }  // namespace thalweg::onnx

@@ -340,13 +340,13 @@ void Upsample(Builder& b, Node& n) {
   ResizeTo(b, n, x, m, w, {});
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kResize[] = {
     {"Resize", 10, kLatest, &Resize},
     {"Upsample", 1, 9, &Upsample},
 };
 
 }  // namespace
 
-Family ResizeTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ResizeTranslators() { return {std::begin(kResize), std::end(kResize)}; }
 
 }  // namespace thalweg::onnx

@@ -179,13 +179,13 @@ void AffineGrid(Builder& b, Node& n) {
   n.out(b.reshape(grid, b.concat({b.slice0(size, 0, 1), spatial, b.ints({axes})}, 0)));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kSample[] = {
     {"AffineGrid", 20, kLatest, &AffineGrid},
     {"GridSample", 16, kLatest, &GridSample},
 };
 
 }  // namespace
 
-Family SampleTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family SampleTranslators() { return {std::begin(kSample), std::end(kSample)}; }
 
 }  // namespace thalweg::onnx

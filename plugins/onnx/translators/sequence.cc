@@ -250,7 +250,7 @@ void OptionalGetElement(Builder& b, Node& n) {
   n.out(x.listed() && x.listed()->optional ? ListItem(b, x, b.scalar(TW_INT32, 0)) : x);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kSequence[] = {
     {"ConcatFromSequence", 11, kLatest, &ConcatFromSequence},
     {"Optional", 15, kLatest, &Optional},
     {"OptionalGetElement", 15, kLatest, &OptionalGetElement},
@@ -267,6 +267,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family SequenceTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family SequenceTranslators() { return {std::begin(kSequence), std::end(kSequence)}; }
 
 }  // namespace thalweg::onnx

@@ -155,7 +155,7 @@ void Tile(Builder& b, Node& n) {
   n.out(b.op("Tile", {x, b.op("TensorScatterUpdate", {ones, b.reshape(axis, Dims{1, 1}), b.unsqueeze(times, {0})})}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kShape[] = {
     {"Expand", 8, kLatest, &Expand}, {"Flatten", 1, kLatest, &Flatten},     {"Reshape", 1, kLatest, &Reshape},
     {"Shape", 1, kLatest, &Shape},   {"Size", 1, kLatest, &Size},           {"Squeeze", 1, kLatest, &Squeeze},
     {"Tile", 1, kLatest, &Tile},     {"Transpose", 1, kLatest, &Transpose}, {"Unsqueeze", 1, kLatest, &Unsqueeze},
@@ -163,6 +163,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family ShapeTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family ShapeTranslators() { return {std::begin(kShape), std::end(kShape)}; }
 
 }  // namespace thalweg::onnx

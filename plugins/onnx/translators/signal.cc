@@ -205,7 +205,7 @@ void MelWeightMatrix(Builder& b, Node& n) {
   n.out(b.cast(b.op("SelectV2", {b.op("Equal", {at, top}), number(1), sides}), type));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kSignal[] = {
     {"BlackmanWindow", 17, kLatest, &BlackmanWindow},   {"DFT", 17, kLatest, &DFT},
     {"HammingWindow", 17, kLatest, &HammingWindow},     {"HannWindow", 17, kLatest, &HannWindow},
     {"MelWeightMatrix", 17, kLatest, &MelWeightMatrix}, {"STFT", 17, kLatest, &STFT},
@@ -213,6 +213,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family SignalTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family SignalTranslators() { return {std::begin(kSignal), std::end(kSignal)}; }
 
 }  // namespace thalweg::onnx

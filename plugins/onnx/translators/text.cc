@@ -149,7 +149,7 @@ void TfIdfVectorizer(Builder& b, Node& n) {
   n.out(rank == 1 ? b.squeeze(y, {0}) : y);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kText[] = {
     {"RegexFullMatch", 20, kLatest, &RegexFullMatch},  {"StringConcat", 20, kLatest, &StringConcat},
     {"StringSplit", 20, kLatest, &StringSplit},        {"StringNormalizer", 10, kLatest, &StringNormalizer},
     {"TfIdfVectorizer", 9, kLatest, &TfIdfVectorizer},
@@ -157,6 +157,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family TextTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family TextTranslators() { return {std::begin(kText), std::end(kText)}; }
 
 }  // namespace thalweg::onnx

@@ -80,7 +80,7 @@ void Momentum(Builder& b, Node& n) {
   }
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kTraining[] = {
     {"Adagrad", 1, kLatest, &Adagrad, kDomain},
     {"Adam", 1, kLatest, &Adam, kDomain},
     {"Momentum", 1, kLatest, &Momentum, kDomain},
@@ -88,6 +88,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family TrainingTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family TrainingTranslators() { return {std::begin(kTraining), std::end(kTraining)}; }
 
 }  // namespace thalweg::onnx

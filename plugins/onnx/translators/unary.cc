@@ -34,7 +34,7 @@ void IsInf(Builder& b, Node& n) {
   n.out(b.op("LogicalAnd", {infinite, positive || negative ? sign : b.scalar(TW_BOOL, 0)}));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kUnary[] = {
     {"Abs", 1, kLatest, &Abs},
     {"Acos", 7, kLatest, &SameName},
     {"Acosh", 9, kLatest, &SameName},
@@ -67,6 +67,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Family UnaryTranslators() { return {std::begin(kEntries), std::end(kEntries)}; }
+Family UnaryTranslators() { return {std::begin(kUnary), std::end(kUnary)}; }
 
 }  // namespace thalweg::onnx
