@@ -119,6 +119,37 @@ def test_lamb_starts_from_zero_weights(graph):
     np.testing.assert_allclose(session.run(lamb.x), [-0.5, 0.5], rtol=1e-5)
 
 
+class LambOptimizer(tw.train.Optimizer):
+    """The same as a class for minimize."""
+
+    def update(self, variable, gradient, rate):
+        state = [tw.Variable(np.zeros(variable.shape, variable.dtype.numpy), name=f"{variable.name}/{n}") for n in "mv"]
+        count = tw.Variable(np.int64(0), name=f"{variable.name}/count")
+        return tw.ops.lamb(variable.handle, *(s.handle for s in state), count.handle, rate.astype(variable.dtype), gradient)
+
+
+def test_an_optimizer_of_a_plugin_minimizes(graph):
+    start, target = RNG.normal(size=3), np.float64([2, -1, 0.5])
+    w = tw.Variable(start, name="w")
+    step = LambOptimizer(tw.schedules.exponential(0.1, 1, 0.5), weight_decay=0.25).minimize(((w - target) ** 2).sum(), clip=1.0)
+    assert [v.name for v in graph.variables() if v.trainable and v.dtype.is_floating] == ["w"]  # the state is not trained
+    session = tw.Session(graph)
+    session.run(graph.initializer())
+    x, m, v = start, np.zeros(3), np.zeros(3)
+    for t in (1, 2):
+        rate, grad = 0.1 * 0.5 ** (t - 1), 2 * (x - target)
+        grad /= max(np.linalg.norm(grad), 1)
+        x, m, v = lamb_reference(x - rate * 0.25 * x, m, v, t, rate, grad)
+        session.run(step)
+        np.testing.assert_allclose(session.run(w), x, rtol=1e-6)
+
+
+def test_an_optimizer_without_an_update_says_so(graph):
+    w = tw.Variable(np.float32(1), name="w")
+    with pytest.raises(NotImplementedError, match="Optimizer has no update"):
+        tw.train.Optimizer(0.1).minimize(w * w)
+
+
 def test_lamb_refuses_state_of_another_shape(graph):
     grad = tw.placeholder("float32", None)
     lamb = Lamb(np.ones(3, np.float32), grad, 0.1)

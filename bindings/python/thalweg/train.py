@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from . import _low
+from . import _low, scopes
 from ._handle import c_text
 from .all_reduce import AllReduce, broadcast_variables
 from .gradients import Gradient, SparseGradient, _python as from_raw, of_loss
@@ -39,7 +39,7 @@ Clip = Union[float, Callable[[list[Gradient]], list[Gradient]]]
 
 
 class Optimizer:
-    """Updates variables by their gradients.
+    """Updates variables by their gradients. A subclass that defines `update` is an optimizer of a program or a plugin.
 
     learning_rate: a number, or a scalar value: a schedule of thalweg.schedules or any other.
     weight_decay: in each step, w -= learning_rate * weight_decay * w before the update, apart from the gradient ("decoupled")."""
@@ -78,17 +78,31 @@ class Optimizer:
         raw = (_low.tw_gradient * len(chosen))(*(_raw(g) for g in changed))
         return self._apply(chosen[0].graph, chosen, raw, count_steps)
 
+    def update(self, variable: Variable, gradient: Gradient, rate: Output) -> Operation:
+        """Adds the update of one variable in one step, and returns its operation. minimize and apply call it for each variable. Clipping,
+        weight decay, schedules and the count of steps need nothing from it. Variables that it makes are not trained.
+
+        gradient: an Output, or a SparseGradient.   rate: the learning rate, a scalar; `rate.astype(variable.dtype)` has the variable's type."""
+        raise NotImplementedError(f"{type(self).__name__} has no update(); define it, as thalweg.train.Optimizer.update says")
+
     def _apply(self, graph: Graph, variables: list[Variable], gradients: Any, count_steps: Optional[bool]) -> Operation:
         rate, n = self.learning_rate, len(variables)
         number = rate._value().number if isinstance(rate, Formula) else graph.constant(float(rate), "float64").number
         handles, before = _handles(variables), {v.handle.number for v in listed(graph)}
         counts = is_counted(graph, variables) if count_steps is None else count_steps
+        own = type(self).update is not Optimizer.update or type(self)._add is Optimizer._add
         with graph.building() as scope:
             if self.weight_decay:
                 _low.tw_decay_weights(scope, handles, gradients, n, number, self.weight_decay)
-            made = self._add(scope, handles, gradients, n, number)
-            if counts:
+            made: Any = None if own else self._add(scope, handles, gradients, n, number)
+            if counts and not own:
                 made = _low.tw_global_step_advance(scope, made)
+        if own:
+            with scopes.working(graph):
+                made = group(*(self.update(v, from_raw(graph, g), Output(graph, number)) for v, g in zip(variables, gradients)))._handle
+            if counts:
+                with graph.building() as scope:
+                    made = _low.tw_global_step_advance(scope, made)
         graph._fixed.update({v.handle.number for v in listed(graph)} - before)  # state of an optimizer is not trainable
         return Operation(graph, made)
 
