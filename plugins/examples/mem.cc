@@ -5,6 +5,7 @@
 //
 // The runtime option plugin.org.example.mem.capacity=BYTES limits the size of all files. A folder
 // is the part of a name before a slash; folders need not be created.
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -110,14 +111,26 @@ tw_status* Put(tw_sink* s, const void* bytes, uint64_t n) {
   static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
   return nullptr;
 }
+// Reads the setting. The default is no limit.
+uint64_t Capacity(const tw_host* h) {
+  std::string text;
+  uint64_t bytes = 0;
+  tw_sink sink = {TW_SIZED(tw_sink), &text, Put};
+  if (tw_status* s = h->setting(h, TW_S("capacity"), &sink)) {
+    if (h->status->code(s) != TW_NOT_FOUND) throw tw::Raised{s};
+    h->status->release(s);
+    return UINT64_MAX;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw tw::Error{TW_INVALID_ARGUMENT, "setting 'capacity' is '" + text + "'; it must be a number of bytes"};
+  return bytes;
+}
 
 }  // namespace
 
 TW_CPP_PLUGIN_WITH("org.example.mem", "1.0", Files, p, files) {
-  std::string capacity;
-  tw_sink sink = {TW_SIZED(tw_sink), &capacity, Put};
-  p.h->status->release(p.h->setting(p.h, TW_S("capacity"), &sink));
-  if (!capacity.empty()) files.capacity = std::stoull(capacity);
+  files.capacity = Capacity(p.h);
   const tw_file_system_def def = {TW_SIZED(tw_file_system_def),
                                   TW_S("mem"),
                                   &files,

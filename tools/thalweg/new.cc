@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,28 +69,53 @@ std::string Prefix() {
   return std::filesystem::exists(prefix / "include/thalweg/plugin/plugin.h", failed) ? prefix.string() : "/usr/local";
 }
 
-// A kind of plugin: the rules for its name, and the file that tests it in addition to the
-// conformance kit.
-struct Kind {
-  const char* name;
+// The rules for a name.
+struct NameRule {
   const char* first;
   const char* rest;
-  const char* rule;
-  bool has_test;
+  const char* text;
 };
 // A leading capital letter avoids keywords. By custom, device kinds use capitals only and address
 // schemes use none.
-const Kind kKinds[] = {{"op", "A-Z", "A-Za-z0-9_", "a capital letter, then letters, digits and _", true},
-                       {"device", "A-Z", "A-Z0-9_", "a capital letter, then capital letters, digits and _", true},
-                       {"transport", "a-z", "a-z0-9", "a small letter, then small letters and digits", false},
-                       {"rewriter", "a-z", "a-z0-9_", "a small letter, then small letters, digits and _", false}};
+constexpr NameRule kOpName = {"A-Z", "A-Za-z0-9_", "a capital letter, then letters, digits and _"};
+constexpr NameRule kDeviceName = {"A-Z", "A-Z0-9_", "a capital letter, then capital letters, digits and _"};
+constexpr NameRule kScheme = {"a-z", "a-z0-9", "a small letter, then small letters and digits"};
+constexpr NameRule kRoleName = {"a-z", "a-z0-9_", "a small letter, then small letters, digits and _"};
+
+// A kind of plugin. has_test: a file tests it in addition to the conformance kit. has_cpp: the
+// template exists in C++, too. ops: what follows the plugin's name in the names of its ops.
+struct Kind {
+  const char* name;
+  const NameRule& rule;
+  bool has_test, has_cpp;
+  std::vector<const char*> ops;
+};
+const std::vector<Kind>& Kinds() {
+  static const std::vector<Kind> all = {{"op", kOpName, true, true, {""}},
+                                        {"optimizer", kOpName, true, true, {""}},
+                                        {"resource", kOpName, true, true, {"", "Add", "Value"}},
+                                        {"device", kDeviceName, true, true, {}},
+                                        {"compiler", kRoleName, true, true, {}},
+                                        {"rewriter", kRoleName, true, true, {}},
+                                        {"importer", kRoleName, true, true, {}},
+                                        {"file_system", kScheme, true, true, {}},
+                                        {"collective", kRoleName, true, true, {}},
+                                        {"membership", kScheme, false, true, {}},
+                                        {"transport", kScheme, false, false, {}}};
+  return all;
+}
 
 const Kind& KindOf(const std::string& name) {
-  for (const Kind& kind : kKinds) {
+  std::string known;
+  for (const Kind& kind : Kinds()) {
     if (name == kind.name) return kind;
+    known += (known.empty() ? "" : ", ") + std::string(kind.name);
   }
-  throw UsageError{"'" + name + "' is neither op, device, transport nor rewriter"};
+  throw UsageError{"'" + name + "' is no kind of plugin; there are: " + known};
 }
+
+// Returns the kind with its article.
+std::string With(const Kind& kind) { return (std::strchr("aeiou", kind.name[0]) ? "an " : "a ") + std::string(kind.name); }
 
 // Returns true if c is in a set such as "A-Z0-9_".
 bool IsIn(char c, const char* set) {
@@ -101,31 +127,32 @@ bool IsIn(char c, const char* set) {
 }
 
 void CheckName(const Kind& kind, const std::string& name) {
-  bool good = !name.empty() && name.size() <= 64 && IsIn(name[0], kind.first);
-  for (const char c : name) good = good && IsIn(c, kind.rest);
-  if (!good)
-    throw UsageError{"'" + name + "' cannot name a" + (kind.name[0] == 'o' ? "n " : " ") + kind.name + ": use " + kind.rule +
-                     ", 64 at most"};
+  bool good = !name.empty() && name.size() <= 64 && IsIn(name[0], kind.rule.first);
+  for (const char c : name) good = good && IsIn(c, kind.rule.rest);
+  if (!good) throw UsageError{"'" + name + "' cannot name " + With(kind) + ": use " + kind.rule.text + ", 64 at most"};
+  if (name == "test") throw UsageError{"'test' cannot name " + With(kind) + ": test.c is the file that tests it; choose another name"};
 }
 
 [[noreturn]] void Taken(const std::string& what, const std::string& name, const std::string& by) {
   throw std::runtime_error(what + " '" + name + "' is there already, of plugin '" + by + "'; choose another name");
 }
 
-void CheckFree(const Args& args, const std::string& kind, const std::string& name) {
+void CheckFree(const Args& args, const Kind& kind, const std::string& name) {
   const tw::Runtime runtime = MakeRuntime(args);
   const Ops ops(runtime);
-  for (uint32_t i = 0; kind == "op" && i < tw_ops_count(ops.c()); ++i) {
-    if (name == tw_ops_name(ops.c(), i)) Taken("op", name, tw_ops_plugin(ops.c(), i));
+  for (uint32_t i = 0; !kind.ops.empty() && i < tw_ops_count(ops.c()); ++i) {
+    for (const char* end : kind.ops) {
+      if (name + end == tw_ops_name(ops.c(), i)) Taken("op", name + end, tw_ops_plugin(ops.c(), i));
+    }
   }
   const Plugins plugins(runtime);
   const tw_plugins* p = plugins.c();
   for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
-    for (uint32_t k = 0; kind == "device" && k < tw_plugins_device_kind_count(p, i); ++k) {
+    for (uint32_t k = 0; kind.name == std::string_view("device") && k < tw_plugins_device_kind_count(p, i); ++k) {
       if (name == tw_plugins_device_kind(p, i, k)) Taken("device kind", name, tw_plugins_id(p, i));
     }
     for (uint32_t k = 0; k < tw_plugins_role_count(p, i); ++k) {
-      if (kind + " " + name == tw_plugins_role(p, i, k)) Taken(kind, name, tw_plugins_id(p, i));
+      if (kind.name + (" " + name) == tw_plugins_role(p, i, k)) Taken(kind.name, name, tw_plugins_id(p, i));
     }
   }
 }
@@ -156,26 +183,32 @@ void MakeFolder(const std::string& name) {
                            "; go to another folder or choose another name");
 }
 
-int Run(const Args& args) {
-  const Kind& kind = KindOf(args.positional()[0]);
-  const std::string name = args.positional()[1], folder = std::string(kind.name) + "/";
-  for (const char* option : {"--c", "--cpp", "--gradient"}) {
-    if (&kind != kKinds && args.has(option)) throw UsageError{std::string(option) + " is for ops; leave it out"};
-  }
-  if (args.has("--c") && args.has("--cpp")) throw UsageError{"--c and --cpp exclude each other; give one"};
-  CheckName(kind, name);
-  CheckFree(args, kind.name, name);
-  MakeFolder(name);
-  const Words words = WordsFor(args, name);
+// The files of a plugin: the template's name, then the name in the plugin's folder.
+std::vector<std::pair<std::string, std::string>> FilesOf(const Kind& kind, const Args& args, const Words& words) {
+  const std::string folder = std::string(kind.name) + "/";
   std::vector<std::pair<std::string, std::string>> files = {{folder + kind.name + (args.has("--cpp") ? ".cc" : ".c"), words.at("file")}};
-  for (const char* file : {"test.c", "CMakeLists.txt", "README.md"}) {
-    if (kind.has_test || std::strcmp(file, "test.c") != 0) files.push_back({folder + file, file});
-  }
+  if (folder == "optimizer/") files.push_back({folder + "optimizer.py", words.at("lower") + ".py"});
+  if (kind.has_test) files.push_back({folder + "test.c", "test.c"});
+  files.push_back({"CMakeLists.txt", "CMakeLists.txt"});
+  files.push_back({folder + "README.md", "README.md"});
   for (const char* file : {"pyproject.toml", "make_wheel.py", "make_deb.sh"}) {
     if (args.has("--packages")) files.push_back({std::string("packages/") + file, file});
   }
+  return files;
+}
+
+int Run(const Args& args) {
+  const Kind& kind = KindOf(args.positional()[0]);
+  const std::string name = args.positional()[1];
+  if (args.has("--gradient") && std::strcmp(kind.name, "op") != 0) throw UsageError{"--gradient is for ops; leave it out"};
+  if (args.has("--cpp") && !kind.has_cpp) throw UsageError{"there is no template of " + With(kind) + " in C++; leave out --cpp"};
+  if (args.has("--c") && args.has("--cpp")) throw UsageError{"--c and --cpp exclude each other; give one"};
+  CheckName(kind, name);
+  CheckFree(args, kind, name);
+  MakeFolder(name);
+  const Words words = WordsFor(args, name);
   std::printf("%s/\n", name.c_str());
-  for (const auto& [from, to] : files) {
+  for (const auto& [from, to] : FilesOf(kind, args, words)) {
     WriteFile(name + "/" + to, Filled(Chosen(Text(from), words), words));
     std::printf("  %s\n", to.c_str());
   }
@@ -186,18 +219,20 @@ int Run(const Args& args) {
 }  // namespace
 
 const Command& NewCommand() {
-  static const Command command = {"new",
-                                  "op|device|transport|rewriter NAME",
-                                  "Writes the folder NAME with a plugin to begin with: source, test, CMake file, README.",
-                                  "A plugin needs the public headers and nothing else; it builds with one compiler command.\n",
-                                  {{"--c", nullptr, "an op in C, which is what you get if nothing is said"},
-                                   {"--cpp", nullptr, "an op in C++"},
-                                   {"--gradient", nullptr, "an op with a gradient"},
-                                   {"--packages", nullptr, "also files that make a wheel and a .deb of it"},
-                                   kRuntimeOption},
-                                  2,
-                                  2,
-                                  Run};
+  static const Command command = {
+      "new",
+      "op|optimizer|resource|device|compiler|rewriter|importer|file_system|collective|membership|transport NAME",
+      "Writes the folder NAME with a plugin to begin with: source, test, CMake file, README.",
+      "Each is a small plugin that works, of the kind that is named. It needs the public headers and nothing else,\n"
+      "and builds with one compiler command.\n",
+      {{"--c", nullptr, "in C, which is what you get if nothing is said"},
+       {"--cpp", nullptr, "in C++; for every kind but transport"},
+       {"--gradient", nullptr, "an op with a gradient"},
+       {"--packages", nullptr, "also files that make a wheel and a .deb of it"},
+       kRuntimeOption},
+      2,
+      2,
+      Run};
   return command;
 }
 
