@@ -1,19 +1,17 @@
 #include "cluster_init.h"
 
-#include <dlfcn.h>
 #include <spawn.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
 #include <sys/wait.h>
 
+#include "helper_program.h"
 #include "json_value.h"
-#include "thalweg/version.h"
 
 extern char** environ;
 
@@ -55,14 +53,10 @@ std::vector<std::string> Tasks(const std::string& text) {
   return words;
 }
 
-// Returns the path of thalweg-credentials, which is beside the library's plugins.
 std::string Maker() {
-  Dl_info library;
-  if (dladdr(reinterpret_cast<const void*>(&tw_version_string), &library)) {
-    const auto maker = std::filesystem::path(library.dli_fname).parent_path() / "thalweg/thalweg-credentials";
-    if (std::filesystem::exists(maker)) return maker.string();
-  }
-  throw std::runtime_error("this build has no thalweg-credentials: it was made without gRPC or OpenSSL");
+  const std::string maker = FindHelper("thalweg-credentials");
+  if (maker.empty()) throw std::runtime_error("this build has no thalweg-credentials: it was made without gRPC or OpenSSL");
+  return maker;
 }
 
 void RunMaker(std::vector<std::string> words, const char* failed) {
