@@ -53,7 +53,8 @@ def test_wheel(wheel):
     with zipfile.ZipFile(wheel) as z:
         names = set(z.namelist())
         wanted = {"__init__.py", "bin/thalweg", "bin/thalweg-conformance", "lib/libthalweg.so", "lib/libthalweg.so.0", "lib/thalweg/plugins/libcpu.so",
-                  "include/thalweg/thalweg.h", "include/thalweg/plugin/plugin.h", "lib/cmake/Thalweg/ThalwegConfig.cmake", "lib/pkgconfig/thalweg.pc",
+                  "lib/thalweg/thalweg-serve", "include/thalweg/thalweg.h", "include/thalweg/plugin/plugin.h", "lib/cmake/Thalweg/ThalwegConfig.cmake",
+                  "lib/pkgconfig/thalweg.pc",
                   "share/thalweg/api.json", "share/doc/thalweg/plugins/first_op.md", "share/doc/thalweg/plugins/templates/op/op.c.in",
                   "share/doc/thalweg/c_api/examples/hello.c", "share/doc/thalweg/ops/reference/README.md"}
         check({f"thalweg/{name}" for name in wanted} <= names, "the wheel has the whole tree", str({f"thalweg/{n}" for n in wanted} - names))
@@ -65,6 +66,7 @@ def test_wheel(wheel):
         bundled = [n for n in names if "/bundled/" in n]
         notices = {n.rsplit("/", 1)[1] for n in names if n.startswith(info + "licences/")}
         if "thalweg/lib/thalweg/plugins/libgrpc.so" in names:
+            check(any("libcpp-httplib-" in n for n in bundled), "cpp-httplib is in it")
             check(any("libgrpc-" in n for n in bundled) and {"grpc.txt", "openssl.txt"} <= notices, "gRPC and OpenSSL are in it with their licences")
 
 
@@ -110,12 +112,14 @@ def test_tarball(tarball):
     said = must(moved / "bin/thalweg", "run", WORK / "net/graph.pb", "--checkpoint", WORK / "net/model", "--feed", f"image={DATA}/digits.csv[0:4:1,0:64]",
                 "--fetch", "prediction")
     check(said.startswith("prediction = ["), "thalweg run from the moved tarball", said)
+    status, said = run(moved / "bin/thalweg", "serve", "/nowhere.pb")
+    check(status == 1 and "'/nowhere.pb'" in said and "helper" not in said, "thalweg serve from the moved tarball finds its helper", said)
     return WORK / "net"
 
 
 def test_debs(files):
     debs = {name.split("_")[0]: path for name, path in files.items() if name.endswith(".deb")}
-    check({"libthalweg1", "libthalweg-dev", "thalweg", "python3-thalweg", "thalweg-plugin-cpu"} <= set(debs), f"packages: {sorted(debs)}")
+    check({"libthalweg1", "libthalweg-dev", "thalweg", "thalweg-serve", "python3-thalweg", "thalweg-plugin-cpu"} <= set(debs), f"packages: {sorted(debs)}")
     built = {f"thalweg-plugin-{p.stem.removeprefix('lib').removeprefix('thalweg_')}" for p in (BUILD / "lib/thalweg/plugins").glob("*.so")}
     check(built <= set(debs), "each plugin has a package", str(built - set(debs)))
     fields, owners, clash = {}, {}, []
@@ -132,6 +136,7 @@ def test_debs(files):
     check(all(exact in f["Depends"] for name, f in fields.items() if name != "libthalweg1"), "each depends on the library of its version")
     check("libc6 (>=" in fields["libthalweg1"]["Depends"] and "libstdc++6" in fields["libthalweg1"]["Depends"], "dpkg-shlibdeps found C and C++")
     check("zlib1g" in fields["thalweg"]["Depends"] and "python3-numpy" in fields["python3-thalweg"]["Depends"], "dependencies of the command and of Python")
+    check("httplib" in fields["thalweg-serve"]["Depends"] and "httplib" not in fields["thalweg"]["Depends"], "the model server alone depends on cpp-httplib")
     if "thalweg-plugin-grpc" in debs:
         check("libgrpc++" in fields["thalweg-plugin-grpc"]["Depends"], "the transport depends on gRPC", fields["thalweg-plugin-grpc"]["Depends"])
     rpath = must("bash", "-euc", f"dpkg-deb -x {debs['thalweg']} deb; readelf -d deb/usr/bin/thalweg")
@@ -165,6 +170,8 @@ def test_image(file, net):
     said = must(*inside, "/usr/bin/thalweg", "run", "/tmp/net/graph.pb", "--checkpoint", "/tmp/net/model", "--feed", "image=/tmp/digits.csv[0:4:1,0:64]",
                 "--fetch", "prediction")
     check(said.startswith("prediction = ["), "thalweg run in the image", said)
+    status, said = run(*inside, "/usr/bin/thalweg", "serve", "/nowhere.pb")
+    check(status == 1 and "'/nowhere.pb'" in said and "helper" not in said, "thalweg serve in the image finds its helper", said)
     states = {p["id"]: p["state"] for p in json.loads(must(*inside, "/usr/bin/thalweg", "plugins", "--json"))}
     check(set(states.values()) <= {"loaded", "known"} and "org.thalweg.cpu" in states, "each plugin of the image loads", str(states))
     a_worker_serves(inside, root)

@@ -7,8 +7,10 @@ import math
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -213,7 +215,7 @@ def test_wrong_requests_are_named(folder):
             status, _, body = server.ask("POST", path, json.dumps({"inputs": [a, b]}), {"Inference-Header-Content-Length": length})
             assert status == 400 and "Inference-Header-Content-Length is" in json.loads(body)["error"], body
         # Addresses, methods and types.
-        for method, address, status in [("GET", "/", 404), ("GET", "/v3", 404), ("GET", "/v2/models", 404), ("GET", "/v2/models/tow", 404),
+        for method, address, status in [("POST", "/", 405), ("GET", "/v3", 404), ("GET", "/v2/models", 404), ("GET", "/v2/models/tow", 404),
                                         ("GET", "/v2/models/two/versions/2", 404), ("GET", "/v2/models/two/versions/01", 404),
                                         ("GET", "/v2/models/two/versions/1/config", 404), ("GET", "/v2/health/x", 404), ("GET", path, 405),
                                         ("PUT", path, 405), ("DELETE", "/v2/models/two", 405), ("POST", "/v2/models/two", 405),
@@ -411,6 +413,142 @@ def test_status_and_metadata_are_as_tensorflow_serving_says_them(folder):
             got, _, body = server.ask(method, address, b"{}" if method == "POST" else None)
             assert got == status and json.loads(body)["error"], (method, address, got, body)
         assert "'thalweg serve'" not in server.get("/v1/models/two/labels/best", 404)["error"]
+
+
+# ---- Requests whose clients leave ----
+
+PREDICT = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+
+
+def send(server, model, request):
+    """Sends a request on a connection of its own and returns the connection."""
+    body, connection = json.dumps(request).encode(), server.socket()
+    connection.sendall(PREDICT % (model.encode(), len(body), body))
+    return connection
+
+
+def left(server, model):
+    """Returns the number of requests whose client did not wait for the answer."""
+    return server.metrics().get(f'thalweg_requests_total{{model="{model}",version="1",protocol="v1",code="499"}}', 0)
+
+
+def test_the_run_of_a_client_that_leaves_is_cancelled(folder):
+    gate(f"{folder}/gate")
+    with Server(f"{folder}/gate", "--log") as server:
+        connection = send(server, "gate", {"inputs": [1]})
+        until(lambda: rows_of(server.metrics(), "gate")[0] == 1)  # it runs, and waits for a value
+        connection.close()
+        until(lambda: left(server, "gate") == 1)
+        # TCP does not tell a client that only stops to send from one that is gone; such a client gets an answer.
+        with send(server, "gate", {"inputs": [1]}) as connection:
+            until(lambda: rows_of(server.metrics(), "gate")[0] == 2)
+            connection.shutdown(socket.SHUT_WR)
+            status, body = answer_of(connection)
+        assert status == 499 and "closed the connection" in json.loads(body)["error"], body
+        assert server.metrics()["thalweg_requests_in_flight"] == 0
+        # The cancelled runs have taken no value.
+        assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [41]}) == {"outputs": [41]}
+        assert server.post("/v1/models/gate:predict", {"inputs": [1]}) == {"outputs": [42]}
+        said = server.stop()
+    assert said.count(" 499 ") == 2, said
+
+
+def test_a_request_that_leaves_its_batch_is_left_out(folder):
+    # A batch waits for a minute or until four rows are there, so that the test ends in time only if no row of a client that left counts.
+    with Server(negative(f"{folder}/m.pb"), "--max-batch", "4", "--batch-delay-us", "60000000") as server:
+        first, second = (send(server, "m", {"instances": [[v, v]]}) for v in (1, 2))
+        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 2)
+        first.close()
+        until(lambda: left(server, "m") == 1)
+        got = together(*(lambda v=v: server.post("/v1/models/m:predict", {"instances": [[v, v]]}) for v in (3, 4, 5)))
+        assert got == [{"predictions": [[-v, -v]]} for v in (3, 4, 5)] and rows_of(server.metrics()) == (1, 4), got
+        assert answer_of(second) == (200, b'{"predictions": [[-2.0, -2.0]]}\n')
+        second.close()
+        alone = send(server, "m", {"instances": [[6, 6]]})
+        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
+        alone.close()
+        until(lambda: left(server, "m") == 2)
+        assert rows_of(server.metrics()) == (1, 4)  # nothing ran for it
+
+
+def test_a_batch_that_nobody_waits_for_is_cancelled(folder):
+    gate(f"{folder}/gate")
+    with Server(f"{folder}/gate", "--max-batch", "2", "--batch-delay-us", "60000000") as server:
+        connections = [send(server, "gate", {"inputs": [v]}) for v in (1, 2)]
+        until(lambda: rows_of(server.metrics(), "gate") == (1, 2))
+        for connection in connections:
+            connection.close()
+        until(lambda: left(server, "gate") == 2)
+        assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [40, 41]}) == {"outputs": [40, 41]}
+        assert server.post("/v1/models/gate:predict", {"inputs": [1, 2]}) == {"outputs": [41, 43]}
+
+
+# ---- For those who serve a model for the first time ----
+
+def run_command(server, line):
+    """Sends what a command of the front page sends: `curl URL -d BODY`, or bytes of zero behind a header. Returns the answer."""
+    words = shlex.split(line)
+    url = next(w for w in words if w.startswith("http://"))
+    assert url.startswith(f"http://127.0.0.1:{server.port}/"), line
+    path = "/" + url.split("/", 3)[3]
+    if words[0] == "curl":
+        return server.post(path, words[words.index("-d") + 1])
+    header, zeros = words[2].removesuffix(";"), int(words[words.index("-c") + 1])
+    headers = dict(words[i + 1].split(": ") for i, w in enumerate(words) if w == "-H")
+    return server.post(path, header.encode() + bytes(zeros), headers=headers)
+
+
+def test_the_front_page_lists_models_with_a_request_for_each(folder):
+    two_inputs(f"{folder}/two/3/model.pb")
+    identity(f"{folder}/it's/1/model.pb", 7, -1)
+    identity(f"{folder}/picture/1/model.pb", 1, -1, 3, 64, 64)
+    identity(f"{folder}/complex/1/model.pb", 8, -1)
+    written(f"{folder}/broken/1/model.pb", b"nonsense")
+    with Server("--models", folder) as server:
+        status, headers, body = server.ask("GET", "/")
+        assert status == 200 and headers["Content-Type"].startswith("text/plain"), headers
+        pages = {page.split("'", 1)[1].split("\n", 1)[0]: page.split("\n") for page in body.decode().split("\nmodel ")[1:]}
+        assert len(pages) == 5, body
+        assert pages["two', version 3"][1:5] == ["  input  a: FP32 [?, 2]", "  input  b: FP32 [?, 2]", "  output y: FP32 [?, 2]", "  output z: FP32 [?, 2]"]
+        assert run_command(server, pages["two', version 3"][5]) == {"outputs": {"y": [[0, 0]], "z": [[0, 0]]}}
+        assert run_command(server, pages["it's', version 1"][3]) == {"outputs": [""]}
+        assert run_command(server, pages["picture', version 1"][3])["outputs"][0]["shape"] == [1, 3, 64, 64]
+        assert "do not carry" in pages["complex', version 1"][3], body
+        assert "not ready" in pages["broken'"][1], body
+        for host in ("x y", "a';b", ""):  # such a host is not put into a command
+            assert "//HOST:PORT/" in server.ask("GET", "/", headers={"Host": host})[2].decode()
+
+
+def test_requests_have_ids_and_failures_of_the_server_are_logged(folder):
+    gate(f"{folder}/gate")
+    with Server(f"{folder}/gate") as server:
+        ids = [server.ask("GET", "/v2")[1]["X-Request-Id"] for _ in range(2)] + [server.ask("GET", "/v2", headers={"X-Request-Id": "a b"})[1]["X-Request-Id"]]
+        assert len(set(ids)) == 3 and all(ids) and "a b" not in ids, ids
+        late = {"X-Request-Timeout-Ms": "20", "X-Request-Id": "late-17"}
+        status, headers, _ = server.ask("POST", "/v1/models/gate:predict", json.dumps({"inputs": [1]}), late)
+        assert status == 504 and headers["X-Request-Id"] == "late-17"
+        assert server.error("/v1/models/gate:predict", {"inputs": ["x"]}, 400, {"X-Request-Id": "wrong-18"})  # the client's own fault
+        said = server.stop()
+    assert "POST /v1/models/gate:predict 504 " in said and "id=late-17: model 'gate'" in said and "wrong-18" not in said, said
+
+
+def test_web_pages_use_the_server_only_if_their_origin_may(folder):
+    model, path = negative(f"{folder}/m.pb"), "/v1/models/m:predict"
+    mine, other = {"Origin": "https://a.example"}, {"Origin": "https://b.example"}
+    with Server(model, "--allow-origin", mine["Origin"]) as server:
+        status, headers, _ = server.ask("OPTIONS", path, headers={**mine, "Access-Control-Request-Method": "POST"})
+        assert status == 200 and "POST" in headers["Access-Control-Allow-Methods"] and headers["Access-Control-Allow-Origin"] == mine["Origin"]
+        status, headers, _ = server.ask("POST", path, '{"inputs": [[1, 2]]}', mine)
+        assert status == 200 and headers["Access-Control-Allow-Origin"] == mine["Origin"] and headers["Vary"] == "Origin"
+        status, headers, _ = server.ask("POST", path, "{", mine)  # the page may read errors too
+        assert status == 400 and headers["Access-Control-Allow-Origin"] == mine["Origin"]
+        for asked in (other, {}):
+            status, headers, _ = server.ask("OPTIONS", path, headers=asked)
+            assert status == 405 and "Access-Control-Allow-Origin" not in headers and headers["Vary"] == "Origin", asked
+    with Server(model, "--allow-origin", "*") as server:
+        assert server.ask("GET", "/v2", headers=other)[1]["Access-Control-Allow-Origin"] == "*"
+    with Server(model) as server:
+        assert "Access-Control-Allow-Origin" not in server.ask("GET", "/v2", headers=mine)[1]
 
 
 # ---- Batches ----
@@ -620,7 +758,7 @@ def test_wrong_arguments_are_named(folder):
     model = negative(f"{folder}/m.pb")
     for arguments, part in [((), "give a model or --models FOLDER"), ((model, "--models", folder), "give a model or --models FOLDER"),
                             ((model, "--port", "65536"), "at most 65535"), ((model, "--versions", "some"), "latest or all"),
-                            ((model, "--label", "x"), "MODEL:LABEL=VERSION"), ((model, "--max-batch", "0"), "at least 1"),
+                            ((model, "--label", "x"), "MODEL:LABEL=VERSION"), ((model, "--allow-origin", "a.example/x"), "https://example.org"), ((model, "--max-batch", "0"), "at least 1"),
                             (("--models", folder, "--name", "x"), "--name"), ((model, "--name", "a/b"), "without '/'"), ((model, "--poll", "1"), "for --models"), ((model, "--polls", "1"), "did you mean '--poll'")]:
         assert part in run("serve", *arguments, status=2), arguments
     assert "nothing" in run("serve", f"{folder}/nothing.pb", status=1)

@@ -11,7 +11,7 @@ from thalweg_command import PROGRAMS, THALWEG, files, run, run_tests
 
 def test_help_is_there_for_all(folder):
     text = run("--help")
-    for command in ["run", "bench", "inspect", "convert", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion", "worker", "launch", "cluster"]:
+    for command in ["run", "bench", "inspect", "convert", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion", "serve", "worker", "launch", "cluster"]:
         assert f"  {command} " in text, text
         help_text = run(command, "--help")
         assert help_text.startswith(f"usage: thalweg {command}"), help_text
@@ -132,6 +132,29 @@ def test_plugins_check_hands_over_to_the_kit(folder):
     done = subprocess.run([alone, "plugins", "check", "--json", "x.so"], capture_output=True, text=True,
                           env={**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(THALWEG).parent.parent / "lib")})
     assert (done.returncode, done.stdout) == (3, "kit: --json x.so\n"), done
+
+
+def test_serve_hands_over_to_its_helper(folder):
+    folder = pathlib.Path(folder)
+    (folder / "lib/thalweg").mkdir(parents=True)
+    (folder / "lib/libthalweg.so.0").symlink_to(pathlib.Path(THALWEG).parent.parent / "lib/libthalweg.so.0")
+    shutil.copy(THALWEG, folder / "thalweg")
+
+    def serve(*words):
+        done = subprocess.run([folder / "thalweg", "serve", *words], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": f"{folder}/lib"})
+        return done.returncode, done.stdout + done.stderr
+
+    status, said = serve("x.pb")
+    assert status == 1 and f"the helper program '{folder}/lib/thalweg/thalweg-serve' is not there; install the package thalweg-serve" in said, said
+    assert serve("--polls", "1")[0] == 2 and serve("--help")[1].startswith("usage: thalweg serve")
+    helper = folder / "lib/thalweg/thalweg-serve"
+    helper.write_text('#!/bin/sh\necho "helper: $*"\nexit 3\n')
+    status, said = serve("x.pb")
+    assert status == 1 and "cannot be started: Permission denied" in said, said
+    helper.chmod(0o755)
+    assert serve("--port", "0", "x.pb") == (3, "helper: --port 0 x.pb\n")
+    needed = subprocess.run(["ldd", THALWEG], capture_output=True, text=True, check=True).stdout
+    assert "libthalweg.so" in needed and "httplib" not in needed and "libssl" not in needed and "libcrypto" not in needed, needed
 
 
 def test_names_of_files_are_shown_on_one_line_of_utf8(folder):

@@ -44,6 +44,7 @@ double Args::number(const std::string& option, double other, double least) const
 
 Args Command::Parse(const std::vector<std::string>& words) const {
   Args args;
+  args.words_ = words;
   bool only_positional = false;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

@@ -33,11 +33,13 @@ class Args {
   // Returns a copy of the arguments with one more value of an option.
   Args with(const std::string& option, const std::string& value) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  // Returns the words that were parsed, for another program that takes the same ones.
+  const std::vector<std::string>& words() const { return words_; }
 
  private:
   friend struct Command;
   std::map<std::string, std::vector<std::string>> values_;
-  std::vector<std::string> positional_;
+  std::vector<std::string> positional_, words_;
 };
 
 // Thrown for wrong arguments: main prints the text and a pointer to the help, and exits with

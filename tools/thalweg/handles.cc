@@ -15,6 +15,8 @@ const Option kRuntimeOption = {"--option", "KEY=VALUE", "a runtime option, such 
 const Option kPluginOption = {"--plugin", "FILE", "load this plugin too; may be repeated"};
 const Option kJsonOption = {"--json", nullptr, "print JSON"};
 const Option kThreadsOption = {"--threads", "N", "threads that compute, this one included; 1: everything on it"};
+const Option kImporterOption = {"--importer", "NAME", "load the file with this importer, instead of the one that recognises it"};
+const Option kModelOption = {"--model-option", "KEY=VALUE", "an option of the importer, such as tags=serve; may be repeated"};
 
 tw::Runtime MakeRuntime(const Args& args) {
   // Starts from the options that a program without its own runtime would get, then appends the

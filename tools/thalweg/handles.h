@@ -42,6 +42,8 @@ class Checkpoint : public tw::Owned<tw_checkpoint, tw_checkpoint_close> {
 
 // Options of every sub-command with a runtime; MakeRuntime makes the runtime from them.
 extern const Option kRuntimeOption, kPluginOption, kJsonOption, kThreadsOption;
+// Options of every sub-command that loads models of any format.
+extern const Option kImporterOption, kModelOption;
 tw::Runtime MakeRuntime(const Args& args);  // also applies --threads if the sub-command has it
 
 constexpr uint64_t kMostConfig = uint64_t{64} << 20;  // the size limit, in bytes, of files that people write

@@ -209,9 +209,6 @@ std::vector<tw::Tensor> RunModel(const Args& args, const tw::Model& model, const
   return results;
 }
 
-std::vector<Option> ModelFileOptions() {
-  return {{"--importer", "NAME", "load the file with this importer, instead of the one that recognises it"},
-          {"--model-option", "KEY=VALUE", "an option of the importer, such as tags=serve; may be repeated"}};
-}
+std::vector<Option> ModelFileOptions() { return {kImporterOption, kModelOption}; }
 
 }  // namespace thalweg::cli

@@ -8,16 +8,31 @@
 
 namespace thalweg::cli::serve {
 
+// One request of a batch.
+struct Batcher::Member {
+  Inputs inputs;
+  uint64_t rows;
+  Deadline deadline;
+  bool left = false;         // nobody waits for the result any more
+  std::vector<Part> result;  // written by the thread that leads, read when the batch is done
+};
+
+// The batcher's lock guards all fields. From `started` to `done` the list of members stays as it is, and the thread that leads uses the
+// members and the results without the lock.
 struct Batcher::Batch {
-  std::vector<Inputs> members;
-  std::vector<uint64_t> member_rows;
+  Batch(std::string what, Deadline begin) : key(std::move(what)), due(begin) {}
+
+  const std::string key;
+  const Deadline due;                            // it runs then, even if it is not full
+  std::vector<std::shared_ptr<Member>> members;  // the first leads
   uint64_t rows = 0;
-  Deadline latest = Deadline::min();  // of the members
-  bool closed = false;                // nobody joins any more
+  size_t waiting = 0;    // members that have not left
+  bool closed = false;   // nobody joins any more
+  bool started = false;  // nobody is left out any more
   bool done = false;
   bool apart = false;  // each member runs by itself
   std::exception_ptr error;
-  std::vector<std::vector<Part>> results;  // of each member
+  CancelToken cancel;  // of the joined run
   std::condition_variable changed;
 };
 
@@ -52,9 +67,9 @@ std::string Key(const tw_model_signature& s, const Inputs& inputs) {
   return key;
 }
 
-tw::Tensor Concatenated(const std::vector<Inputs>& members, size_t input, uint64_t rows) {
-  const tw::Tensor& first = members[0][input];
-  if (!first) return {};
+// Returns the values of one input, one after the other. `each`: a value for each member; none is empty.
+tw::Tensor Concatenated(const std::vector<const tw::Tensor*>& each, uint64_t rows) {
+  const tw::Tensor& first = *each[0];
   std::vector<int64_t> dims = first.dims();
   dims[0] = int64_t(rows);
   tw_tensor* made = nullptr;
@@ -62,8 +77,8 @@ tw::Tensor Concatenated(const std::vector<Inputs>& members, size_t input, uint64
   tw::Tensor whole = tw::Tensor::adopt(made);
   auto* to = first.dtype() == TW_STRING ? nullptr : static_cast<char*>(tw_tensor_mutable_data(made));
   uint64_t at = 0;
-  for (const Inputs& member : members) {
-    const tw_tensor* part = member[input].c();
+  for (const tw::Tensor* one : each) {
+    const tw_tensor* part = one->c();
     for (uint64_t i = 0; !to && i < tw_tensor_count(part); ++i) {
       const char* data = nullptr;
       uint64_t bytes = 0;
@@ -110,58 +125,109 @@ uint64_t Batcher::Rows(const tw_model_signature& signature, const Inputs& inputs
   return rows > 0 && uint64_t(rows) < most_rows_ ? uint64_t(rows) : 0;
 }
 
-std::vector<Part> Batcher::Apart(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline) const {
-  return WholeParts(run_(signature, inputs, deadline));
+std::vector<Part> Batcher::Apart(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline,
+                                 Cancellation* cancellation) const {
+  const CancelToken cancel;
+  const Cancellation::Scope scope(cancellation, [&] { cancel.Cancel(); });
+  cancellation->ThrowIfCancelled();
+  try {
+    return WholeParts(run_(signature, inputs, deadline, cancel));
+  } catch (const tw::StatusError&) {
+    cancellation->ThrowIfCancelled();  // says why the run was cancelled
+    throw;
+  }
 }
 
-std::vector<Part> Batcher::Request(const tw_model_signature& signature, Inputs inputs, Deadline deadline) {
+std::vector<Part> Batcher::Request(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation) {
   const uint64_t rows = Rows(signature, inputs);
-  if (rows == 0) return Apart(signature, inputs, deadline);
-  const std::string key = Key(signature, inputs);
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (never_.count(signature.name)) {
-    lock.unlock();
-    return Apart(signature, inputs, deadline);
-  }
-  const auto close = [&](Batch* full) {
-    full->closed = true;
-    full->changed.notify_all();
-    open_.erase(key);
+  if (rows == 0) return Apart(signature, inputs, deadline, cancellation);
+  const auto member = std::make_shared<Member>(Member{std::move(inputs), rows, deadline});
+  std::shared_ptr<Batch> batch;
+  // Made first: once the request is in a batch, nothing may fail before the request waits there.
+  std::function<void()> leave = [&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Leave(batch.get(), member.get());
   };
+  batch = Join(signature, member);
+  if (!batch) return Apart(signature, member->inputs, deadline, cancellation);
+  {
+    const Cancellation::Scope scope(cancellation, std::move(leave));
+    Await(signature, batch.get(), member.get());
+  }
+  cancellation->ThrowIfCancelled();
+  if (batch->apart) return Apart(signature, member->inputs, deadline, cancellation);
+  if (batch->error) std::rethrow_exception(batch->error);
+  return std::move(member->result);
+}
+
+// Returns the batch that the request has joined; NULL if the signature's requests are never joined.
+std::shared_ptr<Batcher::Batch> Batcher::Join(const tw_model_signature& signature, const std::shared_ptr<Member>& member) {
+  std::string key = Key(signature, member->inputs);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (never_.count(signature.name)) return nullptr;
   auto found = open_.find(key);
-  if (found != open_.end() && found->second->rows + rows > most_rows_) {
-    close(found->second.get());
+  if (found != open_.end() && found->second->rows + member->rows > most_rows_) {
+    Close(found->second.get());
     found = open_.end();
   }
-  const bool leads = found == open_.end();
-  if (leads) found = open_.emplace(key, std::make_shared<Batch>()).first;
+  if (found == open_.end()) {
+    auto made = std::make_shared<Batch>(key, Clock::now() + delay_);
+    found = open_.emplace(std::move(key), std::move(made)).first;
+  }
   const std::shared_ptr<Batch> batch = found->second;
-  const size_t member = batch->members.size();
-  batch->members.push_back(inputs);
-  batch->member_rows.push_back(rows);
-  batch->rows += rows;
-  batch->latest = std::max(batch->latest, deadline);
-  if (batch->rows == most_rows_) close(batch.get());
-  if (leads) {
-    batch->changed.wait_until(lock, std::min(deadline, Clock::now() + delay_), [&] { return batch->closed; });
-    if (!batch->closed) close(batch.get());
-    lock.unlock();
-    Lead(signature, batch.get());
-    lock.lock();
-    batch->done = true;
-    batch->changed.notify_all();
-  } else if (!batch->changed.wait_until(lock, deadline, [&] { return batch->done; })) {
-    throw HttpError(504, "the request's time ran out while its batch ran");
-  }
-  if (!batch->apart) {
-    if (batch->error) std::rethrow_exception(batch->error);
-    return std::move(batch->results[member]);
-  }
-  lock.unlock();
-  return Apart(signature, inputs, deadline);
+  batch->members.push_back(member);
+  batch->rows += member->rows;
+  ++batch->waiting;
+  if (batch->rows == most_rows_) Close(batch.get());
+  return batch;
 }
 
-// REQUIRES: the batch is closed, so that its members stay.
+void Batcher::Close(Batch* batch) {
+  if (batch->closed) return;
+  batch->closed = true;
+  batch->changed.notify_all();
+  open_.erase(batch->key);
+}
+
+void Batcher::Leave(Batch* batch, Member* member) {
+  if (member->left) return;
+  member->left = true;
+  --batch->waiting;
+  if (!batch->started) {
+    batch->rows -= member->rows;
+    std::erase_if(batch->members, [&](const auto& m) { return m.get() == member; });
+    if (batch->members.empty()) Close(batch);
+  } else if (batch->waiting == 0 && !batch->done) {
+    batch->cancel.Cancel();
+  }
+  batch->changed.notify_all();
+}
+
+// Returns when the batch is done or the request has left it. The thread whose request comes first runs the batch. Throws HttpError 504.
+void Batcher::Await(const tw_model_signature& signature, Batch* batch, Member* member) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!batch->done && !member->left) {
+    const bool leads = !batch->started && batch->members.front().get() == member;
+    const Deadline now = Clock::now();
+    if (now >= member->deadline) {
+      Leave(batch, member);
+      throw HttpError(504, std::string("the request's time ran out while its batch ") + (batch->started ? "ran" : "waited for others"));
+    }
+    if (leads && (batch->closed || now >= batch->due)) {
+      Close(batch);
+      batch->started = true;
+      lock.unlock();
+      Lead(signature, batch);
+      lock.lock();
+      batch->done = true;
+      batch->changed.notify_all();
+    } else {
+      batch->changed.wait_until(lock, leads ? std::min(batch->due, member->deadline) : member->deadline);
+    }
+  }
+}
+
+// REQUIRES: the batch has started.
 void Batcher::Lead(const tw_model_signature& signature, Batch* batch) {
   try {
     RunJoined(signature, batch);
@@ -172,32 +238,38 @@ void Batcher::Lead(const tw_model_signature& signature, Batch* batch) {
 }
 
 void Batcher::RunJoined(const tw_model_signature& signature, Batch* batch) {
-  Inputs joined = batch->members[0];
-  if (batch->members.size() > 1) {
-    for (size_t i = 0; i < joined.size(); ++i) joined[i] = Concatenated(batch->members, i, batch->rows);
+  const auto& members = batch->members;
+  Deadline latest = Deadline::min();
+  for (const auto& member : members) latest = std::max(latest, member->deadline);
+  Inputs joined = members[0]->inputs;
+  for (size_t i = 0; members.size() > 1 && i < joined.size(); ++i) {
+    if (!joined[i]) continue;
+    std::vector<const tw::Tensor*> each;
+    for (const auto& member : members) each.push_back(&member->inputs[i]);
+    joined[i] = Concatenated(each, batch->rows);
   }
-  const std::vector<tw::Tensor> outputs = run_(signature, joined, batch->latest);
+  const std::vector<tw::Tensor> outputs = run_(signature, joined, latest, batch->cancel);
   const bool split = std::all_of(outputs.begin(), outputs.end(), [&](const tw::Tensor& t) {
     return tw_tensor_rank(t.c()) > 0 && uint64_t(tw_tensor_dim(t.c(), 0)) == batch->rows;
   });
-  if (!split) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    never_.insert(signature.name);
-    batch->apart = batch->members.size() > 1;
-    if (!batch->apart) batch->results.push_back(WholeParts(outputs));
-    return;
-  }
+  if (split) return Split(outputs, batch);
+  batch->apart = members.size() > 1;
+  if (!batch->apart) members[0]->result = WholeParts(outputs);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  never_.insert(signature.name);
+}
+
+// Gives each member its rows.
+void Batcher::Split(const std::vector<tw::Tensor>& outputs, Batch* batch) {
   uint64_t first = 0;
-  for (const uint64_t rows : batch->member_rows) {
-    std::vector<Part> parts;
+  for (const auto& member : batch->members) {
     for (const tw::Tensor& t : outputs) {
       std::vector<int64_t> dims = t.dims();
       const uint64_t each = t.count() / batch->rows;
-      dims[0] = int64_t(rows);
-      parts.push_back({t, std::move(dims), first * each, rows * each});
+      dims[0] = int64_t(member->rows);
+      member->result.push_back({t, std::move(dims), first * each, member->rows * each});
     }
-    batch->results.push_back(std::move(parts));
-    first += rows;
+    first += member->rows;
   }
 }
 

@@ -1,7 +1,9 @@
 // Joins requests that wait into one run, along the first dimension.
 //
 // The first request of a batch leads it: it waits until the batch is full or the delay is over, and runs it on its own thread. The
-// others wait for their results. If a joined run fails, each request runs apart, so that only the one at fault fails.
+// others wait for their results. A request that is cancelled or runs out of time leaves its batch; if the batch does not run yet, its
+// rows are left out, and the next request leads. A run that nobody waits for any more is cancelled. If a joined run fails, each request
+// runs apart, so that only the one at fault fails.
 // Threads: any number of requests.
 #pragma once
 #include <condition_variable>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cancellation.h"
 #include "part.h"
 #include "settings.h"
 #include "thalweg/model.h"
@@ -24,25 +27,33 @@ using Inputs = std::vector<tw::Tensor>;  // one for each input of a signature; e
 class Batcher {
  public:
   // Runs a signature on the inputs; returns its outputs. Throws.
-  using Run = std::function<std::vector<tw::Tensor>(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline)>;
+  using Run = std::function<std::vector<tw::Tensor>(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline,
+                                                    const CancelToken& cancel)>;
 
   Batcher(uint64_t most_rows, std::chrono::microseconds delay, Run run) : most_rows_(most_rows), delay_(delay), run_(std::move(run)) {}
 
-  // Returns the request's outputs. Throws what the run throws, and HttpError 504 at the deadline.
-  std::vector<Part> Request(const tw_model_signature& signature, Inputs inputs, Deadline deadline);
+  // Returns the request's outputs. Throws what the run throws, and HttpError: 504 at the deadline, that of `cancellation` if the request
+  // is cancelled.
+  std::vector<Part> Request(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation);
 
  private:
+  struct Member;
   struct Batch;
 
   uint64_t Rows(const tw_model_signature& signature, const Inputs& inputs);
-  std::vector<Part> Apart(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline) const;
+  std::vector<Part> Apart(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline, Cancellation* cancellation) const;
+  std::shared_ptr<Batch> Join(const tw_model_signature& signature, const std::shared_ptr<Member>& member);
+  void Await(const tw_model_signature& signature, Batch* batch, Member* member);
+  void Close(Batch* batch);                  // REQUIRES: the lock is held
+  void Leave(Batch* batch, Member* member);  // REQUIRES: the lock is held
   void Lead(const tw_model_signature& signature, Batch* batch);
   void RunJoined(const tw_model_signature& signature, Batch* batch);
+  static void Split(const std::vector<tw::Tensor>& outputs, Batch* batch);
 
   const uint64_t most_rows_;
   const std::chrono::microseconds delay_;
   const Run run_;
-  std::mutex mutex_;
+  std::mutex mutex_;                                    // guards the members that follow, and the batches, see Batch
   std::map<std::string, std::shared_ptr<Batch>> open_;  // batches that more requests may join, by what must agree
   std::set<std::string> never_;                         // signatures whose outputs turned out not to have the rows of the inputs
 };

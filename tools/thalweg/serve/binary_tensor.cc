@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "call.h"
 #include "datatype.h"
 #include "http_error.h"
 
@@ -12,8 +13,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the protocol's elements are little-endian");
 constexpr uint64_t kLength = 4;  // bytes of a string's length
-
-[[noreturn]] void Wrong(const std::string& where, const std::string& what) { throw HttpError(400, where + ": " + what); }
+// A tensor with fewer bytes is copied, which takes less time than sharing the storage does. One that is less than this part of the
+// storage is copied too: a model that keeps it, in a queue say, would keep all of the request.
+constexpr uint64_t kLeastShared = 16 << 10, kLeastPart = 4;
 
 // Splits the bytes into `count` strings. Takes no memory of a size that only a header claims.
 std::vector<std::string_view> Split(std::string_view bytes, uint64_t count, const std::string& where) {
@@ -37,21 +39,49 @@ std::vector<std::string_view> Split(std::string_view bytes, uint64_t count, cons
   return strings;
 }
 
+std::string_view String(const Part& part, uint64_t i) {
+  const char* data = nullptr;
+  uint64_t bytes = 0;
+  tw::raise(tw_tensor_get_string(part.tensor.c(), part.first + i, &data, &bytes));
+  return {data, bytes};
+}
+
+tw::Tensor ReadStrings(std::string_view bytes, uint64_t count, const std::vector<int64_t>& dims, const std::string& where) {
+  const auto strings = Split(bytes, count, where);
+  tw_tensor* made = nullptr;
+  tw::raise(tw_tensor_create(TW_STRING, dims.data(), uint32_t(dims.size()), &made));
+  tw::Tensor tensor = tw::Tensor::adopt(made);
+  for (size_t i = 0; i < strings.size(); ++i) tw::raise(tw_tensor_set_string(made, i, strings[i].data(), strings[i].size()));
+  return tensor;
+}
+
+// REQUIRES: the bytes are as many as type and shape need.
+tw::Tensor ReadNumbers(std::string_view bytes, const std::shared_ptr<const std::string>& storage, uint32_t dtype,
+                       const std::vector<int64_t>& dims) {
+  tw_tensor* made = nullptr;
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment == 0;
+  if (!aligned || bytes.size() < kLeastShared || bytes.size() < storage->size() / kLeastPart) {
+    tw::raise(tw_tensor_create_copy(dtype, dims.data(), uint32_t(dims.size()), bytes.data(), bytes.size(), &made));
+    return tw::Tensor::adopt(made);
+  }
+  using Storage = std::shared_ptr<const std::string>;
+  const auto release = [](void* user) { delete static_cast<Storage*>(user); };
+  tw::raise(tw_tensor_create_from_const(dtype, dims.data(), uint32_t(dims.size()), bytes.data(), bytes.size(), release,
+                                        new Storage(storage), &made));
+  return tw::Tensor::adopt(made);
+}
+
 }  // namespace
 
-tw::Tensor ReadBinary(std::string_view bytes, uint32_t dtype, const std::vector<int64_t>& dims, const std::string& where) {
+tw::Tensor ReadBinary(std::string_view bytes, const std::shared_ptr<const std::string>& storage, uint32_t dtype,
+                      const std::vector<int64_t>& dims, const std::string& where) {
   uint64_t count = 1, needed = 0;
   bool over = false;
   for (const int64_t dim : dims) over |= __builtin_mul_overflow(count, uint64_t(dim), &count);
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) count = 0, over = false;
-  tw_tensor* made = nullptr;
   if (dtype == TW_STRING) {
     if (over) Wrong(where, "shape " + DimsText(dims) + " has more values than there can be");
-    const auto strings = Split(bytes, count, where);
-    tw::raise(tw_tensor_create(dtype, dims.data(), uint32_t(dims.size()), &made));
-    tw::Tensor tensor = tw::Tensor::adopt(made);
-    for (size_t i = 0; i < strings.size(); ++i) tw::raise(tw_tensor_set_string(made, i, strings[i].data(), strings[i].size()));
-    return tensor;
+    return ReadStrings(bytes, count, dims, where);
   }
   over |= __builtin_mul_overflow(count, uint64_t(tw_dtype_bytes(dtype)), &needed);
   if (over || needed != bytes.size()) {
@@ -63,27 +93,32 @@ tw::Tensor ReadBinary(std::string_view bytes, uint32_t dtype, const std::vector<
     if (bad != bytes.end())
       Wrong(where, "byte " + std::to_string(bad - bytes.begin()) + " is " + std::to_string(uint8_t(*bad)) + ", which is no BOOL");
   }
-  tw::raise(tw_tensor_create_copy(dtype, dims.data(), uint32_t(dims.size()), bytes.data(), bytes.size(), &made));
-  return tw::Tensor::adopt(made);
+  return ReadNumbers(bytes, storage, dtype, dims);
 }
 
-uint64_t WriteBinary(const Part& part, std::string* out) {
-  const size_t begin = out->size();
-  if (part.tensor.dtype() != TW_STRING) {
-    out->append(part.data(), part.count * part.element_bytes());
-    return out->size() - begin;
-  }
+uint64_t BinaryBytes(const Part& part) {
+  if (part.tensor.dtype() != TW_STRING) return part.count * part.element_bytes();
+  uint64_t total = 0;
   for (uint64_t i = 0; i < part.count; ++i) {
-    const char* data = nullptr;
-    uint64_t bytes = 0;
-    tw::raise(tw_tensor_get_string(part.tensor.c(), part.first + i, &data, &bytes));
+    const uint64_t bytes = String(part, i).size();
     if (bytes > UINT32_MAX)
       throw HttpError(500, "a string of the result has " + std::to_string(bytes) + " bytes; the protocol has room for 2^32 - 1");
-    const auto n = uint32_t(bytes);
-    out->append(reinterpret_cast<const char*>(&n), kLength);
-    out->append(data, bytes);
+    total += kLength + bytes;
   }
-  return out->size() - begin;
+  return total;
+}
+
+void WriteBinary(const Part& part, std::string* out) {
+  if (part.tensor.dtype() != TW_STRING) {
+    out->append(part.data(), part.count * part.element_bytes());
+    return;
+  }
+  for (uint64_t i = 0; i < part.count; ++i) {
+    const std::string_view text = String(part, i);
+    const auto n = uint32_t(text.size());
+    out->append(reinterpret_cast<const char*>(&n), kLength);
+    out->append(text);
+  }
 }
 
 }  // namespace thalweg::cli::serve

@@ -1,6 +1,7 @@
 // Tensors as bytes: the binary tensor data extension of the Open Inference Protocol. Elements are little-endian and row-major; a string
 // is its length, 4 bytes, and its bytes.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,10 +10,14 @@
 
 namespace thalweg::cli::serve {
 
+// storage: holds the bytes. A large tensor of numbers whose bytes are well aligned uses them without a copy, and keeps the storage.
 // Errors: HttpError 400 if the bytes are not what type and shape need; `where` names model and input for them.
-tw::Tensor ReadBinary(std::string_view bytes, uint32_t dtype, const std::vector<int64_t>& dims, const std::string& where);
+tw::Tensor ReadBinary(std::string_view bytes, const std::shared_ptr<const std::string>& storage, uint32_t dtype,
+                      const std::vector<int64_t>& dims, const std::string& where);
 
-// Appends the values; returns the number of bytes.
-uint64_t WriteBinary(const Part& part, std::string* out);
+// Returns the number of bytes that WriteBinary appends. Throws HttpError 500 for a string that the protocol has no room for.
+uint64_t BinaryBytes(const Part& part);
+// Appends the values.
+void WriteBinary(const Part& part, std::string* out);
 
 }  // namespace thalweg::cli::serve

@@ -54,10 +54,10 @@ class Connections {
   void CloseLongestIdle();
 
   const size_t most_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards the members that follow
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;  // grows no more after Stop, so Join needs no lock
   std::set<int> open_;
   std::map<uint64_t, int> idle_;  // sockets, in the order of the beginning of their wait
   uint64_t next_order_ = 1;

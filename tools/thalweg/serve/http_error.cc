@@ -5,6 +5,8 @@
 
 namespace thalweg::cli::serve {
 
+void Wrong(const std::string& where, const std::string& what) { throw HttpError(400, where + ": " + what); }
+
 int HttpStatus(uint32_t code) {
   switch (code) {
     case TW_INVALID_ARGUMENT:

@@ -15,6 +15,12 @@ class HttpError : public std::runtime_error {
   int status_;
 };
 
+// The status of a request whose client left. It is not of HTTP's own, but proxies and their logs know it.
+constexpr int kStatusClientLeft = 499;
+
+// Throws HttpError 400. where: names model and input.
+[[noreturn]] void Wrong(const std::string& where, const std::string& what);
+
 // Returns the HTTP status for a code of the runtime, such as TW_INVALID_ARGUMENT.
 int HttpStatus(uint32_t code);
 

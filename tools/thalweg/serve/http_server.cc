@@ -1,15 +1,22 @@
 #include "http_server.h"
 
+#include <httplib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "client_watch.h"
+#include "connections.h"
 #include "http_error.h"
 #include "stream.h"
 
@@ -17,8 +24,9 @@ namespace thalweg::cli::serve {
 namespace {
 
 constexpr std::chrono::seconds kMostIdle{60};
-constexpr size_t kMostRequests = 1'000'000;  // on one connection
-constexpr size_t kMostPath = 1024;           // the library matches paths by std::regex, which recurses for each character
+constexpr size_t kMostRequests = 1'000'000;   // on one connection
+constexpr size_t kMostPath = 1024;            // the library matches paths by std::regex, which recurses for each character
+constexpr uint64_t kMostReserved = 64 << 20;  // bytes of a body for which memory is taken before they come
 constexpr int kBacklog = 1024;
 
 // The library owns its task queue; the threads are the server's.
@@ -42,22 +50,129 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* word) { return strcasecmp(text.c_str(), word) == 0; });
 }
 
-}  // namespace
-
 // What the library does not tell the handler about the request that a thread serves.
-struct HttpServer::Exchange {
+struct Exchange {
+  ClientWatch::Client* client;
   bool parsed = false;     // the header was whole
   bool body_left = false;  // bytes of the body may be unread, so the connection cannot be used again
+  uint64_t length = 0;     // of the body as it is sent; 0 if it comes in chunks
   int refused = 0;         // the status of a request that must not be handled; 0: none
   std::string why;
+
+  // The first reason counts.
+  void Refuse(int status, std::string reason) {
+    if (refused) return;
+    refused = status;
+    why = std::move(reason);
+  }
 };
 
-HttpServer::Exchange*& HttpServer::Current() {
+// The exchange of this thread.
+Exchange*& Current() {
   static thread_local Exchange* current = nullptr;
   return current;
 }
 
-HttpServer::HttpServer(const Settings& settings, AnswerCall answer)
+// A body whose end is not certain is refused, because the rest of the connection could be read as a request that nobody sent.
+void CheckLength(const httplib::Request& request, uint64_t most, Exchange* exchange) {
+  const size_t lengths = request.get_header_value_count("Content-Length"), codings = request.get_header_value_count("Transfer-Encoding");
+  const std::string length = request.get_header_value("Content-Length"), coding = request.get_header_value("Transfer-Encoding");
+  if (lengths > 1 || (lengths == 1 && codings > 0)) exchange->Refuse(400, "the request's length is given more than once");
+  if (lengths == 1 && !ToLength(length, &exchange->length)) exchange->Refuse(400, "Content-Length is '" + length + "', which is no length");
+  if (codings > 1 || (codings == 1 && !IsOneOf(coding, {"chunked"}))) {
+    exchange->Refuse(501, "Transfer-Encoding is '" + coding + "'; send the body in chunks or with its length");
+  }
+  if (request.method == "POST" && lengths == 0 && codings == 0) {
+    exchange->Refuse(411, "the request has neither Content-Length nor chunks; send one of them");
+  }
+  if (exchange->length > most) {
+    exchange->Refuse(413, "the request has " + std::to_string(exchange->length) + " bytes; the limit is " + std::to_string(most) +
+                              " (--max-request-bytes)");
+  }
+  exchange->body_left = exchange->length > 0 || codings > 0;
+}
+
+// Checks a request's header. REQUIRES: *exchange is new.
+void Check(httplib::Request* request, uint64_t most, Exchange* exchange) {
+  exchange->parsed = true;
+  request->ranges.clear();  // answers are whole
+  CheckLength(*request, most, exchange);
+  if (request->path.size() > kMostPath) {
+    exchange->Refuse(
+        414, "the path has " + std::to_string(request->path.size()) + " characters; at most " + std::to_string(kMostPath) + " are served");
+  }
+  const std::string packed = request->get_header_value("Content-Encoding");
+  if (!packed.empty() && !IsOneOf(packed, {"identity", "gzip", "deflate", "br"})) {
+    exchange->Refuse(415, "Content-Encoding is '" + packed + "'; gzip, deflate and br are known");
+  }
+  if (exchange->refused) exchange->body_left = true;
+}
+
+// Takes memory for a body whose length is known, and fills the front of *storage so that byte `aligned` of the body will be aligned.
+// Returns the number of bytes in front. The body comes without a further copy then.
+size_t Reserve(uint64_t length, size_t aligned, std::string* storage) {
+  if (length == 0 || length > kMostReserved) return 0;
+  storage->reserve(length + kAlignment);
+  const size_t front = (kAlignment - (reinterpret_cast<uintptr_t>(storage->data()) + aligned) % kAlignment) % kAlignment;
+  storage->append(front, ' ');
+  return front;
+}
+
+// reader: NULL for a request without a body.
+Body ReadBody(const httplib::Request& request, const httplib::ContentReader* reader, uint64_t most, size_t aligned, Exchange* exchange) {
+  const auto storage = std::make_shared<std::string>();
+  const bool packed = request.has_header("Content-Encoding");  // its length is that of the packed bytes
+  const size_t front = Reserve(packed ? 0 : exchange->length, aligned, storage.get());
+  bool over = false;
+  const bool whole = reader && (*reader)([&](const char* part, size_t n) {
+                       over = n > most - (storage->size() - front);
+                       if (!over) storage->append(part, n);
+                       return !over;
+                     });
+  if (over) throw HttpError(413, "the request's body has more than " + std::to_string(most) + " bytes (--max-request-bytes)");
+  if (!whole) throw HttpError(400, "the request's body ended early, came too slowly or is not packed as its Content-Encoding says");
+  exchange->body_left = false;
+  return {storage, std::string_view(*storage).substr(front)};
+}
+
+// Gives answers that the library makes by itself, which have no body, the body of an error.
+void ExplainError(httplib::Response* response) {
+  const Exchange* exchange = Current();
+  const std::string why = exchange->refused         ? exchange->why
+                          : response->status == 414 ? "the address is too long"
+                          : exchange->parsed        ? "the request cannot be served"
+                                                    : "the request's header is malformed, too long or came too slowly";
+  response->set_content(ErrorBody(why), "application/json");
+  response->set_header("Connection", "close");
+}
+
+}  // namespace
+
+class HttpServer::Library final : private httplib::Server {
+ public:
+  Library(const Settings& settings, AnswerCall answer);
+  ~Library() override;
+  int Start();
+  void Stop(Deadline deadline);
+
+ private:
+  bool process_and_close_socket(socket_t socket) override;
+  void Serve(socket_t socket);
+  void Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response);
+
+  const Settings settings_;
+  const AnswerCall answer_;
+  ClientWatch watch_;
+  Connections connections_;
+  std::thread listener_;
+};
+
+HttpServer::HttpServer(const Settings& settings, AnswerCall answer) : library_(std::make_unique<Library>(settings, std::move(answer))) {}
+HttpServer::~HttpServer() = default;
+int HttpServer::Start() { return library_->Start(); }
+void HttpServer::Stop(Deadline deadline) { library_->Stop(deadline); }
+
+HttpServer::Library::Library(const Settings& settings, AnswerCall answer)
     : settings_(settings), answer_(std::move(answer)), connections_(settings.max_connections) {
   new_task_queue = [this] { return new Forward(&connections_); };
   set_keep_alive_timeout(kMostIdle.count());  // for the answer's header
@@ -80,25 +195,18 @@ HttpServer::HttpServer(const Settings& settings, AnswerCall answer)
     if (Current()->refused) response.status = Current()->refused;
     return Current()->refused ? Current()->refused : 100;
   });
-  // Answers that the library makes by itself have no body.
   set_error_handler(httplib::Server::HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
     if (!response.body.empty()) return HandlerResponse::Unhandled;
-    const Exchange* exchange = Current();
-    const std::string why = exchange->refused        ? exchange->why
-                            : response.status == 414 ? "the address is too long"
-                            : exchange->parsed       ? "the request cannot be served"
-                                                     : "the request's header is malformed, too long or came too slowly";
-    response.set_content(ErrorBody(why), "application/json");
-    response.set_header("Connection", "close");
+    ExplainError(&response);
     return HandlerResponse::Handled;
   }));
 }
 
-HttpServer::~HttpServer() {
-  if (listener_.joinable()) Stop(Clock::now(), [] {});
+HttpServer::Library::~Library() {
+  if (listener_.joinable()) Stop(Clock::now());
 }
 
-int HttpServer::Start() {
+int HttpServer::Library::Start() {
   const int port = settings_.port ? (bind_to_port(settings_.host, settings_.port) ? settings_.port : -1) : bind_to_any_port(settings_.host);
   if (port < 0) {
     throw std::runtime_error("cannot listen at " + settings_.host + ":" + std::to_string(settings_.port) + ": " + std::strerror(errno) +
@@ -111,109 +219,62 @@ int HttpServer::Start() {
   return port;
 }
 
-void HttpServer::Stop(Deadline deadline, const std::function<void()>& give_up) {
+void HttpServer::Library::Stop(Deadline deadline) {
   connections_.Stop();
   stop();
   if (!connections_.WaitUntilEmpty(deadline)) {
-    give_up();
+    watch_.CancelAll();
     connections_.Break();
   }
   listener_.join();
   connections_.Join();
 }
 
-bool HttpServer::process_and_close_socket(socket_t socket) {
+bool HttpServer::Library::process_and_close_socket(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   try {
     Serve(socket);
-  } catch (const std::bad_alloc&) {
-    // There is no memory for an answer; the client sees the end of the connection.
+  } catch (const std::exception& e) {
+    // There is no memory for an answer, or too little to watch the connection; the client sees its end.
+    std::fprintf(stderr, "thalweg serve: a connection was closed: %s\n", e.what());
   }
   close(socket);
   return true;
 }
 
-void HttpServer::Serve(socket_t socket) {
+void HttpServer::Library::Serve(socket_t socket) {
   Connections::Open open(&connections_, socket);
+  ClientWatch::Client client(&watch_, socket);
   ConnectionStream stream(socket, settings_.io_timeout);
   for (size_t n = 0; n < kMostRequests; ++n) {
     open.Idle(true);
     const bool came = stream.Await(kMostIdle);
     open.Idle(false);
     if (!came) return;
-    Exchange exchange;
+    Exchange exchange = {&client};
     Current() = &exchange;
     stream.Begin();
     bool closed = false;
-    const bool answered =
-        process_request(stream, connections_.stopping(), closed, [&](httplib::Request& request) { Check(&request, &exchange); });
+    const bool answered = process_request(stream, connections_.stopping(), closed,
+                                          [&](httplib::Request& request) { Check(&request, settings_.max_request_bytes, &exchange); });
     Current() = nullptr;
     if (!exchange.parsed || exchange.body_left) return stream.Linger();
     if (!answered || closed || connections_.stopping()) return;
   }
 }
 
-// A body whose end is not certain is refused, because the rest of the connection could be read as a request that nobody sent.
-void HttpServer::Check(httplib::Request* request, Exchange* exchange) const {
-  exchange->parsed = true;
-  request->ranges.clear();  // answers are whole
-  const auto refuse = [&](int status, const std::string& why) {
-    if (exchange->refused) return;
-    exchange->refused = status;
-    exchange->why = why;
-  };
-  uint64_t length = 0;
-  const size_t lengths = request->get_header_value_count("Content-Length"), codings = request->get_header_value_count("Transfer-Encoding");
-  if (lengths > 1 || (lengths == 1 && codings > 0)) refuse(400, "the request's length is given more than once");
-  if (lengths == 1 && !ToLength(request->get_header_value("Content-Length"), &length)) {
-    refuse(400, "Content-Length is '" + request->get_header_value("Content-Length") + "', which is no length");
-  }
-  if (codings > 1 || (codings == 1 && !IsOneOf(request->get_header_value("Transfer-Encoding"), {"chunked"}))) {
-    refuse(501,
-           "Transfer-Encoding is '" + request->get_header_value("Transfer-Encoding") + "'; send the body in chunks or with its length");
-  }
-  if (request->path.size() > kMostPath)
-    refuse(414,
-           "the path has " + std::to_string(request->path.size()) + " characters; at most " + std::to_string(kMostPath) + " are served");
-  if (request->method == "POST" && lengths == 0 && codings == 0)
-    refuse(411, "the request has neither Content-Length nor chunks; send one of them");
-  if (length > settings_.max_request_bytes) {
-    refuse(413, "the request has " + std::to_string(length) + " bytes; the limit is " + std::to_string(settings_.max_request_bytes) +
-                    " (--max-request-bytes)");
-  }
-  const std::string packed = request->get_header_value("Content-Encoding");
-  if (!packed.empty() && !IsOneOf(packed, {"identity", "gzip", "deflate", "br"})) {
-    refuse(415, "Content-Encoding is '" + packed + "'; gzip, deflate and br are known");
-  }
-  exchange->body_left = length > 0 || codings > 0 || exchange->refused;
-}
-
-void HttpServer::Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response) {
+void HttpServer::Library::Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response) {
   Exchange* const exchange = Current();
   Call call;
   call.method = request.method;
   call.path = request.path;
   call.client = request.remote_addr;
   call.header = [&](const char* name) { return request.get_header_value(name); };
-  call.body = [&] {
-    std::string body;
-    bool over = false;
-    const bool whole = reader && (*reader)([&](const char* part, size_t n) {
-                         over = n > settings_.max_request_bytes - body.size();
-                         if (!over) body.append(part, n);
-                         return !over;
-                       });
-    if (over) {
-      throw HttpError(413,
-                      "the request's body has more than " + std::to_string(settings_.max_request_bytes) + " bytes (--max-request-bytes)");
-    }
-    if (!whole) throw HttpError(400, "the request's body ended early, came too slowly or is not packed as its Content-Encoding says");
-    exchange->body_left = false;
-    return body;
-  };
+  call.body = [&](size_t aligned) { return ReadBody(request, reader, settings_.max_request_bytes, aligned, exchange); };
   call.refused = exchange->refused;
   call.why = exchange->why;
+  const ClientWatch::Serving serving(exchange->client, &call.cancellation);
   Answer answer = answer_(call);
   response->status = answer.status;
   for (const auto& [name, value] : answer.headers) response->set_header(name, value);

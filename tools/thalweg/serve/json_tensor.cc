@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void Wrong(const std::string& where, const std::string& what) { throw HttpError(400, where + ": " + what); }
-
 // ---- Reading ----
 
 // Appends the leaves of nested lists as elements of a tensor.

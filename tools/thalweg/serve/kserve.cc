@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <set>
+#include <optional>
 
 #include "binary_tensor.h"
 #include "datatype.h"
@@ -104,28 +103,37 @@ std::vector<int64_t> Shape(const json& input, const std::string& where) {
   return dims;
 }
 
-// The two parts of a body: the JSON and the binary data behind it.
+// A body, and its two parts: the JSON and the binary data behind it.
 struct Request {
+  Body body;
   json header;
   std::string_view binary;
 };
 
-Request Parse(const ModelCall& call, const std::string& body) {
+// Reads the body. The length of the JSON is known before, so that the binary data can be aligned.
+Request Parse(const ModelCall& call) {
   const std::string length = call.call->header(kLengthHeader);
-  size_t n = body.size();
-  if (!length.empty()) {
-    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), n);
-    if (error != std::errc() || end != length.data() + length.size() || n > body.size()) {
-      throw HttpError(400,
-                      std::string(kLengthHeader) + " is '" + OneLine(length) + "'; the body has " + std::to_string(body.size()) + " bytes");
-    }
+  size_t n = 0;
+  const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), n);
+  const bool good = error == std::errc() && end == length.data() + length.size();
+  Request request;
+  request.body = call.TakeBody(good ? n : 0);
+  const std::string_view text = request.body.text;
+  if (length.empty()) {
+    n = text.size();
+  } else if (!good || n > text.size()) {
+    throw HttpError(400,
+                    std::string(kLengthHeader) + " is '" + OneLine(length) + "'; the body has " + std::to_string(text.size()) + " bytes");
   }
-  Request request = {ParseJson(std::string_view(body).substr(0, n), call.json_memory()), std::string_view(body).substr(n)};
+  request.header = ParseJson(text.substr(0, n), call.json_memory());
+  request.binary = text.substr(n);
   if (!request.header.is_object()) throw HttpError(400, "the request is " + Shown(request.header) + ", not a JSON object");
   return request;
 }
 
-tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model_value& wanted, std::string_view* binary) {
+// Takes the input's bytes from the front of `binary`.
+tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model_value& wanted, const Body& body,
+                     std::string_view* binary) {
   const std::string where = model.Where("input", wanted.name);
   RequireCarried(model, "input", wanted);
   const std::string& datatype = Required(input, "datatype", json::value_t::string, where).get_ref<const std::string&>();
@@ -147,7 +155,7 @@ tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model
   }
   const std::string_view bytes = binary->substr(0, *size);
   binary->remove_prefix(*size);
-  return ReadBinary(bytes, wanted.dtype, dims, where);
+  return ReadBinary(bytes, body.storage, wanted.dtype, dims, where);
 }
 
 Inputs ReadInputs(const ServedModel& model, const tw_model_signature& s, const Request& request) {
@@ -158,7 +166,7 @@ Inputs ReadInputs(const ServedModel& model, const tw_model_signature& s, const R
     const std::string& name = Required(input, "name", json::value_t::string, "an input of the request").get_ref<const std::string&>();
     const size_t at = InputAt(model, s, name);
     if (inputs[at]) throw HttpError(400, model.Where("input", name) + ": it comes twice");
-    inputs[at] = ReadInput(model, input, *s.inputs[at], &binary);
+    inputs[at] = ReadInput(model, input, *s.inputs[at], request.body, &binary);
   }
   if (!binary.empty()) {
     throw HttpError(
@@ -203,11 +211,12 @@ std::vector<Wanted> WantedOutputs(const ServedModel& model, const tw_model_signa
 
 // ---- Answers ----
 
-void AddOutput(const ServedModel& model, const tw_model_value& value, const Part& part, bool binary, std::string* out, std::string* bytes) {
+// Appends an output's entry to the JSON. Its bytes, if it goes as such, come behind the JSON.
+void AddOutput(const ServedModel& model, const tw_model_value& value, const Part& part, bool binary, std::string* out) {
   *out += "{\"name\": " + JsonQuote(value.name) + ", \"datatype\": \"" + DatatypeName(part.tensor.dtype()) +
           "\", \"shape\": " + DimsText(part.dims);
   if (binary) {
-    *out += ", \"parameters\": {\"binary_data_size\": " + std::to_string(WriteBinary(part, bytes)) + "}}";
+    *out += ", \"parameters\": {\"binary_data_size\": " + std::to_string(BinaryBytes(part)) + "}}";
     return;
   }
   *out += ", \"data\": ";
@@ -215,11 +224,34 @@ void AddOutput(const ServedModel& model, const tw_model_value& value, const Part
   *out += "}";
 }
 
+Answer InferAnswer(const ServedModel& model, const tw_model_signature& s, const json& request, const std::vector<Wanted>& wanted,
+                   const std::vector<Part>& parts) {
+  std::string out = "{\"model_name\": " + JsonQuote(model.name()) + ", \"model_version\": \"" + model.version() + "\"";
+  if (const json* id = Member(request, "id"); id && id->is_string() && !id->get_ref<const std::string&>().empty()) {
+    out += ", \"id\": " + id->dump();
+  }
+  out += ", \"outputs\": [";
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Part& part = parts[wanted[i].at];
+    if (i) out += ", ";
+    AddOutput(model, *s.outputs[wanted[i].at], part, wanted[i].binary, &out);
+    if (wanted[i].binary) bytes += BinaryBytes(part);
+  }
+  out += "]}";
+  if (std::none_of(wanted.begin(), wanted.end(), [](const Wanted& w) { return w.binary; })) return {200, out + "\n"};
+  const std::string length = std::to_string(out.size());
+  out.reserve(out.size() + bytes);
+  for (const Wanted& w : wanted) {
+    if (w.binary) WriteBinary(parts[w.at], &out);
+  }
+  return {200, std::move(out), "application/octet-stream", {{kLengthHeader, length}}};
+}
+
 Answer Infer(ModelCall* call) {
   RequireMethod(*call->call, "POST");
   const ServedModel& model = *call->model;
-  const std::string body = call->Body();
-  const Request request = Parse(*call, body);
+  const Request request = Parse(*call);
   const json& parameters = Parameters(request.header, "the request");
   const json* name = Member(parameters, "signature_name");
   if (name && !name->is_string()) throw HttpError(400, "the request: parameter \"signature_name\" is " + Shown(*name) + ", not a string");
@@ -228,21 +260,8 @@ Answer Infer(ModelCall* call) {
   const Deadline deadline = call->DeadlineAfter(std::chrono::microseconds(std::min<uint64_t>(microseconds.value_or(0), INT64_MAX / 4096)));
   const std::vector<Wanted> wanted = WantedOutputs(model, s, request.header);
   for (const Wanted& w : wanted) RequireCarried(model, "output", *s.outputs[w.at]);
-  const std::vector<Part> parts = call->model->Run(s, ReadInputs(model, s, request), deadline);
-  std::string out = "{\"model_name\": " + JsonQuote(model.name()) + ", \"model_version\": \"" + model.version() + "\"", bytes;
-  if (const json* id = Member(request.header, "id"); id && id->is_string() && !id->get_ref<const std::string&>().empty()) {
-    out += ", \"id\": " + id->dump();
-  }
-  out += ", \"outputs\": [";
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (i) out += ", ";
-    AddOutput(model, *s.outputs[wanted[i].at], parts[wanted[i].at], wanted[i].binary, &out, &bytes);
-  }
-  out += "]}";
-  const bool binary = std::any_of(wanted.begin(), wanted.end(), [](const Wanted& w) { return w.binary; });
-  if (!binary) return {200, out + "\n"};
-  const std::string length = std::to_string(out.size());
-  return {200, out + bytes, "application/octet-stream", {{kLengthHeader, length}}};
+  const std::vector<Part> parts = call->model->Run(s, ReadInputs(model, s, request), deadline, &call->call->cancellation);
+  return InferAnswer(model, s, request.header, wanted, parts);
 }
 
 Answer OfModel(ModelCall* call) {

@@ -37,7 +37,7 @@ class Metrics {
   static constexpr std::array<double, 14> kSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
   static constexpr std::array<double, 9> kRows = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;                          // guards the members that follow
   std::map<std::string, uint64_t> requests_, loads_;  // by labels
   std::map<std::string, Histogram<14>> seconds_;
   std::map<std::string, Histogram<9>> rows_;

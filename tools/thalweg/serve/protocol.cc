@@ -1,5 +1,7 @@
 #include "protocol.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -10,7 +12,7 @@
 
 namespace thalweg::cli::serve {
 
-std::string ModelCall::Body() const {
+Body ModelCall::TakeBody(size_t aligned) const {
   // curl -d sends a form's type whatever the data is; TensorFlow Serving's own examples do so.
   static constexpr const char* kTypes[] = {"application/json", "application/octet-stream", "application/x-www-form-urlencoded",
                                            "text/json"};
@@ -22,7 +24,7 @@ std::string ModelCall::Body() const {
     throw HttpError(415,
                     "Content-Type is '" + OneLine(type) + "'; send application/json, or application/octet-stream with binary tensor data");
   }
-  return call->body();
+  return call->body(aligned);
 }
 
 Deadline ModelCall::DeadlineAfter(std::chrono::microseconds asked) const {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "http_server.h"
+#include "call.h"
 #include "repository.h"
 #include "settings.h"
 
@@ -19,8 +19,8 @@ struct ModelCall {
   Clock::time_point began;
   std::shared_ptr<ServedModel> model;  // set by the protocol once it is known, for the log and the metrics
 
-  // Returns the body as JSON text. Throws HttpError 415 for a type that is no JSON.
-  std::string Body() const;
+  // Reads the body; byte `aligned` of it, see Call::body. Throws HttpError 415 for a type that is neither JSON nor bytes.
+  Body TakeBody(size_t aligned) const;
   uint64_t json_memory() const { return 8 * settings->max_request_bytes; }
   // Returns the earliest of the server's limit, the header X-Request-Timeout-Ms and `asked` (0: none). Throws HttpError 400.
   Deadline DeadlineAfter(std::chrono::microseconds asked) const;

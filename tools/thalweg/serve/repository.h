@@ -76,8 +76,8 @@ class Repository {
   const Load load_;
   Metrics* const metrics_;
   const Log log_;
-  std::mutex scanning_;
-  mutable std::mutex mutex_;
+  std::mutex scanning_;       // held during a scan, so that there is one at a time. Taken before mutex_
+  mutable std::mutex mutex_;  // guards the members that follow, but for the thread. Not held while a model is loaded
   std::map<std::string, Entry> models_;
   std::condition_variable stop_;
   bool stopped_ = false;

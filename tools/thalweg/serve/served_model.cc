@@ -20,14 +20,15 @@ bool Fits(const tw_shape& shape, const std::vector<int64_t>& dims) {
 }  // namespace
 
 ServedModel::ServedModel(const tw::Runtime& runtime, const std::string& name, uint64_t version, const std::string& path,
-                         const tw::ModelOptions& options, const Settings& settings, tw_cancel_token* cancel, Metrics* metrics)
+                         const tw::ModelOptions& options, const Settings& settings, Metrics* metrics)
     : name_(name),
       version_(std::to_string(version)),
       model_(runtime, path, options),
-      cancel_(cancel),
       metrics_(metrics),
       batcher_(settings.max_batch, settings.batch_delay,
-               [this](const tw_model_signature& s, const Inputs& inputs, Deadline deadline) { return RunNow(s, inputs, deadline); }) {}
+               [this](const tw_model_signature& s, const Inputs& inputs, Deadline deadline, const CancelToken& cancel) {
+                 return RunNow(s, inputs, deadline, cancel);
+               }) {}
 
 std::string ServedModel::Where(const char* kind, const std::string& value) const {
   return "model '" + name_ + "', " + kind + " '" + value + "'";
@@ -57,15 +58,16 @@ void ServedModel::Check(const tw_model_signature& signature, const Inputs& input
   }
 }
 
-std::vector<Part> ServedModel::Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline) {
+std::vector<Part> ServedModel::Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation) {
   Check(signature, inputs);
-  return batcher_.Request(signature, std::move(inputs), deadline);
+  return batcher_.Request(signature, std::move(inputs), deadline, cancellation);
 }
 
-std::vector<tw::Tensor> ServedModel::RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline) {
+std::vector<tw::Tensor> ServedModel::RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline,
+                                            const CancelToken& cancel) {
   tw_run_options options = {};
   options.size = sizeof(options);
-  options.cancel = cancel_;
+  options.cancel = cancel.c();
   if (deadline != Deadline::max()) {
     options.timeout_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now()).count();
     if (options.timeout_ns <= 0) throw HttpError(504, "model '" + name_ + "': the request's time ran out before it could run");

@@ -14,9 +14,9 @@ namespace thalweg::cli::serve {
 
 class ServedModel {
  public:
-  // Loads the file or folder. `cancel` ends its runs. Throws tw::StatusError.
+  // Loads the file or folder. Throws tw::StatusError.
   ServedModel(const tw::Runtime& runtime, const std::string& name, uint64_t version, const std::string& path,
-              const tw::ModelOptions& options, const Settings& settings, tw_cancel_token* cancel, Metrics* metrics);
+              const tw::ModelOptions& options, const Settings& settings, Metrics* metrics);
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
@@ -28,15 +28,14 @@ class ServedModel {
 
   // Runs the signature on values by input, an empty one for an input that is left out, joined with others if that is wanted. Throws
   // HttpError and tw::StatusError.
-  std::vector<Part> Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline);
+  std::vector<Part> Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation);
 
  private:
   void Check(const tw_model_signature& signature, const Inputs& inputs) const;
-  std::vector<tw::Tensor> RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline);
+  std::vector<tw::Tensor> RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline, const CancelToken& cancel);
 
   const std::string name_, version_;
   tw::Model model_;
-  tw_cancel_token* const cancel_;
   Metrics* const metrics_;
   Batcher batcher_;
 };

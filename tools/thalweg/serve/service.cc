@@ -1,8 +1,12 @@
 #include "service.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <new>
+#include <random>
 
+#include "front_page.h"
 #include "http_error.h"
 #include "kserve.h"
 #include "protocol.h"
@@ -37,8 +41,8 @@ class Place {
   const uint64_t running_;
 };
 
-// One line for each request, with the time in UTC.
-void LogRequest(const Call& call, const Answer& answer, double seconds) {
+// One line for a request, with the time in UTC. error: what the answer says; "" if it is none.
+void LogRequest(const Call& call, const Answer& answer, double seconds, const std::string& id, const std::string& error) {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   tm parts = {};
@@ -46,8 +50,8 @@ void LogRequest(const Call& call, const Answer& answer, double seconds) {
   char time[32];
   std::strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &parts);
   const std::string line = OneLine(call.client) + " " + OneLine(call.method) + " " + OneLine(call.path);
-  std::fprintf(stderr, "%s.%03ldZ %s %d %zu bytes %.3f ms\n", time, now.tv_nsec / 1000000, line.c_str(), answer.status, answer.body.size(),
-               seconds * 1e3);
+  std::fprintf(stderr, "%s.%03ldZ %s %d %zu bytes %.3f ms id=%s%s%s\n", time, now.tv_nsec / 1000000, line.c_str(), answer.status,
+               answer.body.size(), seconds * 1e3, id.c_str(), error.empty() ? "" : ": ", OneLine(error).c_str());
 }
 
 Answer ErrorAnswer(int status, const std::string& text) {
@@ -56,7 +60,44 @@ Answer ErrorAnswer(int status, const std::string& text) {
   return answer;
 }
 
+// A text of a client that may stand in a header and in the log.
+bool IsPlainId(const std::string& text) {
+  static constexpr std::string_view kPunctuation = "-_.:+/=@";
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || kPunctuation.find(c) != kPunctuation.npos;
+  };
+  return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), plain);
+}
+
+// Returns 8 hexadecimal digits, by which the ids of several servers, and of one that was started again, differ.
+std::string RandomPrefix() {
+  char text[16];
+  std::snprintf(text, sizeof(text), "%08x-", unsigned(std::random_device{}()));
+  return text;
+}
+
+// origin: of the page that may read the answer; "*": any; "": none, which a cache must not take for the answer to another page.
+void AddOrigin(const std::string& origin, Answer* answer) {
+  if (origin != "*") answer->headers.emplace_back("Vary", "Origin");
+  if (origin.empty()) return;
+  answer->headers.emplace_back("Access-Control-Allow-Origin", origin);
+  answer->headers.emplace_back("Access-Control-Expose-Headers", "Inference-Header-Content-Length, Retry-After, X-Request-Id");
+}
+
+// A browser asks with OPTIONS whether a page may send a request.
+Answer Preflight() {
+  Answer answer = {200, "", "text/plain"};
+  answer.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+  answer.headers.emplace_back("Access-Control-Allow-Headers",
+                              "Content-Type, Content-Encoding, Inference-Header-Content-Length, X-Request-Id, X-Request-Timeout-Ms");
+  answer.headers.emplace_back("Access-Control-Max-Age", "86400");
+  return answer;
+}
+
 }  // namespace
+
+Service::Service(const Settings& settings, const Repository* repository, Metrics* metrics)
+    : settings_(settings), repository_(repository), metrics_(metrics), id_prefix_(RandomPrefix()) {}
 
 Answer Service::MetricsText() const {
   std::vector<std::string> ready;
@@ -72,15 +113,35 @@ Answer Service::MetricsText() const {
   return {200, metrics_->Text(ready), "text/plain; version=0.0.4"};
 }
 
+// Returns the client's own id for the request, or a new one.
+std::string Service::RequestId(const Call& call) {
+  const std::string given = call.header("X-Request-Id");
+  return IsPlainId(given) ? given : id_prefix_ + std::to_string(++ids_);
+}
+
+// Returns what Access-Control-Allow-Origin says to the page that sent the request; "" if pages of its origin may not read the answer.
+std::string Service::AllowedOrigin(const Call& call) const {
+  const auto& allowed = settings_.allow_origins;
+  if (allowed.empty()) return "";
+  if (std::find(allowed.begin(), allowed.end(), "*") != allowed.end()) return "*";
+  const std::string origin = call.header("Origin");
+  return std::find(allowed.begin(), allowed.end(), origin) != allowed.end() ? origin : "";
+}
+
 Answer Service::Dispatch(ModelCall* call) {
-  if (call->call->refused) throw HttpError(call->call->refused, call->call->why);
-  const std::string first = call->path.empty() ? "" : call->path[0];
+  const Call& request = *call->call;
+  if (request.refused) throw HttpError(request.refused, request.why);
+  if (call->path.empty()) {
+    RequireMethod(request, "GET");
+    return FrontPage(*call);
+  }
+  const std::string& first = call->path[0];
   if (first == "metrics" && call->path.size() == 1) {
-    RequireMethod(*call->call, "GET");
+    RequireMethod(request, "GET");
     return MetricsText();
   }
-  if (first != "v1" && first != "v2") throw HttpError(404, "'" + OneLine(call->call->path) + "' is not served; /v1, /v2 and /metrics are");
-  if (call->call->method != "POST") return first == "v1" ? ServeV1(call) : ServeV2(call);
+  if (first != "v1" && first != "v2") throw HttpError(404, "'" + OneLine(request.path) + "' is not served; /, /v1, /v2 and /metrics are");
+  if (request.method != "POST") return first == "v1" ? ServeV1(call) : ServeV2(call);
   const Place place(metrics_);
   if (place.running() > settings_.max_requests) {
     throw HttpError(429, std::to_string(settings_.max_requests) + " requests run already, which is the limit (--max-requests); try again");
@@ -88,27 +149,42 @@ Answer Service::Dispatch(ModelCall* call) {
   return first == "v1" ? ServeV1(call) : ServeV2(call);
 }
 
+// Turns every exception into an answer, whose text goes to *error too.
+Answer Service::Guarded(ModelCall* call, std::string* error) {
+  int status = 500;
+  try {
+    return Dispatch(call);
+  } catch (const HttpError& e) {
+    status = e.status();
+    *error = e.what();
+  } catch (const tw::StatusError& e) {
+    status = HttpStatus(e.code());
+    *error = (call->model ? "model '" + call->model->name() + "': " : "") + e.what();
+  } catch (const std::bad_alloc&) {
+    status = 503;
+    *error = "there is not enough memory for the request";
+  } catch (const std::exception& e) {
+    *error = e.what();
+  }
+  return ErrorAnswer(status, *error);
+}
+
 Answer Service::Serve(Call& call) {
   ModelCall request = {&call, &settings_, repository_, Segments(call.path), Clock::now(), nullptr};
   const std::string protocol = request.path.empty() ? "" : request.path[0];
-  Answer answer;
-  try {
-    answer = Dispatch(&request);
-  } catch (const HttpError& e) {
-    answer = ErrorAnswer(e.status(), e.what());
-  } catch (const tw::StatusError& e) {
-    answer = ErrorAnswer(HttpStatus(e.code()), (request.model ? "model '" + request.model->name() + "': " : "") + e.what());
-  } catch (const std::bad_alloc&) {
-    answer = ErrorAnswer(503, "there is not enough memory for the request");
-  } catch (const std::exception& e) {
-    answer = ErrorAnswer(500, e.what());
-  }
+  const std::string id = RequestId(call), origin = AllowedOrigin(call);
+  std::string error;
+  const bool asks = call.method == "OPTIONS" && !origin.empty() && !call.refused;
+  Answer answer = asks ? Preflight() : Guarded(&request, &error);
+  answer.headers.emplace_back("X-Request-Id", id);
+  if (!settings_.allow_origins.empty()) AddOrigin(origin, &answer);
   const double seconds = std::chrono::duration<double>(Clock::now() - request.began).count();
   if ((protocol == "v1" || protocol == "v2") && request.path.size() > 2) {
     metrics_->Request(request.model ? request.model->name() : "", request.model ? request.model->version() : "", protocol, answer.status,
                       seconds);
   }
-  if (settings_.log) LogRequest(call, answer, seconds);
+  const bool is_own_failure = answer.status >= 500 && answer.status != 501 && !error.empty();
+  if (settings_.log || is_own_failure) LogRequest(call, answer, seconds, id, error);
   return answer;
 }
 

@@ -185,7 +185,7 @@ std::string Rows(const ServedModel& model, const tw_model_signature& s, const st
 
 Answer Predict(ModelCall* call) {
   const ServedModel& model = *call->model;
-  json request = ParseJson(call->Body(), call->json_memory());
+  json request = ParseJson(call->TakeBody(0).text, call->json_memory());
   if (!request.is_object()) throw HttpError(400, "the request is " + Shown(request) + ", not a JSON object");
   const json* name = Member(request, "signature_name");
   if (name && !name->is_string()) throw HttpError(400, "\"signature_name\" is " + Shown(*name) + ", not a string");
@@ -197,9 +197,10 @@ Answer Predict(ModelCall* call) {
                              (rows == request.end() ? "nor" : "and") + " \"inputs\"; give one of them");
   }
   const Deadline deadline = call->DeadlineAfter(std::chrono::microseconds(0));
-  if (columns != request.end()) return {200, Columns(s, call->model->Run(s, ReadColumns(model, s, *columns), deadline))};
+  const auto run = [&](Inputs inputs) { return call->model->Run(s, std::move(inputs), deadline, &call->call->cancellation); };
+  if (columns != request.end()) return {200, Columns(s, run(ReadColumns(model, s, *columns)))};
   const auto n = int64_t(rows->size());
-  return {200, Rows(model, s, call->model->Run(s, ReadRows(model, s, &*rows), deadline), n)};
+  return {200, Rows(model, s, run(ReadRows(model, s, &*rows)), n)};
 }
 
 }  // namespace

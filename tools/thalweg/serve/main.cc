@@ -1,0 +1,184 @@
+// thalweg-serve: answers requests over HTTP with models from files. `thalweg serve` executes it.
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include <sys/resource.h>
+
+#include "command_table.h"
+#include "http_server.h"
+#include "repository.h"
+#include "service.h"
+#include "settings.h"
+#include "tools/thalweg/dispatch.h"
+#include "tools/thalweg/handles.h"
+#include "utf8.h"
+
+namespace thalweg::cli::serve {
+namespace {
+
+// ---- The command line ----
+
+// Reads origins as browsers send them, without a path.
+std::vector<std::string> ReadOrigins(const Args& args) {
+  const std::vector<std::string>& origins = args.all("--allow-origin");
+  for (const std::string& origin : origins) {
+    const size_t scheme = origin.find("://");
+    const bool whole = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() && origin.find('/', scheme + 3) == origin.npos &&
+                       origin.find(' ') == origin.npos && OneLine(origin) == origin;
+    if (origin != "*" && !whole) throw UsageError{"--allow-origin takes * or an origin such as https://example.org, not '" + origin + "'"};
+  }
+  return origins;
+}
+
+Settings ReadSettings(const Args& args) {
+  const int64_t port = args.integer("--port", 8000, 0);
+  if (port > 65535) throw UsageError{"--port takes a number of at most 65535, not '" + args.get("--port") + "'"};
+  const auto ms = [&](const char* option, int64_t other, int64_t least) {
+    return std::chrono::milliseconds(std::min<int64_t>(args.integer(option, other, least), 1 << 30));
+  };
+  Settings settings = {};
+  settings.host = args.get("--host", "127.0.0.1");
+  settings.port = int(port);
+  settings.max_request_bytes = uint64_t(std::min<int64_t>(args.integer("--max-request-bytes", 32 << 20, 1), int64_t{1} << 40));
+  settings.max_requests = uint64_t(args.integer("--max-requests", 64, 1));
+  settings.max_connections = uint64_t(args.integer("--max-connections", 512, 1));
+  settings.timeout = ms("--timeout-ms", 300000, 0);
+  settings.io_timeout = ms("--io-timeout-ms", 10000, 1);
+  settings.drain = ms("--drain-ms", 10000, 0);
+  settings.max_batch = uint64_t(args.integer("--max-batch", 1, 1));
+  settings.batch_delay = std::chrono::microseconds(std::min<int64_t>(args.integer("--batch-delay-us", 1000, 0), 60'000'000));
+  settings.allow_origins = ReadOrigins(args);
+  settings.log = args.has("--log");
+  return settings;
+}
+
+tw::ModelOptions ReadModelOptions(const Args& args) {
+  tw::ModelOptions options;
+  options.importer = args.get("--importer");
+  options.options = args.all("--model-option");
+  if (args.has("--device")) options.session_options = {"device=" + args.get("--device"), "fallback=warn"};
+  for (const std::string& text : args.all("--session-option")) options.session_options.push_back(text);
+  if (args.has("--memory-limit")) options.session_options.push_back("memory_limit=" + args.get("--memory-limit"));
+  return options;
+}
+
+// Reads --label MODEL:LABEL=VERSION.
+Repository::Labels ReadLabels(const Args& args) {
+  Repository::Labels labels;
+  for (const std::string& text : args.all("--label")) {
+    const size_t equals = text.rfind('='), colon = text.rfind(':', equals);
+    const std::string version = equals == text.npos ? "" : text.substr(equals + 1);
+    if (equals == text.npos || colon == text.npos || colon == 0 || version.empty() || version.size() > 18 ||
+        version.find_first_not_of("0123456789") != version.npos) {
+      throw UsageError{"--label takes MODEL:LABEL=VERSION, not '" + text + "'"};
+    }
+    labels[text.substr(0, colon)][text.substr(colon + 1, equals - colon - 1)] = std::stoull(version);
+  }
+  return labels;
+}
+
+// Returns the name of a model's file without its extension, or of its folder.
+std::string NameOf(const std::string& path) {
+  const std::filesystem::path clean = std::filesystem::absolute(path).lexically_normal();
+  const std::filesystem::path named = clean.filename().empty() ? clean.parent_path() : clean;
+  return std::filesystem::is_directory(named) ? named.filename() : named.stem();
+}
+
+// What the server serves.
+struct Content {
+  bool is_folder = false;
+  std::string folder;         // of models
+  std::string name, file;     // of one model
+  bool all_versions = false;  // of the folder
+  std::chrono::milliseconds poll{0};
+  Repository::Labels labels;
+};
+
+Content ReadContent(const Args& args) {
+  Content content;
+  content.is_folder = args.has("--models");
+  if (content.is_folder == !args.positional().empty()) throw UsageError{"give a model or --models FOLDER"};
+  if (content.is_folder && args.has("--name")) throw UsageError{"--name is for one model; the folders below --models name theirs"};
+  if (args.has("--poll") && !content.is_folder) throw UsageError{"--poll is for --models"};
+  if (args.has("--name") && (args.get("--name").empty() || args.get("--name").find('/') != std::string::npos)) {
+    throw UsageError{"--name takes a name without '/', not '" + args.get("--name") + "'"};
+  }
+  const std::string versions = args.get("--versions", "latest");
+  if (versions != "latest" && versions != "all") throw UsageError{"--versions takes latest or all, not '" + versions + "'"};
+  content.all_versions = versions == "all";
+  content.poll = std::chrono::milliseconds(int64_t(std::ceil(std::min(args.number("--poll", 0, 0), 1e6) * 1000)));
+  content.labels = ReadLabels(args);
+  if (content.is_folder) {
+    content.folder = args.get("--models");
+  } else {
+    content.file = args.positional()[0];
+    content.name = args.get("--name", NameOf(content.file));
+  }
+  return content;
+}
+
+// ---- The server ----
+
+// Connections take file descriptors, and so do the files of models.
+void RaiseFileLimit(uint64_t connections) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min<rlim_t>(limit.rlim_max, connections + 1024);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Blocks the signals that end the server and returns them. REQUIRES: no thread was started. All threads inherit the mask, and only the
+// main thread waits for the signals.
+sigset_t BlockEndings() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  return ends;
+}
+
+void LogLine(const std::string& line) { std::fprintf(stderr, "thalweg serve: %s\n", OneLine(line).c_str()); }
+
+int Run(const Args& args) {
+  const Content content = ReadContent(args);
+  const Settings settings = ReadSettings(args);
+  const tw::ModelOptions options = ReadModelOptions(args);
+  const sigset_t ends = BlockEndings();
+  std::signal(SIGPIPE, SIG_IGN);
+  RaiseFileLimit(settings.max_connections);
+  const tw::Runtime runtime = MakeRuntime(args);
+  tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
+  Metrics metrics;
+  const auto load = [&](const std::string& name, uint64_t version, const std::string& path) {
+    const std::string file = content.is_folder ? FindModel(runtime, path) : path;
+    return std::make_shared<ServedModel>(runtime, name, version, file, options, settings, &metrics);
+  };
+  Repository repository(content.all_versions, content.labels, load, &metrics, LogLine);
+  content.is_folder ? repository.Scan(content.folder) : repository.Add(content.name, content.file);
+  Service service(settings, &repository, &metrics);
+  HttpServer server(settings, [&](Call& call) { return service.Serve(call); });
+  const int port = server.Start();
+  if (content.poll.count() > 0) repository.Watch(content.folder, content.poll);
+  const bool v6 = settings.host.find(':') != std::string::npos;
+  std::printf("listening at http://%s:%d\n", v6 ? ("[" + settings.host + "]").c_str() : settings.host.c_str(), port);
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&ends, &signal);
+  sigprocmask(SIG_UNBLOCK, &ends, nullptr);  // a second signal ends the process at once
+  server.Stop(Clock::now() + settings.drain);
+  return kGood;
+}
+
+}  // namespace
+}  // namespace thalweg::cli::serve
+
+int main(int argc, char** argv) {
+  namespace cli = thalweg::cli;
+  return cli::Finish(cli::Dispatch(cli::serve::MakeServeCommand(cli::serve::Run), {argv + 1, argv + argc}));
+}
