@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
-#include "fold.h"
+#include "../common/fold.h"
 
 namespace thalweg::shm {
 namespace {
@@ -18,8 +17,6 @@ constexpr int64_t kPause = 50'000'000;   // nanoseconds for the store to answer 
 constexpr int kSpins = 200;              // looks at a number before sleeping
 constexpr uint64_t kSmall = 4096;        // bytes that each member folds whole, which saves a meeting
 
-constexpr const char* kOperations[] = {"nothing", "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all"};
-
 [[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
 
 // A number that differs from start to start of a machine: members of one host have the same one.
@@ -28,14 +25,6 @@ std::string HostNumber() {
   std::string text;
   if (!std::getline(file, text) || text.empty()) Fail(TW_UNAVAILABLE, "cannot read /proc/sys/kernel/random/boot_id");
   return text;
-}
-
-std::string TaskText(const Task& t) {
-  std::string s = kOperations[std::min<size_t>(t.operation, std::size(kOperations) - 1)];
-  s += " of " + std::to_string(t.count) + " " + tw::dtype_text(t.dtype);
-  if (t.reduce) s += ", reduction " + std::to_string(t.reduce);
-  if (Operation(t.operation) == Operation::kBroadcast) s += ", root " + std::to_string(t.root);
-  return s;
 }
 
 tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
@@ -158,40 +147,7 @@ Group::~Group() {
 }
 
 void Group::Start(Operation operation, const tw_collective_call& c) {
-  const bool folds = operation == Operation::kAllReduce || operation == Operation::kReduceScatter;
-  const bool parts = operation == Operation::kReduceScatter || operation == Operation::kAllToAll;
-  const tw_view& main = operation == Operation::kBroadcast ? *c.out : *c.in;
-  Work w = {};
-  w.task.operation = uint32_t(operation);
-  w.task.dtype = main.dtype;
-  w.task.count = main.count;
-  w.element = main.count ? main.bytes / main.count : 1;
-  w.bytes = main.bytes;
-  w.in = static_cast<const char*>(c.in->data) + c.in->offset;
-  w.out = static_cast<char*>(c.out->data) + c.out->offset;
-  w.line = c.line;
-  w.value = c.value;
-  const std::string what =
-      std::string(kOperations[uint32_t(operation)]) + " of " + std::to_string(main.count) + " " + tw::dtype_text(main.dtype);
-  if (main.dtype == TW_STRING || main.dtype == TW_RESOURCE || main.dtype == TW_VARIANT)
-    Fail(TW_UNIMPLEMENTED, what + ": only numbers can be sent");
-  if (folds) {
-    w.task.reduce = c.reduce;
-    if (!CanFold(main.dtype, c.reduce)) Fail(TW_UNIMPLEMENTED, what + ": no reduction " + std::to_string(c.reduce) + " for this type");
-  }
-  if (parts && main.count % members_) Fail(TW_INVALID_ARGUMENT, what + ": not divisible by " + std::to_string(members_) + " members");
-  const uint64_t result = operation == Operation::kAllGather       ? main.bytes * members_
-                          : operation == Operation::kReduceScatter ? main.bytes / members_
-                                                                   : main.bytes;
-  if (c.out->bytes != result || c.out->dtype != main.dtype) {
-    Fail(TW_INVALID_ARGUMENT, what + ": the output has " + std::to_string(c.out->bytes) + " bytes, not " + std::to_string(result));
-  }
-  if (operation == Operation::kBroadcast) {
-    w.task.root = c.root;
-    if (c.root >= members_) Fail(TW_INVALID_ARGUMENT, what + ": root " + std::to_string(c.root) + " is no member");
-    if (c.root == rank_ && c.in->bytes != main.bytes)
-      Fail(TW_INVALID_ARGUMENT, what + ": the root's input has " + std::to_string(c.in->bytes) + " bytes");
-  }
+  const Work w = common::CheckedCall(operation, c, rank_, members_);
   std::lock_guard lock(mu_);
   if (is_aborted_) Fail(aborted_.code, aborted_.text);
   const Failed failure = segment_->Failure();
@@ -276,7 +232,7 @@ void Group::Reduce(const Work& w) {
     const uint64_t first = whole ? 0 : count * rank_ / members_, end = whole ? count : count * (rank_ + 1) / members_;
     for (uint32_t r = 0; r < members_; ++r) from[r] = window(r) + first * w.element;
     char* to = whole ? w.out + at : segment_->out() + first * w.element;
-    Fold(w.task.dtype, w.task.reduce, from.data(), members_, end - first, to);
+    common::Fold(w.task.dtype, w.task.reduce, from.data(), members_, end - first, to);
     which_ ^= 1;
     if (!whole) {
       Meet();
@@ -322,7 +278,7 @@ void Group::Exchange(const Work& w) {
     Meet();
     for (uint32_t r = 0; r < members_; ++r) from[r] = window(r) + rank_ * piece;
     if (folds) {
-      Fold(w.task.dtype, w.task.reduce, from.data(), members_, size / w.element, w.out + at);
+      common::Fold(w.task.dtype, w.task.reduce, from.data(), members_, size / w.element, w.out + at);
     } else {
       for (uint32_t r = 0; r < members_; ++r) std::memcpy(w.out + r * part + at, from[r], size);
     }
@@ -373,8 +329,8 @@ void Group::CompareTasks() {
   for (uint32_t r = 0; r < members_; ++r) {
     const Task& other = segment_->slot(r).tasks[number_ % 2];
     if (other == own) continue;
-    Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(rank_) + " calls " + TaskText(own) + ", member " +
-                                   std::to_string(r) + " " + TaskText(other));
+    Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(rank_) + " calls " + common::TaskText(own) + ", member " +
+                                   std::to_string(r) + " " + common::TaskText(other));
   }
 }
 

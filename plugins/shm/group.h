@@ -16,7 +16,7 @@
 
 namespace thalweg::shm {
 
-enum class Operation : uint32_t { kAllReduce = 1, kBroadcast, kAllGather, kReduceScatter, kAllToAll };
+using common::Operation;
 
 // Settings of the plugin.
 struct Settings {
@@ -37,14 +37,7 @@ class Group {
   void Abort(const tw_status* why);
 
  private:
-  struct Work {
-    Task task;
-    const char* in;
-    char* out;
-    uint64_t bytes, element;  // of the input (broadcast: of the output); of an element
-    tw_timeline* line;
-    uint64_t value;
-  };
+  using Work = common::CollectiveCall;
   int64_t Now() const { return host_->run->now(host_); }
   void Put(const tw_group_config& c, const std::string& key, const std::string& value) const;
   bool Get(const tw_group_config& c, const std::string& key, int64_t deadline, std::string* value) const;

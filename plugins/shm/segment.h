@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "../common/collective_call.h"
 #include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg::shm {
@@ -17,12 +18,7 @@ struct Failed {
   std::string text;
 };
 
-// An operation as a member describes it to the others, who compare it with their own.
-struct Task {
-  uint32_t operation = 0, reduce = 0, root = 0, dtype = 0;
-  uint64_t count = 0;  // elements of the input; of broadcast: of the output
-  bool operator==(const Task&) const = default;
-};
+using common::Task;
 
 struct Slot {
   alignas(64) std::atomic<uint32_t> phase;  // counts the member's meetings; a futex

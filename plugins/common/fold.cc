@@ -8,7 +8,7 @@
 
 #include "thalweg/plugin/plugin.h"
 
-namespace thalweg::shm {
+namespace thalweg::common {
 namespace {
 
 constexpr uint64_t kBlock = 1024;  // elements whose result stays in the first-level cache
@@ -136,4 +136,4 @@ void Fold(uint32_t dtype, uint32_t how, const char* const* in, uint32_t n, uint6
   Find(dtype)->fold(how, in, n, count, out);
 }
 
-}  // namespace thalweg::shm
+}  // namespace thalweg::common

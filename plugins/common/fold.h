@@ -1,9 +1,11 @@
 // Fold: the sum, product, least, largest or mean of the values of all members, element by element, in
 // the order of their ranks. Half and bfloat16 are computed in float and rounded once. Threads: any.
-#pragma once
+#ifndef THALWEG_PLUGINS_COMMON_FOLD_H_
+#define THALWEG_PLUGINS_COMMON_FOLD_H_
+
 #include <cstdint>
 
-namespace thalweg::shm {
+namespace thalweg::common {
 
 // Returns the bytes of an element; 0 if the type cannot be reduced.
 uint64_t FoldedBytes(uint32_t dtype);
@@ -12,4 +14,6 @@ bool CanFold(uint32_t dtype, uint32_t how);
 // in: `n` pointers to `count` elements. out: not one of them. REQUIRES: CanFold(dtype, how), n > 0.
 void Fold(uint32_t dtype, uint32_t how, const char* const* in, uint32_t n, uint64_t count, char* out);
 
-}  // namespace thalweg::shm
+}  // namespace thalweg::common
+
+#endif  // THALWEG_PLUGINS_COMMON_FOLD_H_
