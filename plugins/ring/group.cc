@@ -1,0 +1,350 @@
+#include "group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "peer.h"
+
+namespace thalweg::ring {
+namespace {
+
+[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
+
+std::string_view BytesOf(const common::Task& task) { return {reinterpret_cast<const char*>(&task), sizeof task}; }
+
+tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
+  static_cast<std::string*>(to->user)->append(static_cast<const char*>(bytes), n);
+  return nullptr;
+}
+
+}  // namespace
+
+Group::Group(std::shared_ptr<Hub> hub, const tw_group_config& c)
+    : hub_(std::move(hub)),
+      host_(hub_->host()),
+      name_(c.name, c.name_len),
+      rank_(c.rank),
+      members_(c.members),
+      patience_(c.deadline),
+      own_(hub_->record()),
+      seats_(c.members) {
+  if (members_ == 0 || rank_ >= members_) {
+    Fail(TW_INVALID_ARGUMENT, "rank " + std::to_string(rank_) + " is none of " + std::to_string(members_) + " members");
+  }
+  if (c.native_len) Fail(TW_UNIMPLEMENTED, "works on host memory, not on queues of '" + std::string(c.native, c.native_len) + "'");
+  own_.members = members_;
+  own_.door = RandomNumber();
+  std::exception_ptr wrong;
+  hub_->Call([&] {
+    try {
+      hub_->Add(this);
+      CheckJoined();
+    } catch (...) {
+      wrong = std::current_exception();
+    }
+  });
+  if (wrong) std::rethrow_exception(wrong);
+  try {
+    Join(c);
+  } catch (...) {
+    hub_->Call([this] {
+      Leave();
+      hub_->Remove(this);
+    });
+    throw;
+  }
+}
+
+Group::~Group() {
+  hub_->Call([this] {
+    Leave();
+    hub_->Remove(this);
+  });
+}
+
+// ---- From any thread ----
+
+void Group::Start(common::Operation operation, const tw_collective_call& c) {
+  if (forked()) Fail(TW_FAILED_PRECONDITION, "the child of a fork is no member of its parent's group; start processes by exec");
+  auto work = std::make_unique<Work>();
+  work->group = this;
+  work->call = common::CheckedCall(operation, c, rank_, members_);
+  work->run = [](Job* job) {
+    auto* w = static_cast<Work*>(job);
+    w->group->Begin(w);
+  };
+  {
+    std::lock_guard lock(mu_);
+    if (failure_.code) Fail(failure_.code, failure_.text);
+  }
+  host_->timeline->retain(c.line);
+  hub_->Post(work.release());
+}
+
+void Group::Abort(const tw_status* why) {
+  if (forked()) return;
+  {
+    std::lock_guard lock(mu_);
+    if (std::exchange(aborted_, true)) return;
+  }
+  abort_.group = this;
+  abort_.why.code = host_->status->code(why);
+  tw_sink to = {TW_SIZED(tw_sink), &abort_.why.text, Append};
+  try {
+    if (tw_status* s = host_->status->text(why, &to)) host_->status->release(s);
+  } catch (const std::bad_alloc&) {
+    abort_.why.text.clear();  // a text that finds no memory stays empty
+  }
+  abort_.run = [](Job* job) {
+    auto* a = static_cast<AbortJob*>(job);
+    Group* g = a->group;
+    try {
+      g->Break(a->why, {TW_ABORTED, g->Who(g->rank_) + " has aborted: " + a->why.text});
+    } catch (const std::bad_alloc&) {
+      g->Break({a->why.code, ""}, {TW_ABORTED, ""});
+    }
+  };
+  hub_->Post(&abort_);
+}
+
+// ---- Ends ----
+
+// Sends nothing elsewhere if that failure has no code.
+void Group::Break(Failed here, Failed elsewhere) noexcept {
+  if (failure_.code) return;
+  {
+    std::lock_guard lock(mu_);
+    failure_ = std::move(here);
+  }
+  changed_.notify_all();
+  for (uint32_t r = 0; r < members_; ++r) {
+    Seat& seat = seats_[r];
+    if (!seat.peer) continue;
+    seat.peer->Forget(this);
+    if (elsewhere.code && !seat.left) Send(r, Kind::kFailed, elsewhere.code, elsewhere.text);
+  }
+  const auto operation = std::move(operation_);
+  if (operation) Finish(operation->call(), failure_);
+  for (; !waiting_.empty(); waiting_.pop_front()) Finish(waiting_.front(), failure_);
+}
+
+void Group::BreakAt(uint32_t rank) {
+  const Seat& seat = seats_[rank];
+  Break(TW_UNAVAILABLE, Who(rank) + (seat.left ? " has left the group" : " is lost: " + seat.trouble));
+}
+
+void Group::Leave() noexcept {
+  try {
+    if (!joined_) {
+      Break({TW_CANCELLED, "the group was given up"}, {TW_ABORTED, Who(rank_) + " gave up while it waited for the others"});
+    } else if (operation_ || !waiting_.empty()) {
+      Break({TW_CANCELLED, "the group was destroyed"}, {TW_ABORTED, Who(rank_) + " left during an operation"});
+    }
+  } catch (const std::bad_alloc&) {
+    Break({TW_CANCELLED, ""}, {TW_ABORTED, ""});
+  }
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (!seats_[r].peer) continue;
+    seats_[r].peer->Forget(this);
+    if (!failure_.code) Send(r, Kind::kLeave, 0, {});
+  }
+}
+
+void Group::Lost(const Peer* peer, const std::string& why) noexcept {
+  try {
+    for (uint32_t r = 0; r < members_; ++r) {
+      Seat& seat = seats_[r];
+      if (seat.peer != peer) continue;
+      seat.peer = nullptr;
+      if (!joined_) {
+        Forgotten(r, why);
+        continue;
+      }
+      if (seat.left) continue;
+      seat.lost = true;
+      seat.trouble = why;
+      if (operation_ && operation_->NeedsMore(r)) BreakAt(r);
+    }
+  } catch (const std::bad_alloc&) {
+    for (Seat& seat : seats_) {
+      if (seat.peer == peer) seat.peer = nullptr;
+    }
+    Break({TW_UNAVAILABLE, ""}, {TW_UNAVAILABLE, ""});
+  }
+}
+
+void Group::Tick() {
+  if (!joined_) {
+    for (Seat& seat : seats_) {
+      if (seat.known && !seat.greeted) seat.peer = hub_->Reach(seat.record);
+    }
+  }
+  if (!operation_ || hub_->now() < deadline_) return;
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (r == rank_ || !operation_->NeedsMore(r)) continue;
+    const std::string what = operation_->has_begun(r) ? " did not do its part of operation " : " did not come to operation ";
+    return Break(TW_DEADLINE_EXCEEDED,
+                 Who(r) + what + std::to_string(number_) + " within " + std::to_string(patience_ / 1'000'000) + " ms");
+  }
+}
+
+bool Group::Uses(const Peer* peer) const {
+  return std::any_of(seats_.begin(), seats_.end(), [peer](const Seat& s) { return s.peer == peer; });
+}
+
+std::string Group::Who(uint32_t rank) const {
+  const Record& record = rank == rank_ ? own_ : seats_[rank].record;
+  std::string who = "member " + std::to_string(rank);
+  if (record.pid) who += " (process " + std::to_string(record.pid) + " on " + record.host + ")";
+  return who;
+}
+
+// ---- Operations ----
+
+// Takes the work.
+void Group::Begin(Work* work) {
+  const std::unique_ptr<Work> owner(work);
+  if (failure_.code) return Finish(work->call, failure_);
+  try {
+    waiting_.push_back(work->call);
+  } catch (const std::bad_alloc&) {
+    return Finish(work->call, {TW_RESOURCE_EXHAUSTED, ""});
+  }
+  try {
+    StartNext();
+  } catch (const std::bad_alloc&) {
+    Break({TW_RESOURCE_EXHAUSTED, ""}, {TW_RESOURCE_EXHAUSTED, ""});
+  }
+}
+
+void Group::StartNext() {
+  while (!operation_ && !waiting_.empty()) {
+    ++number_;
+    try {
+      operation_ = std::make_unique<Operation>(waiting_.front(), rank_, members_, hub_->settings().window);
+    } catch (const std::bad_alloc&) {
+      return Break(TW_RESOURCE_EXHAUSTED,
+                   Who(rank_) + " has no memory for " + common::TaskText(waiting_.front().task) + "; set a smaller 'window'");
+    }
+    waiting_.pop_front();
+    deadline_ = patience_ ? hub_->now() + patience_ : INT64_MAX;
+    for (uint32_t r = 0; r < members_; ++r) {
+      if (r == rank_) continue;
+      if (!seats_[r].peer || seats_[r].left) return BreakAt(r);
+      Send(r, Kind::kReady, operation_->Granted(r), BytesOf(operation_->call().task));
+    }
+    for (uint32_t r = 0; r < members_ && operation_; ++r) {
+      if (r != rank_ && seats_[r].ready == number_) Compare(r);
+    }
+    if (operation_) SendOut();
+    if (operation_ && operation_->Done()) Finish(std::exchange(operation_, nullptr)->call(), {});
+  }
+}
+
+// The member has begun this operation: does it call the same?
+void Group::Compare(uint32_t rank) {
+  const Seat& seat = seats_[rank];
+  const common::Task& own = operation_->call().task;
+  if (seat.task == own) return operation_->Begun(rank, seat.credit);
+  Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(rank_) + " calls " + common::TaskText(own) + ", member " +
+                                 std::to_string(rank) + " " + common::TaskText(seat.task));
+}
+
+void Group::SendOut() {
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (seats_[r].peer && operation_->HasBytes(r)) seats_[r].peer->HasBytes(this, r);
+  }
+}
+
+void Group::CheckDone() {
+  if (!operation_ || !operation_->Done()) return;
+  Finish(std::exchange(operation_, nullptr)->call(), {});
+  StartNext();
+}
+
+void Group::Finish(const common::CollectiveCall& call, const Failed& how) {
+  const tw_timeline_api* t = host_->timeline;
+  if (how.code) t->fail(call.line, tw_fail(host_, how.code, how.text.data(), how.text.size()));
+  t->signal(call.line, call.value);
+  t->release(call.line);
+}
+
+bool Group::Take(uint32_t to, Frame* frame, const char** data) {
+  if (!operation_) return false;
+  const Operation::Bytes bytes = operation_->Take(to, kMostData);
+  if (bytes.size == 0) return false;
+  *frame = {Kind::kData, rank_, seats_[to].record.door, number_, bytes.stage, uint32_t(bytes.size), 0};
+  *data = bytes.data;
+  return true;
+}
+
+void Group::Written(uint32_t to) {
+  if (operation_) operation_->Written(to);
+  CheckDone();
+}
+
+// ---- Frames ----
+
+void Group::Send(uint32_t to, Kind kind, uint64_t value, std::string_view text) {
+  const Seat& seat = seats_[to];
+  if (seat.peer) seat.peer->Send({kind, rank_, seat.record.door, number_, 0, 0, value}, text);
+}
+
+void Group::Receive(const Peer* peer, const Frame& frame, std::string_view text) {
+  if (frame.from >= members_ || frame.from == rank_) return;
+  Seat& seat = seats_[frame.from];
+  if (frame.kind == Kind::kJoin) return Joined(peer, frame.from, text);
+  if (frame.kind == Kind::kFailed && (seat.peer == peer || !joined_)) {
+    return Break({frame.value ? uint32_t(frame.value) : uint32_t{TW_ABORTED}, std::string(text)}, {});
+  }
+  if (seat.peer != peer || !seat.came) return;
+  if (frame.kind == Kind::kLeave) {
+    if (!joined_) return Forgotten(frame.from, "it has left the group");
+    seat.left = true;
+    if (operation_ && operation_->NeedsMore(frame.from)) BreakAt(frame.from);
+  } else if (frame.kind == Kind::kCredit) {
+    if (!operation_ || frame.number != number_) return;
+    operation_->Credit(frame.from, frame.value);
+    SendOut();
+  } else if (frame.kind == Kind::kReady) {
+    const bool now = operation_ && frame.number == number_ && !operation_->has_begun(frame.from);
+    if ((!now && frame.number != number_ + 1) || text.size() != sizeof seat.task) {
+      return Break(TW_INTERNAL, Who(frame.from) + " has sent a message that does not fit operation " + std::to_string(number_));
+    }
+    seat.ready = frame.number;
+    seat.credit = frame.value;
+    std::memcpy(&seat.task, text.data(), sizeof seat.task);
+    if (!now) return;
+    Compare(frame.from);
+    if (!operation_) return;
+    SendOut();
+    CheckDone();
+  }
+}
+
+void Group::Expect(const Peer* peer, const Frame& frame) {
+  if (frame.from >= members_ || seats_[frame.from].peer != peer || !operation_ || frame.number != number_) return;
+  if (operation_->Expects(frame.from, frame.stage, frame.length)) return;
+  Break(TW_INTERNAL, Who(frame.from) + " has sent bytes that " + common::TaskText(operation_->call().task) + " does not expect");
+}
+
+Operation::Place Group::PlaceFor(const Peer* peer, const Frame& frame) const {
+  if (frame.from >= members_ || seats_[frame.from].peer != peer || !operation_ || frame.number != number_) return {};
+  if (!operation_->Expects(frame.from, frame.stage, 1)) return {};
+  return operation_->PlaceFor(frame.from, frame.stage);
+}
+
+void Group::Got(const Frame& frame, uint64_t bytes) {
+  if (operation_->Got(frame.from, frame.stage, bytes)) {
+    for (uint32_t r = 0; r < members_; ++r) {
+      if (r != rank_ && operation_->Grant(r)) Send(r, Kind::kCredit, operation_->Granted(r), {});
+    }
+    SendOut();
+  }
+  CheckDone();
+}
+
+}  // namespace thalweg::ring
