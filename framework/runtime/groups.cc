@@ -19,6 +19,7 @@ namespace thalweg {
 namespace {
 
 constexpr uint32_t kNoInput = UINT32_MAX;
+constexpr std::string_view kUsualEngine = "shm";  // most groups are on one host, where it is the fastest
 
 // The sessions of a runtime that have begun to use groups, by store and rank.
 struct SessionCounts {
@@ -96,7 +97,9 @@ StatusOr<std::shared_ptr<const CollectiveRole>> Groups::EngineFor(const Device& 
     return NotFound("no collective engine ", options_.engine.empty() ? std::string() : StrCat("'", Shown(options_.engine), "' "),
                     "for devices of kind ", device.kind(), " is registered; load the plugin that provides it");
   }
-  return *std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a->name < b->name; });
+  return *std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(a->name != kUsualEngine, std::string_view(a->name)) < std::pair(b->name != kUsualEngine, std::string_view(b->name));
+  });
 }
 
 Status Groups::CheckCall(const KernelFrame& f, const tw_group_call& c, uint32_t members) const {

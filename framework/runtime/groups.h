@@ -24,7 +24,7 @@
 namespace thalweg {
 
 struct GroupOptions {
-  std::string engine;  // empty: the first by name that serves the device
+  std::string engine;  // empty: shm, or else the first by name that serves the device
   std::string store;   // a folder that the members share
   uint32_t rank = 0, members = 0;
   int64_t timeout = 0;  // nanoseconds for each operation, and for the members to come

@@ -53,6 +53,8 @@ StatusOr<std::unique_ptr<Groups>> MakeGroups(const SessionOptions& options, Runt
     RETURN_IF_ERROR(NumberFromEnvironment("THALWEG_COLLECTIVE_MEMBERS", &g.members));
   }
   if (g.store.empty()) return nullptr;
+  const char* engine = g.engine.empty() ? secure_getenv("THALWEG_COLLECTIVE_ENGINE") : nullptr;
+  if (engine) g.engine = engine;
   if (g.rank >= g.members) {
     return InvalidArgument("collective_rank is ", g.rank, ", and collective_members ", g.members, "; ranks count from 0");
   }

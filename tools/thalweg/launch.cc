@@ -79,19 +79,36 @@ Process Server(const Args& args, const OwnProgram& own, const JsonValue& cluster
 struct Collectives {
   std::string store;
   int64_t members = 1;
+  bool hosts = false;     // they are on several hosts
+  std::string interface;  // the network interface between the hosts; empty: the one of the default route
 };
+
+// Members on several hosts need an engine that goes over the network, unless the user has chosen one.
+std::vector<std::string> EngineVariables(const Collectives& collectives) {
+  std::vector<std::string> variables;
+  if (!collectives.hosts) return variables;
+  if (!OwnVariable("THALWEG_COLLECTIVE_ENGINE")) variables.emplace_back("THALWEG_COLLECTIVE_ENGINE=ring");
+  if (collectives.interface.empty()) return variables;
+  const char* options = OwnVariable("THALWEG_OPTIONS");
+  variables.push_back("THALWEG_OPTIONS=" + (options && *options ? std::string(options) + ";" : "") +
+                      "plugin.org.thalweg.ring.interface=" + collectives.interface);
+  return variables;
+}
 
 Process Client(const Args& args, const JsonValue& cluster, int64_t number, int64_t worker, const std::string& credentials,
                const Collectives& collectives) {
   const TaskName task{"worker", worker};
-  return {"client/" + std::to_string(number),
-          Program(args),
-          false,
-          false,
-          {"TF_CONFIG=" + Config(cluster, task), "THALWEG_TARGET=" + AddressOf(cluster, task),
-           "THALWEG_CREDENTIALS" + (credentials.empty() ? "" : "=" + credentials),
-           "THALWEG_COLLECTIVE_STORE" + (collectives.store.empty() ? "" : "=" + collectives.store),
-           "THALWEG_COLLECTIVE_RANK=" + std::to_string(number), "THALWEG_COLLECTIVE_MEMBERS=" + std::to_string(collectives.members)}};
+  Process client = {
+      "client/" + std::to_string(number),
+      Program(args),
+      false,
+      false,
+      {"TF_CONFIG=" + Config(cluster, task), "THALWEG_TARGET=" + AddressOf(cluster, task),
+       "THALWEG_CREDENTIALS" + (credentials.empty() ? "" : "=" + credentials),
+       "THALWEG_COLLECTIVE_STORE" + (collectives.store.empty() ? "" : "=" + collectives.store),
+       "THALWEG_COLLECTIVE_RANK=" + std::to_string(number), "THALWEG_COLLECTIVE_MEMBERS=" + std::to_string(collectives.members)}};
+  for (std::string& variable : EngineVariables(collectives)) client.environment.push_back(std::move(variable));
+  return client;
 }
 
 // ---- On this machine ----
@@ -146,12 +163,17 @@ int RunLocal(const Args& args) {
   for (int64_t i = 0; i < Workers(args); ++i) all.push_back(Server(args, own, cluster, {"worker", i}, ""));
   const int64_t clients = args.integer("--clients", Workers(args), 1);
   const SharedFolder folder(std::filesystem::temp_directory_path().string());
-  const Collectives collectives{folder.path(), clients};
+  const Collectives collectives{folder.path(), clients, false, ""};
   for (int64_t i = 0; i < clients; ++i) all.push_back(Client(args, cluster, i, i % Workers(args), "", collectives));
   return Supervisor({args.integer("--restart", 0, 0)}).Run(all);
 }
 
 // ---- One process of those that mpirun or srun has started ----
+
+// The meeting gives all tasks the loopback address if they are on one host. Only gRPC reaches several.
+bool IsOnOneHost(const Args& args, const JsonValue& cluster) {
+  return Scheme(args) != "grpc" || AddressOf(cluster, {"worker", 0}).starts_with("127.0.0.1:");
+}
 
 int RunRank(const Args& args) {
   const Rank rank = RankFrom(OwnVariable);
@@ -163,7 +185,7 @@ int RunRank(const Args& args) {
   const TaskName task = TaskOf(rank.rank, config.ps);
   const std::string member = task.job + "-" + std::to_string(task.index);
   std::vector<Process> all = {Server(args, own, cluster, task, meeting.Credentials(member))};
-  const Collectives collectives{args.get("--meet") + "/collective", Workers(args)};
+  const Collectives collectives{args.get("--meet") + "/collective", Workers(args), !IsOnOneHost(args, cluster), args.get("--interface")};
   if (task.job == "worker")
     all.push_back(Client(args, cluster, task.index, task.index, meeting.Credentials("client-" + member), collectives));
   Supervisor::Options options;
@@ -319,7 +341,7 @@ const Command& LaunchCommand() {
       "Each program gets TF_CONFIG (the cluster, and which worker it is), THALWEG_TARGET (that worker's address, for the session\n"
       "option `target`) and, where the cluster has credentials, THALWEG_CREDENTIALS (what sessions prove themselves with).\n"
       "THALWEG_COLLECTIVE_STORE, _RANK and _MEMBERS make its sessions members of collective operations (session option\n"
-      "`collective_store`), which need all workers on one host.\n"
+      "`collective_store`). If the workers are on several hosts, THALWEG_COLLECTIVE_ENGINE=ring makes these go over the network.\n"
       "Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
       "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
       "memory.\n"
