@@ -38,6 +38,8 @@ PLUGINS = [
     ("lib/thalweg/plugins/libgrpc.so", 5, "shared_memory=0"),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
+    ("lib/thalweg/plugins/libring.so", 5),
+    ("lib/thalweg/plugins/libring.so", 5, "window=4096"),
     ("lib/thalweg/plugins/libsavedmodel.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5, "window=64"),

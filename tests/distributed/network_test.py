@@ -1,4 +1,4 @@
-"""Tests a cluster whose tasks are in network namespaces of their own, over gRPC with certificates.
+"""Tests a cluster whose tasks are in network namespaces of their own, over gRPC with certificates, and training by all-reduce there.
 usage: network_test.py THALWEG TRANSPORT [TEST...]
 
 The client is on a bridge, each task at the end of a veth pair. No packet leaves the machine, and nothing is left when the test ends. The
@@ -271,6 +271,98 @@ def test_the_same_where_leases_in_etcd_stand_for_signs_of_life():
                 lost(c, work, session, who, harm)
             except Exception as e:
                 raise AssertionError(f"{what}: {e}") from e
+
+
+# ---- Collectives over the engine `ring` ----
+
+WORKER = pathlib.Path(__file__).resolve().parent.parent / "python" / "all_reduce_worker.py"
+DATA = pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv"
+LOST_AFTER = 2  # seconds
+
+
+class Hosts:
+    """Two namespaces on one bridge, with a worker in each that trains by all-reduce."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.places = [Place(i) for i in range(2)]
+
+    def __enter__(self):
+        run("ip", "link", "add", "br0", "type", "bridge")
+        run("ip", "link", "set", "br0", "up")
+        for place in self.places:
+            place.connect()
+        return self
+
+    def start(self, rank, words, **environment):
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "THALWEG_OPTIONS": ";".join(
+            [*filter(None, [os.environ.get("THALWEG_OPTIONS")]), f"plugin.org.thalweg.ring.lost_after_ms={LOST_AFTER * 1000}"]), **environment}
+        place = self.places[rank]
+        place.process = subprocess.Popen(place.within(*map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return place.process
+
+    def worker(self, rank, steps):
+        return [sys.executable, "-B", WORKER, DATA, self.folder / f"{rank}.npz", steps]
+
+    def training(self):
+        """Starts both workers by hand. Returns them when both are at work."""
+        common = {"THALWEG_COLLECTIVE_ENGINE": "ring", "THALWEG_COLLECTIVE_STORE": str(self.folder / "store"), "THALWEG_COLLECTIVE_MEMBERS": "2"}
+        workers = [self.start(rank, self.worker(rank, 10 ** 9), THALWEG_COLLECTIVE_RANK=str(rank), **common) for rank in range(2)]
+        for worker in workers:
+            while "step 3" not in worker.stdout.readline():
+                assert worker.poll() is None, worker.stderr.read()
+        return workers
+
+    def __exit__(self, *_):
+        for place in self.places:
+            place.close()
+        subprocess.run(["ip", "link", "del", "br0"], capture_output=True)
+
+
+def told_to(worker, bound, began):
+    """Returns what a worker that ends with an error says, within that many seconds."""
+    _, told = worker.communicate(timeout=60)
+    assert worker.returncode == 1 and time.monotonic() - began < bound, (time.monotonic() - began, told)
+    return told
+
+
+def test_workers_on_two_hosts_that_launch_has_started_hold_the_same_bits():
+    with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
+        for place in hosts.places:
+            run("tc", "qdisc", "add", "dev", place.cable, "root", "tbf", "rate", "50mbit", "burst", "32k", "latency", "400ms")
+        meeting = pathlib.Path(folder) / "meeting"
+        meeting.mkdir(mode=0o700)
+        launch = [THALWEG, "launch", "--on", "mpi", "--meet", meeting, "-n", 2, "--interface", "eth0", "--"]
+        started = [hosts.start(rank, [*launch, *hosts.worker(rank, 10)], OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE="2")
+                   for rank in range(2)]
+        ends = [p.communicate(timeout=120) for p in started]
+        assert [p.returncode for p in started] == [0, 0], ends
+        records = sorted(p.name for p in (meeting / "collective").iterdir())
+        assert any("ring" in name for name in records), records
+        addresses = {p.read_text().split()[-1].rsplit(":", 1)[0] for p in (meeting / "collective").iterdir() if "ring" in p.name}
+        assert addresses == {place.ip for place in hosts.places}, addresses
+        weights = [list(np.load(hosts.folder / f"{rank}.npz").values()) for rank in range(2)]
+        assert all(a.tobytes() == b.tobytes() and a.any() for a, b in zip(*weights))
+
+
+def test_a_worker_that_is_killed_on_its_host_is_named():
+    with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
+        first, second = hosts.training()
+        began = time.monotonic()
+        second.kill()
+        told = told_to(first, LOST_AFTER, began)
+        assert f"member 1 (process {second.pid} on " in told and "is lost: its connection has ended" in told, told
+
+
+def test_a_host_that_is_cut_off_is_named_to_the_workers_of_both_sides():
+    with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
+        workers = hosts.training()
+        began = time.monotonic()
+        hosts.places[1].plug(False)
+        for rank, worker in enumerate(workers):
+            told = told_to(worker, 3 * LOST_AFTER, began)
+            assert f"member {1 - rank} (process {workers[1 - rank].pid} on " in told, told
+            assert f"is lost: its host has given no sign of life for {LOST_AFTER * 1000} ms" in told, told
 
 
 if __name__ == "__main__":

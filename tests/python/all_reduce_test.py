@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import time
@@ -27,10 +28,10 @@ def start(folder, rank, workers, steps=STEPS, **more):
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def trained(folder, workers):
+def trained(folder, workers, engine="shm"):
     """Returns the weights of each worker."""
     folder.mkdir()
-    started = [start(folder, rank, workers) for rank in range(workers)]
+    started = [start(folder, rank, workers, THALWEG_COLLECTIVE_ENGINE=engine) for rank in range(workers)]
     ends = [p.communicate(timeout=300) for p in started]
     assert [p.returncode for p in started] == [0] * workers, ends
     return [list(np.load(folder / f"{rank}.npz").values()) for rank in range(workers)]
@@ -45,13 +46,16 @@ def test_workers_hold_the_same_bits_and_train_as_one_process_does(tmp_path):
         for ours, theirs in zip(all_[0], alone):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
         if workers == 2:
-            again = trained(tmp_path / "2 again", 2)[1]
-            assert all(a.tobytes() == b.tobytes() for a, b in zip(again, all_[0]))
+            for engine in ("shm", "ring"):
+                again = trained(tmp_path / f"2 again, {engine}", 2, engine)[1]
+                assert all(a.tobytes() == b.tobytes() for a, b in zip(again, all_[0])), engine
     assert not np.array_equal(alone[0], np.zeros_like(alone[0]))
 
 
-def test_the_loss_of_a_worker_is_told_to_the_others_with_its_rank(tmp_path):
-    workers = [start(tmp_path, rank, 3, steps=10 ** 9) for rank in range(3)]
+@pytest.mark.parametrize("engine, told_so", [("shm", "member 1 (process {}) is lost: its process has ended"),
+                                             ("ring", f"member 1 (process {{}} on {platform.node()}) is lost: its connection has ended")])
+def test_the_loss_of_a_worker_is_told_to_the_others_with_its_rank(tmp_path, engine, told_so):
+    workers = [start(tmp_path, rank, 3, steps=10 ** 9, THALWEG_COLLECTIVE_ENGINE=engine) for rank in range(3)]
     for p in workers:
         while "step 3" not in p.stdout.readline():
             assert p.poll() is None, p.stderr.read()
@@ -60,7 +64,7 @@ def test_the_loss_of_a_worker_is_told_to_the_others_with_its_rank(tmp_path):
     for rank in (0, 2):
         _, told = workers[rank].communicate(timeout=60)
         assert workers[rank].returncode == 1, told
-        assert f"member 1 (process {workers[1].pid}) is lost: its process has ended" in told, told
+        assert told_so.format(workers[1].pid) in told, told
     took = time.monotonic() - killed
     assert took < BOUND, took
     workers[1].communicate()

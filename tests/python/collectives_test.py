@@ -1,7 +1,12 @@
 """Collective operations: sessions of this process are the members; NumPy is the oracle. The ops are CollectiveReduceV2,
-CollectiveReduceScatterV2, CollectiveGatherV2, CollectiveAllToAllV2, CollectiveBcastSendV2, CollectiveBcastRecvV2 and CollectivePermute."""
+CollectiveReduceScatterV2, CollectiveGatherV2, CollectiveAllToAllV2, CollectiveBcastSendV2, CollectiveBcastRecvV2 and CollectivePermute.
+Each test runs over every engine that this build has."""
 import concurrent.futures
+import contextlib
 import itertools
+import socket
+import struct
+import time
 
 import numpy as np
 import pytest
@@ -12,13 +17,23 @@ KEYS = {"group_size": 3, "group_key": 1, "instance_key": 1}
 TYPES = ["float32", "float64", "int32", "int64", "float16"]
 
 
+@pytest.fixture(autouse=True, params=["shm", "ring"])
+def engine(request, monkeypatch):
+    """The engine of sessions that name none."""
+    monkeypatch.setenv("THALWEG_COLLECTIVE_ENGINE", request.param)
+    return request.param
+
+
+over_the_network = pytest.mark.parametrize("engine", ["ring"], indirect=True)
+
+
 class Members:
     """n sessions, each a member. build: a function of the rank, called in the member's graph, that returns what to fetch."""
 
-    def __init__(self, folder, n, build, **options):
+    def __init__(self, folder, n, build, runtime=None, **options):
         self.fetches, self.sessions = [], []
         for rank in range(n):
-            with tw.Graph() as g:
+            with tw.Graph(runtime) as g:
                 self.fetches.append(build(rank))
             self.sessions.append(tw.Session(g, collective_store=str(folder), collective_rank=rank, collective_members=n, **options))
 
@@ -63,10 +78,12 @@ def test_reductions_are_those_of_numpy(tmp_path, dtype):
 
 
 def test_sums_are_in_the_order_of_ranks_whatever_the_size(tmp_path):
-    n = 300_001  # more than a member copies at once
+    n = 300_001  # more than a member copies at once, and than a window takes
+    runtime = tw.Runtime(**{"plugin.org.thalweg.ring.window": 65536})
     inputs = [np.random.default_rng(r).standard_normal(n).astype(np.float32) for r in range(3)]
     for attempt in range(2):
-        got = together(tmp_path / str(attempt), 3, lambda r: [reduce(inputs[r]), reduce(inputs[r], KEYS | {"instance_key": 2}, final_op="Div")])
+        got = together(tmp_path / str(attempt), 3, lambda r: [reduce(inputs[r]), reduce(inputs[r], KEYS | {"instance_key": 2}, final_op="Div")],
+                       runtime=runtime)
         want = (inputs[0] + inputs[1]) + inputs[2]
         for r in range(3):
             assert got[r][0].tobytes() == want.tobytes()
@@ -179,8 +196,19 @@ def test_a_member_that_leaves_is_named(tmp_path):
     assert isinstance(again, tw.UnavailableError) and "has failed before" in str(again)
 
 
-def pair(folder):
-    return Members(folder, 2, lambda r: reduce(np.float32(r), {"group_size": 2, "group_key": 1, "instance_key": 1}))
+def test_the_next_group_may_have_fewer_members(tmp_path):
+    for n in (3, 2, 4):
+        members = Members(tmp_path, n, lambda r, n=n: reduce(np.float32(r + 1), KEYS | {"group_size": n}))
+        assert members.run() == [n * (n + 1) / 2] * n
+        for session in members.sessions:
+            session.close()
+
+
+PAIR = {"group_size": 2, "group_key": 1, "instance_key": 1}
+
+
+def pair(folder, runtime=None, **options):
+    return Members(folder, 2, lambda r: reduce(np.float32(r), PAIR), runtime, **options)
 
 
 def test_a_step_that_gives_up_ends_the_others(tmp_path):
@@ -254,3 +282,104 @@ def test_wrong_shapes_and_keys_are_refused(graph, tmp_path):
             member.run(tw.ops.collective_permute(np.zeros(5, np.float32), np.int32(pairs)))
     with pytest.raises(tw.UnimplementedError, match="'Div' is for merge_op 'Add' of floats"):
         member.run(reduce(np.int32(1), one, final_op="Div"))
+
+
+def record_of(folder, rank):
+    """Returns the file in which the engine `ring` names a member of the first group of a pair, when the file is there."""
+    file = folder / f"k1%2f1%2e1%2fring%2f{rank}"
+    until = time.monotonic() + 30
+    while not file.exists():
+        assert time.monotonic() < until, list(folder.iterdir())
+        time.sleep(0.001)
+    return file
+
+
+@over_the_network
+@pytest.mark.parametrize("setting, value, told", [
+    ("address", "nobody.invalid", "setting 'address' is 'nobody.invalid', which cannot be found"),
+    ("address", "192.0.2.1", "which is no address of this host"),
+    ("interface", "none0", "no interface of that name has an IP address; there are '"),
+    ("port", "4000-", "it must be a port, such as 4000, or a range"),
+    ("window", "1", "setting 'window' is '1'; it must be a number from 4096 to"),
+    ("lost_after_ms", "soon", "setting 'lost_after_ms' is 'soon'")])
+def test_wrong_settings_are_named(tmp_path, engine, setting, value, told):
+    members = pair(tmp_path, tw.Runtime(**{f"plugin.org.thalweg.ring.{setting}": value}))
+    with pytest.raises(tw.InvalidArgumentError) as error:
+        members.sessions[0].run(members.fetches[0])
+    assert told in str(error.value)
+
+
+@over_the_network
+def test_a_port_that_is_taken_is_named(tmp_path, engine):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        runtime = tw.Runtime(**{"plugin.org.thalweg.ring.address": "127.0.0.1", "plugin.org.thalweg.ring.port": port})
+        members = pair(tmp_path, runtime)
+        with pytest.raises(tw.UnavailableError, match=f"cannot listen at 127.0.0.1, port {port}: Address already in use; give other ports"):
+            members.sessions[0].run(members.fetches[0])
+    assert pair(tmp_path / "free", runtime).run() == [1, 1]
+
+
+@over_the_network
+def test_members_of_groups_of_different_sizes_are_told(tmp_path, engine):
+    sizes = [3, 2]
+    sessions = []
+    for rank, n in enumerate(sizes):
+        with tw.Graph() as g:
+            total = reduce(np.float32(1), PAIR | {"group_size": n})
+        sessions.append((tw.Session(g, collective_store=str(tmp_path), collective_rank=rank, collective_members=n), total))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        errors = [f.exception() for f in [pool.submit(s.run, total) for s, total in sessions]]
+    for error in errors:
+        assert isinstance(error, tw.InvalidArgumentError), error
+        assert "the group of member 0 has 3 members, that of member 1 has 2" in str(error) or (
+            "the group of member 1 has 2 members, that of member 0 has 3" in str(error)), error
+
+
+@over_the_network
+def test_a_member_of_another_version_is_told(tmp_path, engine):
+    tmp_path.joinpath("k1%2f1%2e1%2fring%2f1").write_text("ring 7 and what that version adds")
+    members = pair(tmp_path)
+    with pytest.raises(tw.FailedPreconditionError, match="member 1 has version 7 of this engine, and this member version 1; install the same"):
+        members.sessions[0].run(members.fetches[0])
+
+
+@over_the_network
+def test_a_second_member_of_one_rank_is_refused(tmp_path, engine):
+    members = pair(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = members.start(0, pool)
+        # The store says that a group that lives has rank 1.
+        tmp_path.joinpath("k1%2f1%2e1%2fring%2f1").write_bytes(record_of(tmp_path, 0).read_bytes())
+        with pytest.raises(tw.AlreadyExistsError, match="the group already has a member 1, process [0-9]+ on .*; give each member another rank"):
+            members.sessions[1].run(members.fetches[1])
+        members.sessions[0].close()
+        assert isinstance(first.exception(), tw.CancelledError), first.exception()
+
+
+@over_the_network
+def test_strangers_and_the_records_of_an_earlier_start_do_no_harm(tmp_path, engine):
+    nobody = socket.create_server(("127.0.0.1", 0))
+    gone = f"127.0.0.1:{nobody.getsockname()[1]}"
+    nobody.close()
+    tmp_path.joinpath("k1%2f1%2e1%2fring%2f1").write_text(f"ring 1 2 {1:016x} {2:016x} {3:016x} {4:016x} 5 elsewhere {gone}")
+    members = pair(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first = members.start(0, pool)
+        words = record_of(tmp_path, 0).read_text().split()
+        host, port = words[9].rsplit(":", 1)
+        magic = 0x676e69722d777401
+        hellos = [b"GET / HTTP/1.1\r\nHost: thalweg\r\n\r\n" * 3, bytes(4096), struct.pack("<5Q", magic, 1, 2, 3, 4),
+                  struct.pack("<5Q", magic, 1, 2, 0, 4), b"x"]
+        callers = [socket.create_connection((host.strip("[]"), int(port))) for _ in range(100)]
+        for i, caller in enumerate(callers):
+            caller.settimeout(10)
+            caller.sendall(hellos[i % len(hellos)])
+        for i in range(95, 99):
+            with contextlib.suppress(ConnectionResetError):
+                assert callers[i].recv(1) == b"", hellos[i % len(hellos)]
+        second = members.start(1, pool)
+        assert [first.result(), second.result()] == [1, 1]
+        assert members.run() == [1, 1]
+        for caller in callers:
+            caller.close()
