@@ -10,6 +10,7 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/node_links.h"
+#include "framework/graph/node_marks.h"
 #include "framework/json/utf8.h"
 #include "framework/plan/read_once.h"
 #include "framework/runtime/container.h"
@@ -174,6 +175,13 @@ void tw_op_colocate_with(tw_op* op, const tw_operation* other) {
 void tw_op_set_priority(tw_op* op, int32_t priority) {
   Describe(op, [&]() -> Status {
     ASSIGN_OR_RETURN(op->spec.extra_attrs["_priority"], thalweg::SerializeAttr(AttrValue::Int(priority)));
+    return Status();
+  });
+}
+
+void tw_op_set_recompute(tw_op* op) {
+  Describe(op, [&]() -> Status {
+    ASSIGN_OR_RETURN(op->spec.extra_attrs[std::string(thalweg::kRecomputeAttr)], thalweg::SerializeAttr(AttrValue::Bool(true)));
     return Status();
   });
 }

@@ -50,6 +50,23 @@ void tw_tape_stop(tw_tape* tape) {
   if (tape) tape->tape.Stop();
 }
 
+tw_status* tw_tape_part_begin(tw_eager* eager, uint64_t* out_part) {
+  NEED(eager);
+  NEED(out_part);
+  return thalweg::Enter([&] {
+    *out_part = eager->eager->BeginPart();
+    return Status();
+  });
+}
+
+tw_status* tw_tape_part_end(tw_eager* eager, uint64_t part) {
+  NEED(eager);
+  return thalweg::Enter([&] {
+    eager->eager->EndPart(part);
+    return Status();
+  });
+}
+
 tw_status* tw_tape_gradient(tw_tape* tape, tw_tensor* const* targets, tw_tensor* const* dys, uint32_t n_targets, tw_tensor* const* sources,
                             uint32_t n_sources, tw_tape_result* out_results) {
   NEED(tape);

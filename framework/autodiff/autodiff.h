@@ -29,6 +29,7 @@ struct Keeping {
   // Bytes that loops may still keep; a loop that keeps values reduces it. A loop that would keep
   // more, or an unknown amount, recomputes. NULL means no limit.
   uint64_t* budget = nullptr;
+  bool inside = false;  // the gradient of the function around recomputes, so its function has the values already
 };
 
 // Computes d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may

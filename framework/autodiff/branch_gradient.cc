@@ -5,6 +5,8 @@
 
 #include "framework/autodiff/call_gradient.h"
 #include "framework/autodiff/differentiated.h"
+#include "framework/graph/attr_proto.h"
+#include "framework/graph/node_marks.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
@@ -145,8 +147,13 @@ class BranchGradient {
     std::map<std::string, AttrValue> attributes = Functions(attrs, names);
     attributes["Tout"] = AttrValue::Types(types);
     ASSIGN_OR_RETURN(const OpSchema* op, c_.Op(is_stateful));
-    ASSIGN_OR_RETURN(const Node* backward,
-                     AddNodeLike(c_.graph(), *op, c_.scope() + op->name, std::move(in), std::move(attributes), c_.node()));
+    std::map<std::string, std::string> extra;
+    const Keeping& keeping = c_.gradient().keeping;
+    if (keeping.recompute && !keeping.inside) {
+      ASSIGN_OR_RETURN(extra[std::string(kNoInlineAttr)], SerializeAttr(AttrValue::Bool(true)));
+    }
+    ASSIGN_OR_RETURN(const Node* backward, AddNodeLike(c_.graph(), *op, c_.scope() + op->name, std::move(in), std::move(attributes),
+                                                       c_.node(), std::move(extra)));
     int32_t o = 0;
     for (size_t i = 0; i < has_dx.size(); ++i) {
       if (has_dx[i]) c_.gradient().dx(first + int32_t(i), {backward, o++});

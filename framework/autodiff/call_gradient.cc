@@ -5,8 +5,10 @@
 #include "framework/autodiff/autodiff.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/graph/attr_proto.h"
 #include "framework/graph/builder.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/graph/node_marks.h"
 #include "framework/runtime/device.h"
 #include "framework/runtime/runtime.h"
 
@@ -24,12 +26,13 @@ static std::string DeviceBeside(const OpSchema& op, const Node& like) {
 }
 
 StatusOr<const Node*> AddNodeLike(Graph* g, const OpSchema& op, const std::string& name, std::vector<Edge> in,
-                                  std::map<std::string, AttrValue> attrs, const Node& like) {
+                                  std::map<std::string, AttrValue> attrs, const Node& like, std::map<std::string, std::string> extra) {
   NodeSpec spec;
   spec.op = op.name;
   spec.name = g->UniqueName(name);
   spec.inputs = std::move(in);
   spec.attrs = std::move(attrs);
+  spec.extra_attrs = std::move(extra);
   spec.device = DeviceBeside(op, like);
   spec.place = like.place();
   return g->AddNode(std::move(spec));
@@ -127,6 +130,9 @@ StatusOr<const Node*> CallGradient::Extended(std::vector<Edge> more_inputs, std:
   spec.attrs.merge(changed);
   spec.extra_attrs = node_->extra_attrs();
   std::erase_if(spec.extra_attrs, [](const auto& attr) { return !attr.first.starts_with('_'); });  // they describe the old functions
+  if (gradient_.keeping.recompute) {
+    ASSIGN_OR_RETURN(spec.extra_attrs[std::string(kRecomputeAttr)], SerializeAttr(AttrValue::Bool(true)));
+  }
   spec.device = node_->device();
   spec.colocate_with = node_->colocate_with();
   spec.place = node_->place();

@@ -15,8 +15,9 @@ namespace thalweg {
 
 // ---- Nodes with the placement of another ----
 
+// extra: serialised attributes that the op does not declare.
 StatusOr<const Node*> AddNodeLike(Graph* g, const OpSchema& op, const std::string& name, std::vector<Edge> in,
-                                  std::map<std::string, AttrValue> attrs, const Node& like);
+                                  std::map<std::string, AttrValue> attrs, const Node& like, std::map<std::string, std::string> extra = {});
 StatusOr<const Node*> AddRoleLike(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,
                                   const Node& like);
 StatusOr<Edge> AddScalarLike(Graph* g, int32_t value, const Node& like);

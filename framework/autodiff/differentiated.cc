@@ -86,7 +86,9 @@ Status Differentiated::Build(const Mask& has_dy, const Mask& wants_dx, const Kee
   }
   dxs_.resize(args_.size());
   std::vector<Gradient> gradients;
-  RETURN_IF_ERROR(AddGradients(graph_.get(), ys, dys, xs, &gradients, {}, keeping));
+  Keeping inside = keeping;
+  inside.inside = keeping.recompute;
+  RETURN_IF_ERROR(AddGradients(graph_.get(), ys, dys, xs, &gradients, {}, inside));
   for (size_t k = 0; k < of.size(); ++k) {
     if (!gradients[k].values) continue;
     ASSIGN_OR_RETURN(dxs_[of[k]], Densify(graph_.get(), gradients[k], xs[k], ""));

@@ -2,10 +2,13 @@
 
 #include "framework/autodiff/call_gradient.h"
 #include "framework/autodiff/stored_gradient.h"
+#include "framework/graph/node_marks.h"
 
 namespace thalweg {
 
-Status AddFunctionGradient(Graph* graph, const Node& node, const std::string& scope, const NodeGradient& gradient) {
+Status AddFunctionGradient(Graph* graph, const Node& node, const std::string& scope, const NodeGradient& given) {
+  NodeGradient gradient = given;
+  if (IsMarked(node, kRecomputeAttr)) gradient.keeping = {.recompute = true};
   CallGradient c(graph, node, scope, gradient);
   RETURN_IF_ERROR(c.Open());
   if (c.role() == "while") return AddLoopGradient(c);

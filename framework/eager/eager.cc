@@ -125,6 +125,37 @@ Status Eager::Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const
   return Status();
 }
 
+Status Eager::RunApart(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out) {
+  RETURN_IF_ERROR(op->Run(in, out));
+  Status s = TellApart(*op, out);
+  if (s.ok() && n_tapes_.load(std::memory_order_relaxed) > 0) s = Note(entry, op, in, out);
+  for (size_t o = 0; !s.ok() && o < op->n_out(); ++o) out[o].reset();
+  return s;
+}
+
+uint64_t Eager::BeginPart() {
+  std::lock_guard lock(tapes_mu_);
+  ++n_parts_;
+  for (Tape* tape : tapes_) {
+    if (tape->Hears()) tape->BeginPart(n_parts_);
+  }
+  return n_parts_;
+}
+
+// A value that another owner than these tapes holds is still in use after the part, so the owners of
+// all tapes are counted before any tape folds.
+void Eager::EndPart(uint64_t part) {
+  std::vector<Tape::Noted> dropped;  // destroyed after the lock is released
+  std::lock_guard lock(tapes_mu_);
+  std::vector<Tape*> folding;
+  Tape::Counts held;
+  for (Tape* tape : tapes_) {
+    if (!tape->IsOfThisThread() || !tape->CountHeld(part, &held)) continue;
+    folding.push_back(tape);
+  }
+  for (Tape* tape : folding) tape->Fold(part, held, &dropped);
+}
+
 EagerReport Eager::Report() {
   std::lock_guard lock(mu_);
   return {entries_.size(), hits_, misses_, evictions_};

@@ -44,6 +44,8 @@ class Eager {
   // Runs `op`, which `entry` holds, and notes it on the tapes of this thread. in, out: as for
   // Prepared::Run. On an error `out` is empty.
   Status Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
+  // As Run, but no output shares its tensor with another value, whether a tape listens or not.
+  Status RunApart(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
   EagerReport Report();
   // Sets what the results of calls from now on, and of their gradients, may not hold.
   void SetCheck(ValueCheck check) { check_.store(check, std::memory_order_relaxed); }
@@ -51,6 +53,10 @@ class Eager {
   // Add and remove a tape, which may note calls in between.
   void Add(Tape* tape);
   void Remove(Tape* tape);
+  // Begin and end a part of what this thread runs: its tapes fold what they noted in between (see
+  // Tape::Fold). Parts may be nested. Returns the number of the part.
+  uint64_t BeginPart();
+  void EndPart(uint64_t part);
 
  private:
   explicit Eager(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -77,8 +83,9 @@ class Eager {
   uint64_t clock_ = 0, hits_ = 0, misses_ = 0, evictions_ = 0;
 
   std::atomic<int32_t> n_tapes_{0};
-  std::mutex tapes_mu_;
+  std::mutex tapes_mu_;  // guards the members below
   std::vector<Tape*> tapes_;
+  uint64_t n_parts_ = 0;
 };
 
 }  // namespace thalweg

@@ -1,6 +1,7 @@
 #include "framework/eager/prepared.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "framework/autodiff/autodiff.h"
@@ -18,6 +19,25 @@ std::vector<size_t> EachOnce(const std::vector<Edge>& in) {
     if (std::find(in.begin(), in.begin() + std::ptrdiff_t(i), in[i]) == in.begin() + std::ptrdiff_t(i)) once.push_back(i);
   }
   return once;
+}
+
+// Returns true if no node between the inputs and the outputs has state, such as variables or random
+// generators.
+bool RunsNoState(const Prepared::Parts& parts) {
+  if (!parts.targets.empty()) return false;
+  std::unordered_set<const Node*> seen;
+  for (const Edge& e : parts.in) seen.insert(e.node);
+  std::vector<const Node*> todo;
+  for (const Edge& e : parts.out) todo.push_back(e.node);
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (!seen.insert(n).second) continue;
+    if (n->op().stateful || n->op().once) return false;
+    for (const Edge& e : n->inputs()) todo.push_back(e.node);
+    todo.insert(todo.end(), n->controls().begin(), n->controls().end());
+  }
+  return true;
 }
 
 // Returns the device that a variable is on; NULL for host memory, for a variable without contents and
@@ -71,6 +91,7 @@ Prepared::Prepared(Session* session, std::mutex* differentiating, Parts parts)
     : session_(session),
       differentiating_(differentiating),
       parts_(std::move(parts)),
+      may_repeat_(RunsNoState(parts_)),
       feeds_(EachOnce(parts_.in)),
       on_host_(session, Spec()) {}
 Prepared::~Prepared() = default;

@@ -44,6 +44,8 @@ class Prepared {
 
   size_t n_in() const { return parts_.in.size(); }
   size_t n_out() const { return parts_.out.size(); }
+  // Returns true if a second run on the same inputs gives the same outputs and has no effect.
+  bool MayRepeat() const { return may_repeat_; }
   uint32_t out_type(size_t o) const { return parts_.out[o].node->out_type(parts_.out[o].port); }
   // Runs on `in` (n_in tensors) and sets `out` (n_out tensors). Values stay on the device that makes
   // them. Errors: those of Callable::Run; `out` is then empty.
@@ -71,6 +73,7 @@ class Prepared {
   Session* const session_;
   std::mutex* const differentiating_;  // acquired after mu_
   const Parts parts_;
+  const bool may_repeat_;
   const std::vector<size_t> feeds_;  // inputs, without those whose edge occurs at an earlier input
   Callable on_host_;
   std::mutex mu_;  // guards the members below

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -67,10 +68,93 @@ void Tape::Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Te
   const bool reads =
       gives && std::any_of(in, in + op->n_in(), [this](const Tensor& t) { return VariableOf(t) || watched_.count(t.get()); });
   if (!reads) return;
-  noted_.push_back({entry, op, {in, in + op->n_in()}, {out, out + op->n_out()}});
+  noted_.push_back({entry, op, {in, in + op->n_in()}, {out, out + op->n_out()}, nullptr});
   for (size_t o = 0; o < op->n_out(); ++o) {
     if (HasOwnGradient(out[o].dtype())) watched_.insert(out[o].get());
   }
+}
+
+bool Tape::CountHeld(uint64_t part, Counts* held) const {
+  const auto begun = std::find_if(begun_.begin(), begun_.end(), [part](const auto& b) { return b.first == part; });
+  if (begun == begun_.end()) return false;
+  for (size_t i = begun->second; i < noted_.size(); ++i) {
+    for (const auto* values : {&noted_[i].in, &noted_[i].out}) {
+      for (const Tensor& t : *values) ++(*held)[t.get()];
+    }
+  }
+  return true;
+}
+
+void Tape::Fold(uint64_t part, const Counts& held, std::vector<Noted>* dropped) {
+  const auto begun = std::find_if(begun_.begin(), begun_.end(), [part](const auto& b) { return b.first == part; });
+  const auto first = noted_.begin() + std::ptrdiff_t(begun->second);
+  begun_.erase(begun, begun_.end());  // with inner parts that did not end
+  std::vector<Noted> all(std::make_move_iterator(first), std::make_move_iterator(noted_.end()));
+  noted_.erase(first, noted_.end());
+  Counts reads;
+  for (const Noted& n : all) {
+    for (const Tensor& x : n.in) ++reads[x.get()];
+  }
+  std::vector<Noted> run;
+  std::unordered_set<const tw_tensor*> made;  // outputs of the run
+  for (Noted& n : all) {
+    if (n.MayRepeat()) {
+      for (const Tensor& y : n.out) made.insert(y.get());
+      run.push_back(std::move(n));
+      continue;
+    }
+    if (std::any_of(n.in.begin(), n.in.end(), [&](const Tensor& x) { return made.count(x.get()) > 0; })) {
+      FoldRun(&run, reads, held, dropped);
+      made.clear();
+    }
+    noted_.push_back(std::move(n));
+  }
+  FoldRun(&run, reads, held, dropped);
+}
+
+void Tape::FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& held, std::vector<Noted>* dropped) {
+  if (run->size() < 2) {  // there is nothing between
+    for (Noted& n : *run) noted_.push_back(std::move(n));
+    run->clear();
+    return;
+  }
+  auto part = std::make_shared<TapePart>();
+  Noted folded;
+  std::unordered_set<const tw_tensor*> made;
+  std::unordered_map<const tw_tensor*, size_t> number;  // of values
+  Counts reads_inside;
+  for (const Noted& n : *run) {
+    for (const Tensor& x : n.in) {
+      ++reads_inside[x.get()];
+      if (made.count(x.get()) || !number.emplace(x.get(), folded.in.size()).second) continue;
+      folded.in.push_back(x);
+    }
+    for (const Tensor& y : n.out) made.insert(y.get());
+  }
+  part->n_values = folded.in.size();
+  for (const Noted& n : *run) {
+    TapePart::Step step{n.entry, n.op, n.part, {}, {}};
+    for (const Tensor& x : n.in) step.in.push_back(number.at(x.get()));
+    for (const Tensor& y : n.out) {
+      number[y.get()] = part->n_values;
+      step.out.push_back(part->n_values);
+      const auto mine = held.find(y.get());
+      const bool others_hold = y.get()->refs.load(std::memory_order_relaxed) > (mine == held.end() ? 0 : mine->second);
+      const auto read = reads.find(y.get());
+      if (others_hold || (read != reads.end() && read->second > reads_inside[y.get()])) {
+        part->out.push_back(part->n_values);
+        folded.out.push_back(y);
+      } else {
+        watched_.erase(y.get());
+      }
+      ++part->n_values;
+    }
+    part->steps.push_back(std::move(step));
+  }
+  folded.part = std::move(part);
+  noted_.push_back(std::move(folded));
+  dropped->insert(dropped->end(), std::make_move_iterator(run->begin()), std::make_move_iterator(run->end()));
+  run->clear();
 }
 
 Status Tape::Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>& dys, All* arriving) {
@@ -140,7 +224,82 @@ StatusOr<const TapeGradient*> Tape::Collect(Id id, All* arriving, TapeGradient* 
   return const_cast<const TapeGradient*>(sum);
 }
 
-Status Tape::PassBack(const Noted& noted, const std::unordered_set<Id>& useful, All* arriving) {
+Status Tape::PassBack(const Noted& noted, const Ids& useful, All* arriving) {
+  return noted.part ? PassBackPart(noted, useful, arriving) : PassBackOp(noted, useful, arriving);
+}
+
+Status Tape::RunPart(const TapePart& part, std::vector<Tensor>* values) {
+  values->resize(part.n_values);
+  std::vector<Tensor> in, out;
+  for (const TapePart::Step& step : part.steps) {
+    in.clear();
+    for (size_t i : step.in) in.push_back((*values)[i]);
+    out.assign(step.out.size(), Tensor());
+    if (step.part) {
+      std::vector<Tensor> inner = in;
+      RETURN_IF_ERROR(RunPart(*step.part, &inner));
+      for (size_t o = 0; o < out.size(); ++o) out[o] = inner[step.part->out[o]];
+    } else {
+      RETURN_IF_ERROR(eager_->RunApart(step.entry, step.op, in.data(), out.data()));
+    }
+    for (size_t o = 0; o < out.size(); ++o) (*values)[step.out[o]] = std::move(out[o]);
+  }
+  return Status();
+}
+
+// To outer tapes, the second run of the part and its gradient are one part, too.
+Status Tape::PassBackPart(const Noted& noted, const Ids& useful, All* arriving) {
+  const uint64_t part = eager_->BeginPart();
+  Status s = DifferentiateAgain(noted, useful, arriving);
+  eager_->EndPart(part);
+  return s;
+}
+
+Status Tape::DifferentiateAgain(const Noted& noted, const Ids& useful, All* arriving) {
+  std::vector<std::pair<size_t, TapeGradient>> dys;  // by output
+  for (size_t o = 0; o < noted.out.size(); ++o) {
+    if (!useful.count(IdOf(noted.out[o]))) continue;
+    TapeGradient dy;
+    ASSIGN_OR_RETURN(const TapeGradient* arrived, Collect(IdOf(noted.out[o]), arriving, &dy));
+    if (arrived) dys.emplace_back(o, std::move(dy));
+  }
+  if (dys.empty()) return Status();
+  const TapePart& part = *noted.part;
+  std::vector<Tensor> values = noted.in;
+  RETURN_IF_ERROR(RunPart(part, &values));
+  Ids inner_useful;
+  for (const Tensor& x : noted.in) {
+    if (useful.count(IdOf(x))) inner_useful.insert(IdOf(x));
+  }
+  All inner;
+  for (auto& [o, dy] : dys) inner[IdOf(values[part.out[o]])].Add(std::move(dy));
+  dys.clear();
+  std::vector<Noted> steps;
+  for (const TapePart::Step& step : part.steps) {
+    Noted& n = steps.emplace_back(Noted{step.entry, step.op, {}, {}, step.part});
+    for (size_t i : step.in) n.in.push_back(values[i]);
+    for (size_t o : step.out) n.out.push_back(values[o]);
+    if (std::none_of(n.in.begin(), n.in.end(), [&](const Tensor& x) { return inner_useful.count(IdOf(x)) > 0; })) continue;
+    for (const Tensor& y : n.out) {
+      if (HasOwnGradient(y.dtype())) inner_useful.insert(IdOf(y));
+    }
+  }
+  values.clear();
+  for (; !steps.empty(); steps.pop_back()) {  // a value lives until the op that made it is passed
+    RETURN_IF_ERROR(PassBack(steps.back(), inner_useful, &inner));
+    for (const Tensor& y : steps.back().out) inner.erase(IdOf(y));
+  }
+  Ids passed;
+  for (const Tensor& x : noted.in) {
+    if (!useful.count(IdOf(x)) || !passed.insert(IdOf(x)).second) continue;
+    TapeGradient dx;
+    ASSIGN_OR_RETURN(const TapeGradient* arrived, Collect(IdOf(x), &inner, &dx));
+    if (arrived) (*arriving)[IdOf(x)].Add(std::move(dx));
+  }
+  return Status();
+}
+
+Status Tape::PassBackOp(const Noted& noted, const Ids& useful, All* arriving) {
   GradientForm form;
   std::vector<Tensor> in = noted.in;
   in.insert(in.end(), noted.out.begin(), noted.out.end());
@@ -179,8 +338,9 @@ Status Tape::Gradient(const std::vector<Tensor>& targets, const std::vector<Tens
   const Pause pause(&stopped_);
   out->assign(sources.size(), {});
   // Forward: find the values that depend on a source.
-  std::unordered_set<Id> useful;
-  for (const Tensor& x : sources) useful.insert(IdOf(x));
+  Ids useful, asked;
+  for (const Tensor& x : sources) asked.insert(IdOf(x));
+  useful = asked;
   std::vector<const Noted*> between;
   for (const Noted& n : noted_) {
     if (std::none_of(n.in.begin(), n.in.end(), [&](const Tensor& x) { return useful.count(IdOf(x)) > 0; })) continue;
@@ -191,7 +351,12 @@ Status Tape::Gradient(const std::vector<Tensor>& targets, const std::vector<Tens
   }
   All arriving;
   RETURN_IF_ERROR(Seed(targets, dys, &arriving));
-  for (auto n = between.rbegin(); n != between.rend(); ++n) RETURN_IF_ERROR(PassBack(**n, useful, &arriving));
+  for (auto n = between.rbegin(); n != between.rend(); ++n) {
+    RETURN_IF_ERROR(PassBack(**n, useful, &arriving));
+    for (const Tensor& y : (*n)->out) {  // nothing before it reads these gradients
+      if (!asked.count(IdOf(y))) arriving.erase(IdOf(y));
+    }
+  }
   for (size_t i = 0; i < sources.size(); ++i) RETURN_IF_ERROR(Collect(IdOf(sources[i]), &arriving, &(*out)[i]).status());
   return Status();
 }

@@ -1,8 +1,10 @@
 // Tape: notes the ops that a thread runs on watched values, and differentiates the noted ops by their
 // own gradients. The context runs these gradients like any op, so outer tapes note them, which gives
-// derivatives of higher orders.
+// derivatives of higher orders. A tape need not keep all values of what it noted: see Fold.
 // Threads: only the thread that made the tape.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,8 +23,32 @@ struct TapeGradient {
   Tensor values, rows;
 };
 
+// Ops that ran one after the other, without the values between them, which are recomputed when a
+// gradient reads them. Values have numbers; the inputs have the first ones.
+struct TapePart {
+  struct Step {
+    std::shared_ptr<EagerEntry> entry;
+    Prepared* op = nullptr;
+    std::shared_ptr<const TapePart> part;  // an inner part, in place of an op
+    std::vector<size_t> in, out;           // numbers of values
+  };
+  std::vector<Step> steps;
+  std::vector<size_t> out;  // numbers of the outputs
+  size_t n_values = 0;
+};
+
 class Tape {
  public:
+  // A noted op, or a noted part.
+  struct Noted {
+    std::shared_ptr<EagerEntry> entry;
+    Prepared* op = nullptr;
+    std::vector<Tensor> in, out;
+    std::shared_ptr<const TapePart> part;  // NULL for an op
+    bool MayRepeat() const { return part || op->MayRepeat(); }
+  };
+  using Counts = std::unordered_map<const tw_tensor*, int32_t>;
+
   explicit Tape(std::shared_ptr<Eager> eager);
   ~Tape();
   // Notes ops on this value from now on. Errors: INVALID_ARGUMENT for an element type without
@@ -34,6 +60,16 @@ class Tape {
   // Notes an op that ran, if it read a watched value, a variable, or an output of a noted op, and if
   // one of its outputs can have a gradient.
   void Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, const Tensor* out);
+  // Marks the beginning of a part.
+  void BeginPart(uint64_t part) { begun_.emplace_back(part, noted_.size()); }
+  // Adds to *held how often this tape holds each tensor since the part began. Returns false if it did
+  // not note the beginning.
+  bool CountHeld(uint64_t part, Counts* held) const;
+  // Ends a part: replaces each run of ops without state that were noted since its beginning by one
+  // TapePart, and appends these ops to *dropped. The inputs of the run are kept, and so are outputs
+  // with more owners than `held` says, or that an op outside of the run reads. Results of ops with
+  // state (reads of variables, random draws) are inputs of runs.
+  void Fold(uint64_t part, const Counts& held, std::vector<Noted>* dropped);
   // Computes d(sum of targets)/d(sources). dys: incoming gradients of the targets, one each; an empty
   // tensor, or an empty list, stands for ones.
   // Errors: INVALID_ARGUMENT (a type without gradients, a dy of another type or shape); those of
@@ -43,11 +79,6 @@ class Tape {
   bool IsOfThisThread() const { return thread_ == __builtin_thread_pointer(); }
 
  private:
-  struct Noted {
-    std::shared_ptr<EagerEntry> entry;
-    Prepared* op;
-    std::vector<Tensor> in, out;
-  };
   // Identifies a value by its tensor, or by the variable of its handle.
   using Id = const void*;
   // All incoming gradients of one value.
@@ -59,7 +90,15 @@ class Tape {
   static Id IdOf(const Tensor& value);
   using All = std::unordered_map<Id, Arriving>;
   Status Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>& dys, All* arriving);
-  Status PassBack(const Noted& noted, const std::unordered_set<Id>& useful, All* arriving);
+  using Ids = std::unordered_set<Id>;
+  void FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& held, std::vector<Noted>* dropped);
+  Status PassBack(const Noted& noted, const Ids& useful, All* arriving);
+  Status PassBackOp(const Noted& noted, const Ids& useful, All* arriving);
+  Status PassBackPart(const Noted& noted, const Ids& useful, All* arriving);
+  // Runs the ops of a part again and differentiates this run.
+  Status DifferentiateAgain(const Noted& noted, const Ids& useful, All* arriving);
+  // Runs the ops of a part again. values: the inputs; the others are appended.
+  Status RunPart(const TapePart& part, std::vector<Tensor>* values);
   // Sums all incoming gradients of a value into *sum and returns `sum`, or NULL if there are none.
   StatusOr<const TapeGradient*> Collect(Id id, All* arriving, TapeGradient* sum);
   StatusOr<TapeGradient> Sum(const Arriving& a);
@@ -70,6 +109,7 @@ class Tape {
   std::unordered_set<Id> watched_;  // and outputs of noted ops
   std::vector<Tensor> kept_;        // watched tensors, so that no other tensor reuses their addresses
   std::vector<Noted> noted_;
+  std::vector<std::pair<uint64_t, size_t>> begun_;  // parts that have not ended, and how many ops were noted before each
 };
 
 }  // namespace thalweg

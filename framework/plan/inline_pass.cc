@@ -13,6 +13,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/graph/node_marks.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
@@ -94,7 +95,8 @@ class Bodies {
       if (n->op().role == "placeholder") continue;
       if (!MayBeInlined(*n)) return;
       if (CallsFunctions(n->op())) {
-        const std::string called = n->controls().empty() && n->device().empty() ? Called(*n, KnownOf(*n)) : "";
+        const bool may = n->controls().empty() && n->device().empty() && !IsMarked(*n, kNoInlineAttr);
+        const std::string called = may ? Called(*n, KnownOf(*n)) : "";
         if (called.empty() || Of(called).height == 0) return;
         height = std::max(height, Of(called).height + 1);
         body->size += Of(called).size;
@@ -182,6 +184,7 @@ class Inliner {
   // Returns the body that replaces the call; NULL if the call stays.
   const Body* BodyOf(const WorkNode& x) {
     if (!CallsFunctions(x.node->op()) || x.node->n_out() == 0 || !x.node->device().empty()) return nullptr;
+    if (IsMarked(*x.node, kNoInlineAttr)) return nullptr;
     Known known;
     for (size_t i = 0; i < x.in.size(); ++i) {
       const Edge& e = x.node->inputs()[i];

@@ -88,6 +88,7 @@ struct FunctionCall {
   bool anywhere = false;      // results may stay in any memory; else they are copied to host memory
   Tensor* args = nullptr;     // as many as the function has, in any memory; consumed, so that nobody else holds them during the call
   Tensor* results = nullptr;  // as many as the function has; empty before the call and after a failure
+  bool frees = false;         // the call's memory is freed when it ends, not kept for the next call of the function
 };
 
 // A kernel's loop: runs `body` while `cond` is true, each time on the values that it returned

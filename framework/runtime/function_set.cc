@@ -8,6 +8,7 @@
 #include "framework/base/local_memory.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function.h"
+#include "framework/graph/node_marks.h"
 #include "framework/runtime/frame.h"
 
 namespace thalweg {
@@ -40,7 +41,8 @@ struct Called {
     for (size_t i = 0; i < given.size(); ++i) given[i] = Tensor::Adopt(args[i]);
   }
   FunctionCall Record(const tw_frame* frame, bool anywhere) {
-    return {found, KernelFrame::Of(frame)->run->node->device(), anywhere, given.data(), results.data()};
+    const Node& node = *KernelFrame::Of(frame)->run->node;
+    return {found, node.device(), anywhere, given.data(), results.data(), FreesMemory(node)};
   }
   Status HandOver(Status s) {
     for (size_t o = 0; s.ok() && o < results.size(); ++o) out_results[o] = results[o].release();

@@ -99,12 +99,13 @@ class Callable final : private PlanCache::Maker {
     PlanCache::Found found;
     std::unique_ptr<StepState> state;
     std::unique_ptr<StepTrace> trace;
+    bool frees = false;  // the state is freed at the end, not kept
   };
   Status ReadyInside(const StepBase& step, std::string_view function, const Tensor* feeds, Inside* in);
   Status BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in);
   Status EndInside(Inside* in, Status s);
-  Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);
-  void StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done);
+  Status RunInside(const StepBase& step, const FunctionCall& call);
+  void StartInside(const StepBase& step, const FunctionCall& call, StepDone done);
   // Finds or makes the plan for the feeds and its sizes.
   Status FindPlan(const Tensor* feeds, PlanCache::Found* found);
   bool HoldsReset(const Plan& plan, uint64_t resets) const;

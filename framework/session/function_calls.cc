@@ -42,23 +42,25 @@ Status Callable::BeginInside(const StepBase& step, std::string_view function, Te
 Status Callable::EndInside(Inside* in, Status s) {
   if (in->state->plan().async) WaitingCalls::Get().Unnest(in->state.get());
   in->state->trace = nullptr;
-  if (!in->state->broken()) plans_.GiveBack(in->found.entry, std::move(in->state));
-  in->state.reset();  // a broken state must be freed while the session exists
+  if (!in->state->broken() && !in->frees) plans_.GiveBack(in->found.entry, std::move(in->state));
+  in->state.reset();  // a state that is not kept must be freed while the session exists
   return s;
 }
 
-Status Callable::RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches) {
+Status Callable::RunInside(const StepBase& step, const FunctionCall& call) {
   Inside in;
-  RETURN_IF_ERROR(BeginInside(step, function, feeds, &in));
-  return EndInside(&in, RunStep(in.state.get(), nullptr, fetches));
+  in.frees = call.frees;
+  RETURN_IF_ERROR(BeginInside(step, call.function().name(), call.args, &in));
+  return EndInside(&in, RunStep(in.state.get(), nullptr, call.results));
 }
 
-void Callable::StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done) {
+void Callable::StartInside(const StepBase& step, const FunctionCall& call, StepDone done) {
   auto in = std::make_shared<Inside>();
-  if (Status s = BeginInside(step, function, feeds, in.get()); !s.ok()) return done(std::move(s));
+  in->frees = call.frees;
+  if (Status s = BeginInside(step, call.function().name(), call.args, in.get()); !s.ok()) return done(std::move(s));
   StepState* state = in->state.get();
-  if (!state->plan().async) return done(EndInside(in.get(), RunStep(state, nullptr, fetches)));
-  StartStep(state, nullptr, fetches, [this, in = std::move(in), done = std::move(done)](Status s) {
+  if (!state->plan().async) return done(EndInside(in.get(), RunStep(state, nullptr, call.results)));
+  StartStep(state, nullptr, call.results, [this, in = std::move(in), done = std::move(done)](Status s) {
     s = EndInside(in.get(), std::move(s));
     in->trace.reset();
     done(std::move(s));
@@ -138,14 +140,13 @@ static Status EndCall(const FunctionCall& call, Status s) {
 Status Session::Call(StepBase& step, const FunctionCall& call) {
   Callable* callable = nullptr;
   RETURN_IF_ERROR(BeginCall(step, call, &callable));
-  return EndCall(call, callable->RunInside(step, call.function().name(), call.args, call.results));
+  return EndCall(call, callable->RunInside(step, call));
 }
 
 void Session::Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) {
   Callable* callable = nullptr;
   if (Status s = BeginCall(step, call, &callable); !s.ok()) return done(std::move(s));
-  callable->StartInside(step, call.function().name(), call.args, call.results,
-                        [call, done = std::move(done)](Status s) { done(EndCall(call, std::move(s))); });
+  callable->StartInside(step, call, [call, done = std::move(done)](Status s) { done(EndCall(call, std::move(s))); });
 }
 
 }  // namespace thalweg

@@ -44,6 +44,8 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_tape_create(NULL, NULL));
   REFUSED(tw_tape_watch(NULL, NULL));
   tw_tape_stop(NULL);
+  REFUSED(tw_tape_part_begin(NULL, NULL));
+  REFUSED(tw_tape_part_end(NULL, 1));
   REFUSED(tw_tape_gradient(NULL, NULL, NULL, 0, NULL, 0, NULL));
   tw_tape_destroy(NULL);
   REFUSED(tw_graph_create(NULL, NULL));
@@ -304,6 +306,7 @@ static void BuildersTakeNull(void) {
   tw_op_add_control(NULL, NULL);
   tw_op_set_device(NULL, NULL);
   tw_op_set_priority(NULL, 1);
+  tw_op_set_recompute(NULL);
   tw_op_colocate_with(NULL, NULL);
   tw_op_set_place(NULL, NULL);
   tw_op_set_int(NULL, NULL, 0);

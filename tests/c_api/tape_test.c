@@ -156,6 +156,78 @@ static void FourTapesGiveTheFourthDerivative(void) {
   tw_eager_destroy(e);
 }
 
+/* A function in a part, and twice in itself: the bits are those without parts. */
+static function* in_parts;
+
+static tw_tensor* recomputed(tw_eager* e, tw_tensor* x) {
+  uint64_t around = 0, first = 0, second = 0;
+  OK(tw_tape_part_begin(e, &around));
+  OK(tw_tape_part_begin(e, &first));
+  tw_tensor* y = in_parts(e, x);
+  OK(tw_tape_part_end(e, first));
+  OK(tw_tape_part_begin(e, &second));
+  tw_tensor *mine = eager(e, "Identity", x, NULL), *again = in_parts(e, mine), *product = eager(e, "Mul", y, again);
+  OK(tw_tape_part_end(e, second));
+  RELEASE(y, mine, again);
+  tw_tensor* sine = eager(e, "Sin", product, NULL);
+  RELEASE(product);
+  OK(tw_tape_part_end(e, around));
+  OK(tw_tape_part_end(e, second)); /* does nothing: it has ended */
+  return sine;
+}
+
+static tw_tensor* squared(tw_eager* e, tw_tensor* x) { /* the same without parts */
+  tw_tensor *y = in_parts(e, x), *again = in_parts(e, x), *product = eager(e, "Mul", y, again), *sine = eager(e, "Sin", product, NULL);
+  RELEASE(y, again, product);
+  return sine;
+}
+
+static void APartIsRecomputed(void) {
+  tw_eager* e = new_eager(NULL);
+  const double weights[kN] = {1, 2, 3, 4};
+  for (int k = 0; k < 3; ++k) {
+    in_parts = kFunctions[k];
+    double plain[kN], again[kN], slopes[2][kN];
+    gradient_at(e, squared, kAt, kN, plain);
+    gradient_at(e, recomputed, kAt, kN, again);
+    for (int i = 0; i < kN; ++i) CHECK(near(again[i], plain[i], 1e-12));
+    for (int parts = 0; parts < 2; ++parts) { /* and the second derivative, weighted */
+      tw_tensor *x = doubles(kN, kAt), *w = doubles(kN, weights);
+      tw_tape *outer = new_tape(e, x), *inner = new_tape(e, x);
+      tw_tensor *y = (parts ? recomputed : squared)(e, x), *g = gradient(inner, y, x), *weighted = eager(e, "Mul", g, w);
+      tw_tensor *sum = total(e, weighted), *second = gradient(outer, sum, x);
+      for (int i = 0; i < kN; ++i) slopes[parts][i] = at(second, (uint32_t)i);
+      RELEASE(x, w, y, g, sum, second);
+      tw_tape_destroy(inner);
+      tw_tape_destroy(outer);
+    }
+    for (int i = 0; i < kN; ++i) CHECK(near(slopes[1][i], slopes[0][i], 1e-9));
+  }
+  tw_eager_destroy(e);
+}
+
+/* A value of the part that the program holds has a gradient, by itself and by what was made of it. */
+static void AValueThatIsHeldStaysOnTheTape(void) {
+  tw_eager* e = new_eager(NULL);
+  tw_tensor* x = scalar(2);
+  tw_tape* tape = new_tape(e, x);
+  uint64_t part = 0;
+  OK(tw_tape_part_begin(e, &part));
+  tw_tensor *square = eager(e, "Square", x, NULL), *fourth = eager(e, "Square", square, NULL), *y = eager(e, "Neg", fourth, NULL);
+  tw_tensor_release(fourth);
+  OK(tw_tape_part_end(e, part));
+  tw_tensor *by_x = gradient(tape, y, x), *between = gradient(tape, y, square), *sum = eager(e, "Add", y, square),
+            *both = gradient(tape, sum, x);
+  HOLDS(by_x, -32);
+  HOLDS(between, -8);
+  HOLDS(both, -28);
+  RELEASE(x, square, y, by_x, between, sum, both);
+  tw_tape_destroy(tape);
+  OK(tw_tape_part_begin(e, &part)); /* no tape listens */
+  OK(tw_tape_part_end(e, part));
+  tw_eager_destroy(e);
+}
+
 static void ATapeAnswersAgainAndWeightsItsTargets(void) {
   tw_eager* e = new_eager(NULL);
   tw_tensor *x = vector(2, (const float[]){1, 2}), *weights = vector(2, (const float[]){10, 100}), *unused = scalar(1);
@@ -351,6 +423,7 @@ static void ATapeKeepsWhatItNoted(void) {
 }
 
 MAIN(TEST(GradientsAgreeWithNumericOnes), TEST(SecondDerivativesAgreeWithNumericOnes), TEST(FourTapesGiveTheFourthDerivative),
-     TEST(ATapeAnswersAgainAndWeightsItsTargets), TEST(OnlyWhatWatchedValuesReachIsNoted), TEST(AValueThatIsHandedOnIsTakenForNoOther),
-     TEST(VariablesAreWatchedAndHaveGradients), TEST(GradientsOfGatheredRowsStaySparse), TEST(SparseGradientsAreDifferentiatedAgain),
-     TEST(WhatHasNoGradientIsAnErrorOnlyOnTheWay), TEST(CallsOfOtherThreadsAreNotNoted), TEST(ATapeKeepsWhatItNoted))
+     TEST(APartIsRecomputed), TEST(AValueThatIsHeldStaysOnTheTape), TEST(ATapeAnswersAgainAndWeightsItsTargets),
+     TEST(OnlyWhatWatchedValuesReachIsNoted), TEST(AValueThatIsHandedOnIsTakenForNoOther), TEST(VariablesAreWatchedAndHaveGradients),
+     TEST(GradientsOfGatheredRowsStaySparse), TEST(SparseGradientsAreDifferentiatedAgain), TEST(WhatHasNoGradientIsAnErrorOnlyOnTheWay),
+     TEST(CallsOfOtherThreadsAreNotNoted), TEST(ATapeKeepsWhatItNoted))

@@ -9,7 +9,8 @@
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
-without a graph), custom (gradients of a program's own), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated,
+without a graph), custom (gradients of a program's own), recompute (gradients that keep less), vmap and batching, slices (map, fold, scan),
+data (datasets), elements, iterating, generated,
 record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages,
 losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
 model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
@@ -38,6 +39,7 @@ from .iterators import Iterator
 from .model import Model, importers, load
 from .output import Operation, Output
 from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShuffleQueue
+from .recompute import checkpoint
 from .recovery import AsyncTraining, SyncTraining
 from .replicas import Spread, SyncReplicas
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
@@ -68,7 +70,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
            "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
            "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Value", "Variable", "VmapWarning", "WaitStats", "assign_variables", "averages", "cluster_reset",
+           "UnknownError", "Value", "Variable", "VmapWarning", "WaitStats", "assign_variables", "averages", "checkpoint", "cluster_reset",
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
            "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",

@@ -2,7 +2,7 @@
 import ctypes
 import difflib
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -64,14 +64,15 @@ def schema_of(graph: "Graph", op: str) -> dict[str, Any]:
     return schema
 
 
-def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
-    """Adds an operation as `add` does, and answers the operation."""
+def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str],
+                  describe: Optional[Callable[[int], None]] = None) -> Operation:
+    """Adds an operation as `add` does, and answers the operation. describe: a function of the builder (tw_op) that says more of it."""
     schema = schema_of(graph, op)
     inputs, named = defaults.filled(graph, schema, inputs, named)
     values, given = arrange(schema, inputs, named)
     given = with_seeds(graph, schema, given)
     arguments = convert(graph, schema, values, given)
-    return _finish(graph, schema, arguments, given, name)
+    return _finish(graph, schema, arguments, given, name, describe)
 
 
 def with_seeds(graph: "Graph", schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +184,8 @@ def _device_of(wish: str, inputs: list[Output]) -> str:
     return wish if state is None else state.operation.device
 
 
-def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given: dict[str, Any], name: Optional[str]) -> Operation:
+def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given: dict[str, Any], name: Optional[str],
+            describe: Optional[Callable[[int], None]]) -> Operation:
     try:
         inputs = [graph._own(value) for value in inputs]
     except ValueError as e:
@@ -202,6 +204,8 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
                 _low.tw_op_set_device(builder, c_text(device))
             if scope.priority:
                 _low.tw_op_set_priority(builder, scope.priority)
+            if describe is not None:
+                describe(builder)
             for attr in schema["attrs"]:
                 if attr["name"] == "container" and scope.container and not given.get("container"):
                     attributes.write(builder, schema["name"], attr, scope.container)

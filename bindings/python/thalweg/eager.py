@@ -7,9 +7,11 @@ An op with a value of a graph among its inputs is added to that graph, in which 
 once, also inside of a `with thalweg.Graph()`. The module `tape` differentiates computed values.
 
 Threads: any."""
+import contextlib
 import ctypes
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Optional
 
 from . import _low, attributes, build, defaults, scopes
@@ -72,6 +74,16 @@ class Eager(Handle):
         info = _low.tw_eager_info(size=ctypes.sizeof(_low.tw_eager_info))
         check(_low.tw_eager_report(self._handle, info))
         return EagerReport(info.entries, info.hits, info.misses, info.evictions)
+
+    @contextlib.contextmanager
+    def part(self) -> Iterator[None]:
+        """Tapes of this thread drop the values that are computed inside the `with` and not used after it; gradients recompute them."""
+        number = ctypes.c_uint64()
+        check(_low.tw_tape_part_begin(self._handle, number))
+        try:
+            yield
+        finally:
+            check(_low.tw_tape_part_end(self._handle, number.value))
 
     def constant(self, value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Value:
         """A value with these elements, copied. dtype: None: that of the array; float32 and int32 for Python's own numbers."""

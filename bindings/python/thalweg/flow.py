@@ -54,10 +54,11 @@ class Body(Graph):
 class Traced:
     """A traced function that is not yet in its graph's library: its body, the arguments of the call, and its results, flat."""
 
-    def __init__(self, outer: Graph, function: Callable[..., Any], arguments: Sequence[tuple[DType, Shape]], what: str):
+    def __init__(self, outer: Graph, function: Callable[..., Any], arguments: Sequence[tuple[DType, Shape]], what: str,
+                 body: type[Body] = Body):
         if not callable(function):
             raise TypeError(f"{what} is {function!r}, which is no function; write `lambda: ...`")
-        self.body, self.what = Body(outer), what
+        self.body, self.what = body(outer), what
         with self.body:
             self.args = [self.body.placeholder(dtype, shape) for dtype, shape in arguments]
             answer = function(*self.args)
@@ -99,13 +100,17 @@ def outline(args: Sequence[Output], results: Sequence[Output], targets: Sequence
     """Moves a part of the graph into a new function, and returns the results of a call of it. The part is what the results and targets
     need and the args do not. Handles of variables, and other values from outside the part, become arguments too. The operations of
     the part stay in the graph, and run only if something else needs them."""
-    graph = graph_for([*results, *args])
+    return outlined(graph_for([*results, *args]), args, results, targets, name).outputs
+
+
+def outlined(graph: Graph, args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation], name: str) -> Operation:
+    """As outline, in that graph. Returns the call."""
     operations = (ctypes.c_void_p * len(targets))(*(t._handle for t in targets))
     spec = _low.tw_function_spec(
         size=ctypes.sizeof(_low.tw_function_spec), name=c_text(name), args=_numbers([graph._own(x) for x in args]),
         results=_numbers([graph._own(x) for x in results]), targets=ctypes.cast(operations, type(_low.tw_function_spec().targets)),
         n_args=len(args), n_results=len(results), n_targets=len(targets), make_unique=True)
-    return Operation(graph, made(_low.tw_graph_outline, graph._handle, spec)).outputs
+    return Operation(graph, made(_low.tw_graph_outline, graph._handle, spec))
 
 
 def _numbers(values: Sequence[Output]) -> Any:

@@ -50,6 +50,11 @@ def inlined() -> Iterator[None]:
         _state.inline = before
 
 
+def inlines() -> bool:
+    """Whether functions add their operations in place of a call."""
+    return _state.inline
+
+
 class Function:
     """A function of values, which is traced once for each signature with which it is called.
 

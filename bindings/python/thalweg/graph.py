@@ -32,6 +32,7 @@ class Graph(Handle):
     """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
     computes = False  # at once, as Eager does
     outer: Optional["Graph"] = None  # of the body of a function: the graph around it
+    makes_variables_outside = False  # of the body of a function: modules make their variables in the graph around
     rewrites = False  # a function is traced whose `if` and loops are rewritten: see control
     traces: Any = None  # of a function that is traced to compute at once: the context that runs it
 

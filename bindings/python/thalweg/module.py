@@ -59,9 +59,13 @@ class Module:
         if self._graph is None and outermost.traces is not None:
             traced.build_module(self, graph, inputs, named)
         if self._graph is None:
-            self._prefix = graph._new_prefix(scopes.current(graph).prefix + self._wanted)
+            home, prefix = graph, scopes.current(graph).prefix  # of its variables
+            while home.makes_variables_outside and home.outer is not None:
+                home = home.outer
+                prefix = prefix or scopes.current(home).prefix
+            self._prefix = home._new_prefix(prefix + self._wanted)
             try:
-                with scopes.name_scope(self._prefix, graph):
+                with scopes.name_scope(self._prefix, home):
                     self.build(*inputs, **named)
             except BaseException:
                 self._prefix = ""

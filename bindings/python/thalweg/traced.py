@@ -2,6 +2,7 @@
 after the other, with Python's conditions and loops around the functions of the graph's.
 
 Tapes note the operations like any others, so gradients of any order pass through. Values and variables from outside are inputs."""
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Optional
@@ -46,9 +47,10 @@ class Trace(Graph):
         self.given.append((value, output))
         return output
 
-    def store(self, name: str, body: Graph, args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation]) -> None:
-        """Keeps a function of the library, to be run."""
-        self._bodies[name] = Stored(body, args, results, targets)
+    def store(self, name: str, body: Graph, args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation],
+              recomputed: bool = False) -> None:
+        """Keeps a function of the library, to be run. recomputed: see recompute.checkpoint."""
+        self._bodies[name] = Stored(body, args, results, targets, recomputed)
 
     def handle_of(self, variable: Variable) -> Output:
         """The handle, in this graph, of a variable that has no graph."""
@@ -124,7 +126,9 @@ def refuse_tape(what: str) -> None:
 class Stored:
     """A function of a graph's library, as it was written: its body, arguments, results and the operations that run for their effects."""
 
-    def __init__(self, body: Graph, args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation]):
+    def __init__(self, body: Graph, args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation],
+                 recomputed: bool = False):
+        self.recomputed = recomputed
         self.args, self.results = [x.number for x in args], [x.number for x in results]
         self.has_gradient = False  # of the program, by custom_gradient
         self.steps = _steps(body, results, targets, set(self.args))
@@ -183,7 +187,8 @@ class _Flow:
         else:
             if stored[0].has_gradient:
                 refuse_tape(f"function '{self.functions[0]}'")
-            found = stored[0].run(context, functions, given)
+            with context.part() if stored[0].recomputed else contextlib.nullcontext():
+                found = stored[0].run(context, functions, given)
         values.update(zip(self.outputs, found))
 
 

@@ -47,6 +47,12 @@ TW_EXPORT void tw_op_colocate_with(tw_op* op, const tw_operation* other);
  * and a running operation is not preempted. Graphs store it as attribute "_priority". */
 TW_EXPORT void tw_op_set_priority(tw_op* op, int32_t priority);
 
+/* Makes the gradient of an operation that calls functions (a call, If, Case, While) recompute the
+ * values inside the functions that it reads, as tw_gradients_add_recomputing (gradients.h) does for
+ * all such operations. Results of stateful operations inside, such as random draws, are kept. Graphs
+ * store it as attribute "_thalweg_recompute". Has no effect on other operations. */
+TW_EXPORT void tw_op_set_recompute(tw_op* op);
+
 /* Records where in the program the operation is made, such as "train.py:18", or TW_PLACE for this
  * line of C. place: copied; NULL or "" means unknown. Error messages about the operation and its
  * gradients, when it is added, planned or run, then contain the place. Exports of the graph do not

@@ -25,6 +25,17 @@ TW_EXPORT tw_status* tw_tape_watch(tw_tape* tape, tw_tensor* value);
 /* Stops the tape: it notes no further calls and keeps those that it noted. NULL does nothing. */
 TW_EXPORT void tw_tape_stop(tw_tape* tape);
 
+/* Begins and ends a part of the program whose values tapes recompute. Between the two calls, the
+ * tapes that note on this thread note as ever. At the end each of them drops the values of the part
+ * that only tapes hold, and a gradient runs the calls of the part again to get them. A tape keeps
+ * what came into the part, what the program still holds, and results of stateful ops (random draws,
+ * reads of variables), so the recomputed values are the same. Release values that the gradient shall
+ * recompute before the part ends. Parts may be nested; the end of a part ends the parts inside it.
+ * *out_part: the number to give to the end. A number of no part that this thread has begun does
+ * nothing. Errors: INVALID_ARGUMENT (NULL). Threads: as those of tapes: a part belongs to one. */
+TW_EXPORT tw_status* tw_tape_part_begin(tw_eager* eager, uint64_t* out_part);
+TW_EXPORT tw_status* tw_tape_part_end(tw_eager* eager, uint64_t part);
+
 /* The gradient of one source. A frozen value. Each tensor is a reference that the caller owns.
  *   rows NULL:   `values` has the shape of the source.
  *   otherwise:   rows were gathered from the source and it had no other use. `values` [n, source.dims

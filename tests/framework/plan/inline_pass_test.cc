@@ -6,8 +6,10 @@
 
 #include "gtest/gtest.h"
 
+#include "framework/graph/attr_proto.h"
 #include "framework/graph/builder.h"
 #include "framework/graph/function.h"
+#include "framework/graph/node_marks.h"
 #include "tests/framework/plan/planning.h"
 #include "tests/framework/support/standard_runtime.h"
 
@@ -113,6 +115,20 @@ TEST_F(InlinePassTest, WhatCouldRunOtherwiseStaysACall) {
   EXPECT_TRUE(stays(Function("of_other_sizes", Neg, Shape({2}))));
   EXPECT_TRUE(stays(Function("of_nothing", [](Graph* body, Edge) { return *body->AddConst(testing_support::Floats({1})); })));
   EXPECT_TRUE(stays(Function("again", [](Graph* body, Edge x) { return Call(body, "again", x); })));
+}
+
+TEST_F(InlinePassTest, AMarkedCallStaysACallAndSoDoesTheCallOfItsFunction) {
+  Function("f", Neg);
+  const auto marked = [](Graph* g, Edge x) {
+    NodeSpec spec;
+    spec.op = "PartitionedCall";
+    spec.inputs = {x};
+    spec.attrs = {{"f", AttrValue::Func("f")}, {"Tout", AttrValue::Types({TW_FLOAT})}};
+    spec.extra_attrs[std::string(kNoInlineAttr)] = *SerializeAttr(AttrValue::Bool(true));
+    return Edge{*g->AddNode(std::move(spec)), 0};
+  };
+  EXPECT_EQ(Ops(marked(&g_.graph(), x_)), (Names{"PartitionedCall"}));
+  EXPECT_EQ(Ops(Call(&g_.graph(), Function("around", marked), x_)), (Names{"PartitionedCall"}));
 }
 
 TEST_F(InlinePassTest, NoGraphBecomesLargerThanAFewThousandNodes) {
