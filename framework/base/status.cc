@@ -31,6 +31,7 @@ namespace {
 constexpr char kNodePayload[] = "thalweg/node";
 constexpr char kPlacePayload[] = "thalweg/place";
 constexpr char kCallsPayload[] = "thalweg/calls";
+constexpr char kCookiePayload[] = "thalweg/cookie";
 }  // namespace
 
 Status OfNode(std::string_view node, Status s) { return OfNode(node, {}, std::move(s)); }
@@ -44,6 +45,16 @@ Status OutOfCall(Status s) {
 uint32_t CallsLeft(const Status& s) {
   const auto calls = s.GetPayload(kCallsPayload);
   return calls ? uint32_t(std::stoul(std::string(*calls))) : 0;
+}
+
+Status WithCookie(Status s, uint64_t cookie) {
+  if (cookie != 0) s.SetPayload(kCookiePayload, absl::Cord(AbslView(std::to_string(cookie))));
+  return s;
+}
+
+uint64_t CookieOf(const Status& s) {
+  const auto cookie = s.GetPayload(kCookiePayload);
+  return cookie ? std::stoull(std::string(*cookie)) : 0;
 }
 
 Status OfNode(std::string_view node, std::string_view place, Status s) {

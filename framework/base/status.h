@@ -84,6 +84,11 @@ Status OfNode(std::string_view node, std::string_view place, Status s);
 Status OutOfCall(Status s);
 uint32_t CallsLeft(const Status& s);
 
+// WithCookie attaches a number of the program's to the status, unless it is 0; CookieOf returns the
+// number, or 0.
+Status WithCookie(Status s, uint64_t cookie);
+uint64_t CookieOf(const Status& s);
+
 // Convert to and from the C handle. ToC returns NULL for ok. FromC takes ownership of the handle
 // and accepts NULL as ok.
 tw_status* ToC(Status s) noexcept;

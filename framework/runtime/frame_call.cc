@@ -333,7 +333,7 @@ Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view wher
   std::string after = shapes.empty() ? "" : StrCat("inputs: ", shapes);
   if (!where.empty()) after += StrCat(after.empty() ? "" : "; ", where);
   Status out = Prefix(s, n.title);
-  if (!after.empty()) out = Status(out.code(), AbslView(StrCat(Message(out), " (", after, ")")));
+  if (!after.empty()) out = WithMessage(out, StrCat(Message(out), " (", after, ")"));
   return OfNode(*n.run.node, out);
 }
 

@@ -22,6 +22,7 @@
 #include "framework/runtime/function_set.h"
 #include "framework/runtime/group_set.h"
 #include "framework/runtime/held_resource.h"
+#include "framework/runtime/host_function_set.h"
 #include "framework/runtime/memory_set.h"
 #include "framework/runtime/rendezvous_set.h"
 #include "framework/runtime/resource.h"
@@ -479,6 +480,7 @@ const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t versio
   if (std::string_view(set, len) == TW_FUNCTION_SET && version == 1) return FunctionSet();
   if (std::string_view(set, len) == TW_GROUP_SET && version == 1) return GroupSet();
   if (std::string_view(set, len) == TW_HELD_RESOURCE_SET && version == 1) return HeldResourceSet();
+  if (std::string_view(set, len) == TW_HOST_FUNCTION_SET && version == 1) return HostFunctionSet();
   if (std::string_view(set, len) == TW_RENDEZVOUS_SET && version == 1) return RendezvousSet();
   if (std::string_view(set, len) == TW_SUMMARY_SET && version == 1) return SummarySet();
   return nullptr;

@@ -1,4 +1,7 @@
-/* Functions from C: creation, calls, refusals. */
+/* Functions from C: creation, calls, refusals; functions of the program that graphs call. */
+#include <pthread.h>
+#include <sched.h>
+
 #include "check.h"
 
 typedef struct body {
@@ -371,7 +374,221 @@ static void AFlatGraphHasTheChosenBranchesInPlaceOfCalls(void) {
   tw_graph_destroy(g);
 }
 
+/* ---- Functions of the program ---- */
+
+/* The sum of the first elements of all inputs, and the number of inputs. */
+static void sum_and_count(void* user, tw_host_call* call) {
+  const uint32_t n = tw_host_call_input_count(call);
+  float sum = 0;
+  for (uint32_t i = 0; i < n; ++i) sum += *(const float*)tw_tensor_data(tw_host_call_input(call, i));
+  CHECK(tw_host_call_input(call, n) == NULL && strcmp(tw_host_call_operation(call), "f") == 0 && !tw_host_call_cancelled(call));
+  CHECK(tw_host_call_output_count(call) == 2 && tw_host_call_output_dtype(call, 1) == TW_INT32 && tw_host_call_output_dtype(call, 2) == 0);
+  tw_tensor* outputs[2] = {scalar(sum + *(const float*)user), NULL};
+  OK(tw_tensor_create_int32((int32_t)n, &outputs[1]));
+  tw_host_call_finish(call, outputs, 2);
+  tw_tensor_release(outputs[0]);
+  tw_tensor_release(outputs[1]);
+}
+
+/* A graph with one operation that calls a function of the program on x. */
+typedef struct host_program {
+  tw_graph* graph;
+  tw_session* session;
+  tw_output x, y;
+} host_program;
+
+static host_program new_host_program(const char* op, const char* token, uint32_t n_inputs, uint32_t n_outputs) {
+  const uint32_t types[] = {TW_FLOAT, TW_INT32};
+  const tw_operation* made = NULL;
+  host_program p = {0};
+  OK(tw_graph_create(NULL, &p.graph));
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  p.x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  OK(tw_scope_finish(s));
+  tw_op* builder = tw_op_create(p.graph, op, "f");
+  for (uint32_t i = 0; i < n_inputs; ++i) tw_op_add_input(builder, p.x);
+  tw_op_set_string(builder, "token", token, strlen(token));
+  tw_op_set_types(builder, "Tout", types, n_outputs);
+  OK(tw_op_finish(builder, &made));
+  p.y = tw_operation_output(made, 0);
+  OK(tw_session_create(p.graph, NULL, 0, &p.session));
+  return p;
+}
+
+static tw_status* run_host_program(const host_program* p, tw_output what, float x, const tw_run_options* options, float* out) {
+  tw_tensor *in = scalar(x), *result = NULL;
+  const tw_signature signature = {.size = sizeof signature, .feeds = &p->x, .n_feeds = 1, .fetches = &what, .n_fetches = 1};
+  tw_status* s = tw_session_run(p->session, &signature, &in, options, &result);
+  tw_tensor_release(in);
+  *out = as_float(result);
+  return s;
+}
+
+static void free_host_program(host_program* p) {
+  tw_session_destroy(p->session);
+  tw_graph_destroy(p->graph);
+}
+
+static void AFunctionOfTheProgramIsAnOperation(void) {
+  static const float more = 100;
+  float y = 0;
+  FAILS(tw_host_function_register(NULL, "", sum_and_count, NULL), TW_INVALID_ARGUMENT, "token");
+  OK(tw_host_function_register(NULL, "test/sum", sum_and_count, (void*)&more));
+  FAILS(tw_host_function_register(NULL, "test/sum", sum_and_count, NULL), TW_ALREADY_EXISTS, "'test/sum'");
+  const char* const ops[] = {"PyFunc", "PyFuncStateless", "EagerPyFunc"};
+  for (int i = 0; i < 3; ++i) {
+    host_program p = new_host_program(ops[i], "test/sum", 3, 2);
+    for (int k = 0; k < 3; ++k) {
+      OK(run_host_program(&p, p.y, (float)k, NULL, &y));
+      CHECK(y == 100 + 3 * (float)k);
+    }
+    free_host_program(&p);
+  }
+  host_program p = new_host_program("PyFunc", "test/sum", 1, 2);
+  OK(run_host_program(&p, p.y, 1, NULL, &y));
+  OK(tw_host_function_unregister(NULL, "test/sum"));
+  FAILS(tw_host_function_unregister(NULL, "test/sum"), TW_NOT_FOUND, "'test/sum'");
+  FAILS(run_host_program(&p, p.y, 1, NULL, &y), TW_FAILED_PRECONDITION, "no function of this process has the token 'test/sum'");
+  free_host_program(&p);
+}
+
+/* As in a process that has read the graph of another: nothing runs. */
+static void AGraphWithAFunctionThatIsNotThereDoesNotBegin(void) {
+  tw_buffer* bytes = NULL;
+  tw_graph* read = NULL;
+  host_program p = new_host_program("PyFunc", "test/gone", 1, 1);
+  OK(tw_graph_export(p.graph, &bytes));
+  OK(tw_graph_create(NULL, &read));
+  OK(tw_graph_import(read, tw_buffer_data(bytes), tw_buffer_bytes(bytes), NULL));
+  tw_buffer_release(bytes);
+  free_host_program(&p);
+  host_program again = {.graph = read};
+  float y = 0;
+  OK(tw_graph_find_output(read, "x", &again.x));
+  OK(tw_graph_find_output(read, "f", &again.y));
+  OK(tw_session_create(read, NULL, 0, &again.session));
+  FAILS(run_host_program(&again, again.y, 1, NULL, &y), TW_FAILED_PRECONDITION, "PyFunc 'f'");
+  free_host_program(&again);
+}
+
+static void fail_with_cookie(void* user, tw_host_call* call) {
+  tw_host_call_fail(call, TW_DATA_LOSS, "the disk is on fire", *(const uint64_t*)user);
+}
+
+static void give_nothing(void* user, tw_host_call* call) {
+  (void)user;
+  tw_host_call_finish(call, NULL, 0);
+}
+
+static void give_an_integer(void* user, tw_host_call* call) {
+  tw_tensor* y = NULL;
+  (void)user;
+  OK(tw_tensor_create_int32(1, &y));
+  tw_host_call_finish(call, &y, 1);
+  tw_tensor_release(y);
+}
+
+static void AFailureOfTheFunctionIsThatOfTheRun(void) {
+  static const uint64_t cookie = 12345678901234567890u;
+  const struct {
+    tw_host_function function;
+    uint32_t code;
+    const char* part;
+    uint64_t cookie;
+  } wrong[] = {{fail_with_cookie, TW_DATA_LOSS, "PyFunc 'f' on CPU:0: the disk is on fire", 12345678901234567890u},
+               {give_nothing, TW_INVALID_ARGUMENT, "gave 0 outputs, but 'Tout' has 1", 0},
+               {give_an_integer, TW_INVALID_ARGUMENT, "gave int32 for output 0, but 'Tout' says float", 0}};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+    float y = 0;
+    OK(tw_host_function_register(NULL, "test/wrong", wrong[i].function, (void*)&cookie));
+    host_program p = new_host_program("PyFunc", "test/wrong", 1, 1);
+    tw_status* s = run_host_program(&p, p.y, 1, NULL, &y);
+    CHECK(tw_status_cookie(s) == wrong[i].cookie);
+    FAILS(s, wrong[i].code, wrong[i].part);
+    free_host_program(&p);
+    OK(tw_host_function_unregister(NULL, "test/wrong"));
+  }
+}
+
+typedef struct stopped_call {
+  tw_cancel_token* cancel;
+  int ended;
+} stopped_call;
+
+/* Cancels the step that waits for the output, and ends the call nevertheless. */
+static void cancel_the_step(void* user, tw_host_call* call) {
+  stopped_call* stopped = user;
+  CHECK(!tw_host_call_cancelled(call));
+  tw_cancel_token_cancel(stopped->cancel);
+  while (!tw_host_call_cancelled(call)) sched_yield();
+  tw_tensor* y = scalar(1);
+  tw_host_call_finish(call, &y, 1);
+  tw_tensor_release(y);
+  ++stopped->ended;
+}
+
+static void AStepThatIsCancelledDoesNotWaitForItsFunction(void) {
+  stopped_call stopped = {NULL, 0};
+  float y = 0;
+  OK(tw_cancel_token_create(&stopped.cancel));
+  OK(tw_host_function_register(NULL, "test/slow", cancel_the_step, &stopped));
+  host_program p = new_host_program("PyFunc", "test/slow", 1, 1);
+  const tw_run_options until_cancelled = {.size = sizeof until_cancelled, .cancel = stopped.cancel};
+  FAILS(run_host_program(&p, p.y, 1, &until_cancelled, &y), TW_CANCELLED, "");
+  free_host_program(&p);
+  OK(tw_host_function_unregister(NULL, "test/slow")); /* waits for the thread in the function */
+  CHECK(stopped.ended == 1);
+  tw_cancel_token_destroy(stopped.cancel);
+}
+
+/* Ends its call on a thread of its own, after it has returned. */
+static void* square_later(void* arg) {
+  tw_host_call* call = arg;
+  const float x = *(const float*)tw_tensor_data(tw_host_call_input(call, 0));
+  tw_tensor* y = scalar(x * x);
+  tw_host_call_finish(call, &y, 1);
+  tw_tensor_release(y);
+  return NULL;
+}
+
+static void square(void* user, tw_host_call* call) {
+  pthread_t thread;
+  (void)user;
+  CHECK(pthread_create(&thread, NULL, square_later, call) == 0 && pthread_detach(thread) == 0);
+}
+
+static void square_gradient(void* user, tw_host_call* call) { /* of x, y and dy */
+  float values[3];
+  (void)user;
+  CHECK(tw_host_call_input_count(call) == 3);
+  for (uint32_t i = 0; i < 3; ++i) values[i] = *(const float*)tw_tensor_data(tw_host_call_input(call, i));
+  CHECK(values[1] == values[0] * values[0]);
+  tw_tensor* dx = scalar(2 * values[0] * values[2]);
+  tw_host_call_finish(call, &dx, 1);
+  tw_tensor_release(dx);
+}
+
+static void AFunctionOfTheProgramMayHaveAGradient(void) {
+  float y = 0;
+  tw_gradient dx = {0, 0}, again = {0, 0};
+  OK(tw_host_function_register(NULL, "test/square", square, NULL));
+  OK(tw_host_function_register(NULL, "test/square" TW_HOST_GRADIENT, square_gradient, NULL));
+  host_program p = new_host_program("EagerPyFunc", "test/square", 1, 1);
+  OK(tw_gradients_add(p.graph, &p.y, NULL, 1, &p.x, 1, &dx));
+  OK(run_host_program(&p, p.y, 3, NULL, &y));
+  CHECK(y == 9);
+  OK(run_host_program(&p, dx.values, 3, NULL, &y));
+  CHECK(y == 6);
+  FAILS(tw_gradients_add(p.graph, &dx.values, NULL, 1, &p.x, 1, &again), TW_FAILED_PRECONDITION, "op PyFunc is not differentiable");
+  free_host_program(&p);
+  OK(tw_host_function_unregister(NULL, "test/square"));
+  OK(tw_host_function_unregister(NULL, "test/square" TW_HOST_GRADIENT));
+}
+
 MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCapturedAndAConstantCopied),
      TEST(AnOpenBodyTakesValuesFromAllThatIsAroundIt), TEST(WhatIsNoFunctionIsRefusedWithItsName),
      TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep), TEST(APartOfAGraphBecomesAFunctionThatDoesTheSameOnce),
-     TEST(WhatCannotBeAPartIsRefusedAndChangesNothing), TEST(AFlatGraphHasTheChosenBranchesInPlaceOfCalls))
+     TEST(WhatCannotBeAPartIsRefusedAndChangesNothing), TEST(AFlatGraphHasTheChosenBranchesInPlaceOfCalls),
+     TEST(AFunctionOfTheProgramIsAnOperation), TEST(AGraphWithAFunctionThatIsNotThereDoesNotBegin),
+     TEST(AFailureOfTheFunctionIsThatOfTheRun), TEST(AStepThatIsCancelledDoesNotWaitForItsFunction),
+     TEST(AFunctionOfTheProgramMayHaveAGradient))

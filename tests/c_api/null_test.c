@@ -72,6 +72,13 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_flatten(graph, NULL, 0, NULL, 1, NULL, NULL, NULL));
   REFUSED(tw_graph_function_name(NULL, 0, NULL));
   CHECK(tw_graph_function_count(NULL) == 0);
+  REFUSED(tw_host_function_register(NULL, NULL, NULL, NULL));
+  REFUSED(tw_host_function_register(NULL, "token", NULL, NULL));
+  REFUSED(tw_host_function_unregister(NULL, NULL));
+  CHECK(!*tw_host_call_operation(NULL) && !tw_host_call_input_count(NULL) && !tw_host_call_input(NULL, 0));
+  CHECK(!tw_host_call_output_count(NULL) && !tw_host_call_output_dtype(NULL, 0) && !tw_host_call_cancelled(NULL));
+  tw_host_call_finish(NULL, NULL, 0);
+  tw_host_call_fail(NULL, TW_UNKNOWN, NULL, 0);
   REFUSED(tw_graph_close_loop(NULL, NULL, 0, NULL));
   REFUSED(tw_graph_close_loop(graph, NULL, 0, NULL));
   REFUSED(tw_graph_import(NULL, "", 0, NULL));
@@ -291,7 +298,8 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_step_stats_total(NULL) && !tw_step_stats_node_count(NULL) && !tw_step_stats_node(NULL, 0));
   CHECK(!tw_step_stats_wait_count(NULL) && !tw_step_stats_wait(NULL, 0));
   tw_step_stats_set_limit(NULL, 1);
-  CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL));
+  CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL) &&
+        !tw_status_cookie(NULL));
   tw_model_destroy(NULL);
   CHECK(!tw_model_importer(NULL) && !tw_model_property_count(NULL) && !tw_model_signature_count(NULL));
   CHECK(!tw_model_signature_at(NULL, 0) && !tw_model_graph(NULL) && !tw_model_session(NULL));

@@ -138,8 +138,8 @@ bool IsToBeStepped(const OpSchema& op) {
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
   const bool opens =
       std::any_of(op.inputs.begin(), op.inputs.end(), [](const Argument& x) { return !x.opens.empty() && !MakerOf(x.opens); });
-  return !IsOutside(op) && std::any_of(op.inputs.begin(), op.inputs.end(), plain) && !calls && !opens && !op.makes_other && !op.crosses &&
-         !op.only_takes && op.name != "Abort";
+  return !IsOutside(op) && std::any_of(op.inputs.begin(), op.inputs.end(), plain) && !calls && !opens && !op.makes_other &&
+         !op.calls_program && !op.crosses && !op.only_takes && op.name != "Abort";
 }
 
 // Checks that every such op was single-stepped.

@@ -175,15 +175,15 @@ extern "C" void __sanitizer_malloc_hook(const volatile void*, size_t size) {
   if (size > kMostMemory) Broken("an allocation of " + std::to_string(size) + " bytes");
 }
 
-// Ops of which no use can succeed here: they read a fed value, a function, or a resource that
-// another op makes or opens; or they make a resource under a name that another resource has, since
-// all nodes have one name.
+// Ops of which no use can succeed here: they read a fed value, call a function of the graph or of
+// the program, or read a resource that another op makes or opens; or they make a resource under a
+// name that another resource has, since all nodes have one name.
 bool AlwaysFails(const OpSchema& op) {
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
   const bool opens =
       std::any_of(op.inputs.begin(), op.inputs.end(), [](const Argument& x) { return !x.opens.empty() && !MakerOf(x.opens); });
-  return !op.has_kernels || calls || opens || op.makes_other || op.crosses || op.only_takes || op.name == "Abort" || op.touches ||
-         op.name == "Placeholder" || op.name == "SaveResource" || op.name == "RestoreResources";
+  return !op.has_kernels || calls || opens || op.makes_other || op.calls_program || op.crosses || op.only_takes || op.name == "Abort" ||
+         op.touches || op.name == "Placeholder" || op.name == "SaveResource" || op.name == "RestoreResources";
 }
 
 // Checks that every op is in the corpus, and succeeds there.

@@ -440,7 +440,7 @@ QUEUES = {op for op in tw.ops() if "Queue" in op or "Accumulator" in op}  # queu
 QUEUES |= {op for path in ("barrier", "map_staging", "mutex", "snapshot", "staging") for op in UNDECLARED[f"ops/{path}_test.py"].split()}
 FRAMEWORK = set("Const Placeholder _Send _Recv".split())
 FLOW = {op for path, names in UNDECLARED.items() if path.endswith(("frame_run_test.cc", "control_flow_test.py")) for op in names.split()}
-FUNCTIONS = set(UNDECLARED["python/flow_test.py"].split())
+FUNCTIONS = set((UNDECLARED["python/flow_test.py"] + " " + UNDECLARED["python/host_functions_test.py"]).split())
 COLLECTIVES = set(UNDECLARED["python/collectives_test.py"].split())
 DATA = {op for path, names in UNDECLARED.items() if path.startswith(("python/data_", "python/summary_")) for op in names.split()}
 

@@ -28,7 +28,8 @@ KNOWN = {"shapes": lambda shape: shape, "ranks": lambda shape: tuple(-1 for _ in
 
 # Differentiable ops without a case, and the reasons.
 EXEMPT = {op: f"its derivatives are in {path}" for path, names in UNDECLARED.items() for op in names.split()
-          if path in ("ops/list_test.py", "ops/optional_test.py", "ops/tensor_array_test.py", "ops/snapshot_test.py", "python/flow_test.py")}
+          if path in ("ops/list_test.py", "ops/optional_test.py", "ops/tensor_array_test.py", "ops/snapshot_test.py", "python/flow_test.py",
+                      "python/host_functions_test.py")}
 
 
 def perturbed(point, wiggle, step=FINE[0]):

@@ -21,8 +21,9 @@ from undeclared import UNDECLARED
 FRAMEWORK = set("Const Placeholder _Send _Recv".split())  # the planner adds and removes them
 FLOW = {op for path, names in UNDECLARED.items() if path.endswith("frame_run_test.cc") for op in names.split()}  # they do nothing alone
 FILES = set("SaveV2 RestoreV2 MergeV2Checkpoints PrintV2 WriteFile ReadFile MatchingFiles".split())  # files_test.py tests hostile paths
-# These tests try datasets, messages, images, collectives and optionals with what is wrong.
-FILES |= {op for path, names in UNDECLARED.items() if path.startswith(("python/data_", "python/collectives", "ops/optional")) for op in names.split()}
+# These tests try datasets, messages, images, collectives, optionals and functions of the program with what is wrong.
+FILES |= {op for path, names in UNDECLARED.items()
+          if path.startswith(("python/data_", "python/collectives", "python/host_functions", "ops/optional")) for op in names.split()}
 
 # ---- Uses that schemas exclude ----
 

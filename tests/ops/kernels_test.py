@@ -43,10 +43,11 @@ def gaps(op, schema):
 
 listed = {(op, t) for _, ops, types in MISSING for op in ops.split() for t in types}
 listed |= {(d.op, t) for d in declared().ops.values() for types in d.no_kernel.values() for t in types.split()}
-OF_DATA = {op for path, ops in UNDECLARED.items() if path.startswith("python/data_") for op in ops.split()}  # one kernel for all lists of types
+# One kernel for all lists of types.
+OF_LISTS = {op for path, ops in UNDECLARED.items() if path.startswith(("python/data_", "python/host_functions")) for op in ops.split()}
 found = set()
 for op, about in tw.ops().items():
-    if op in FRAMEWORK or op in OF_DATA:
+    if op in FRAMEWORK or op in OF_LISTS:
         continue
     for attr, types in gaps(op, Schema(about["schema"], declared().given(op))).items():
         found |= {(op, t) for t in types}

@@ -57,6 +57,7 @@ UNDECLARED = {
                                   "WriteScalarSummary WriteHistogramSummary WriteImageSummary WriteAudioSummary WriteSummary "
                                   "WriteGraphSummary WriteRawProtoSummary ImportEvent",
     "python/flow_test.py": "If StatelessIf Case StatelessCase While StatelessWhile For PartitionedCall StatefulPartitionedCall",
+    "python/host_functions_test.py": "PyFunc PyFuncStateless EagerPyFunc",
     "python/scopes_test.py": "NoOp",
     "ops/control_flow_test.py": "RefSwitch RefMerge RefSelect RefEnter RefExit RefNextIteration _SelectHandle",
     "framework/runtime/frame_run_test.cc": "Switch Merge Enter Exit NextIteration LoopCond ControlTrigger Abort",
@@ -70,6 +71,7 @@ NAMED_OTHERWISE = {
     "control/switch": "framework/runtime/frame_run_test.cc", "data/decode": "python/data_decode_test.py", "data/image": "python/data_image_test.py",
     "data/iterator": "python/data_ops_test.py", "data/parse_example": "python/data_example_test.py",
     "data/source": "python/data_ops_test.py", "data/transform": "python/data_ops_test.py", "functional/call": "python/flow_test.py", "functional/if": "python/flow_test.py",
+    "functional/py_func": "python/host_functions_test.py",
     "functional/while": "python/flow_test.py", "io/summary": "python/summary_ops_test.py", "io/summary_writer": "python/summary_ops_test.py",
     "list/tensor_list": "ops/list_test.py", "lookup/lookup_table": "ops/lookup_test.py",
     "nn/recurrent": "ops/nn/lstm.py", "random/key_counter": "ops/random/stateless_seed.py", "state/saved_resource": "ops/state_test.py",

@@ -550,8 +550,8 @@ LEFT_OUT = {
     "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration "
                                                               "RefEnter RefExit RefMerge RefNextIteration RefSelect RefSwitch Switch "
                                                               "_SelectHandle",
-    "its time is that of what functions compute": "Case For If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
-                                                  "StatelessWhile While",
+    "its time is that of what functions compute": "Case EagerPyFunc For If PartitionedCall PyFunc PyFuncStateless "
+                                                  "StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While",
     "timed in a case of the op that takes from there": "EmptyTensorList FIFOQueueV2 MutableHashTableV2 QueueEnqueueManyV2 QueueEnqueueV2 Stage "
     "TensorListFromTensor TensorListGetItem TensorListLength TensorListReserve",
     "keeps tensors as the ops of lists and queues do": "AssignVariables ReadVariables Barrier BarrierInsertMany BarrierTakeMany "

@@ -9,12 +9,12 @@
 
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
-without a graph), custom (gradients of a program's own), recompute (gradients that keep less), vmap and batching, slices (map, fold, scan),
-data (datasets), elements, iterating, generated,
-record_files, variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages,
-losses, metrics, iterators, trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session,
-model (from files), saved (models in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy
-and DLPack), saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
+without a graph), custom (gradients of a program's own), recompute (gradients that keep less), host_functions (functions of Python as
+operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, variable, random
+(seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
+trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models
+in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, weights (files of
+others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
 cluster of Ray), runtime, log, errors."""
 import typing as _typing
 
@@ -35,6 +35,7 @@ from .functions import Function, function
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
+from .host_functions import py_function
 from .iterators import Iterator
 from .model import Model, importers, load
 from .output import Operation, Output
@@ -74,7 +75,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
            "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
-           "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "random",
+           "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "random",
            "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
            "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
            "write_checkpoint"]

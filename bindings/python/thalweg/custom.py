@@ -45,7 +45,8 @@ class CustomGradient:
         result, gradient = answer
         ys: list[Any] = []
         form = control.flatten(result, ys)
-        ys = [flow.own(graph, y) for y in ys]
+        # The gradient of the ys is zero whatever they are made of, which may be ops without a gradient.
+        ys = [graph.op("StopGradient", flow.own(graph, y)) for y in ys]
         held = _call_with_gradient(graph, xs, ys, gradient, getattr(self.function, "__name__", "custom").strip("<>_") or "custom")
         return control.rebuild(form, iter(held))
 

@@ -1,8 +1,11 @@
 """Exceptions for the statuses of the C API: one class per code, with the name of the operation that failed and the line that made it."""
+import collections
 import contextlib
 import ctypes
+import itertools
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple, Optional
@@ -119,18 +122,43 @@ class UnauthenticatedError(Error):
     code = _low.TW_UNAUTHENTICATED
 
 
+_raised: "collections.OrderedDict[int, BaseException]" = collections.OrderedDict()  # by functions of the program, by their cookies
+_cookies = itertools.count(1)
+_raising = threading.Lock()
+_MOST_RAISED = 64  # of those that no run has raised yet: a step has one error, whatever else failed in it
+
+
+def keep(e: BaseException) -> int:
+    """Keeps an exception until the run that it ends raises it. Returns the cookie by which a status names it."""
+    with _raising:
+        cookie = next(_cookies)
+        _raised[cookie] = e
+        while len(_raised) > _MOST_RAISED:
+            _raised.popitem(last=False)
+    return cookie
+
+
+def _kept(cookie: int) -> Optional[BaseException]:
+    with _raising:
+        return _raised.pop(cookie, None)
+
+
 BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 
 
 def check(status: Optional[int]) -> None:
-    """Raises the error of a status and releases the status. None is no error."""
+    """Raises the error of a status, or the exception of the program's function that it names, and releases the status. None is no error."""
     if status is None:
         return
     kind = BY_CODE.get(_low.tw_status_code(status), UnknownError)
     message = _low.tw_status_message(status).decode(errors="replace")
     operation = _low.tw_status_operation(status)
     line = line_of(_low.tw_status_place(status))
+    raised = _kept(_low.tw_status_cookie(status))
     _low.tw_status_release(status)
+    if raised is not None:
+        raised.add_note(message if line is None else f"{message} ({line.file}:{line.number})")
+        raise raised
     raise kind(message, None if operation is None else operation.decode(errors="replace"), line)
 
 

@@ -18,7 +18,7 @@ from .gradients import SparseGradient, gradients
 from .graph import current_graph
 from .output import Formula
 from .tensor import Tensor
-from .traced import tape_notes
+from .traced import tapes
 from .value import Value
 from .variable import Variable
 
@@ -27,21 +27,22 @@ class Tape(Handle):
     """Records, until its `with` ends, the calls of the current context on watched values and on variables. `gradient` may be called
     inside of the `with` or after it, any number of times. Nested tapes give higher derivatives. A tape keeps the values that it recorded
     as long as it lives."""
-    __slots__ = ("_handle", "eager")
+    __slots__ = ("_handle", "eager", "held")
 
     def __init__(self) -> None:
         self._handle = 0
         self.eager = current_eager()
+        self.held: list[Any] = []  # what its gradients call
 
     def __enter__(self) -> "Tape":
         if self._handle:
             raise RuntimeError("a tape is used in one `with`; make another")
         self._handle = made(_low.tw_tape_create, self.eager._handle)
-        tape_notes(1)
+        tapes().append(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        tape_notes(-1)
+        tapes()[:] = [tape for tape in tapes() if tape is not self]
         _low.tw_tape_stop(self._handle)
 
     def __del__(self, destroy: Any = _low.tw_tape_destroy) -> None:

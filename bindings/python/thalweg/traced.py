@@ -105,15 +105,16 @@ class Order:
 
 
 class _State(threading.local):
-    tapes = 0  # that note calls of this thread
+    def __init__(self) -> None:
+        self.tapes: list[Any] = []  # that note calls of this thread
 
 
 _state = _State()
 
 
-def tape_notes(change: int) -> None:
-    """Counts the tapes that note calls of this thread."""
-    _state.tapes += change
+def tapes() -> list[Any]:
+    """The tapes that note calls of this thread."""
+    return _state.tapes
 
 
 def refuse_tape(what: str) -> None:

@@ -22,6 +22,9 @@ TW_EXPORT const char* tw_status_operation(const tw_status* status);
 /* Returns the place in the program where that operation was made, as set by tw_op_set_place. NULL
  * if unknown. Lives as long as the status. */
 TW_EXPORT const char* tw_status_place(const tw_status* status);
+/* Returns the number that a function of the program gave to tw_host_call_fail (host_function.h), if
+ * the status comes from that call; else 0. */
+TW_EXPORT uint64_t tw_status_cookie(const tw_status* status);
 /* Makes a new status, for callbacks that report a failure. code: 0 or above 16 becomes TW_UNKNOWN.
  * message: copied; NULL is "". Never NULL, even when memory is out. */
 TW_EXPORT tw_status* tw_status_create(uint32_t code, const char* message);

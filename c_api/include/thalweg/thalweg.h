@@ -42,6 +42,7 @@
 #include "thalweg/function.h"
 #include "thalweg/gradients.h"
 #include "thalweg/graph.h"
+#include "thalweg/host_function.h"
 #include "thalweg/iterator.h"
 #include "thalweg/layer.h"
 #include "thalweg/lbfgs.h"

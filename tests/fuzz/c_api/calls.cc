@@ -670,6 +670,25 @@ SPECIAL(tw_log_set_sink) {
       p.Number() ? +[](void*, uint32_t, const char* text, uint64_t bytes) { (void)std::string(text, bytes); } : nullptr;
   p.Note(tw_log_set_sink(runtime, sink, nullptr, p.Draw<uint32_t>()));
 }
+// Gives its inputs back. It ends each call itself, so a program has no calls to end.
+void Answer(void*, tw_host_call* call) {
+  std::vector<tw_tensor*> outputs;
+  for (uint32_t i = 0; i < tw_host_call_input_count(call); ++i) outputs.push_back(tw_host_call_input(call, i));
+  if (!*tw_host_call_operation(call)) Broken("a call comes from no operation");
+  if (outputs.empty() || tw_host_call_cancelled(call)) return tw_host_call_fail(call, TW_UNAVAILABLE, "no inputs, or nobody waits", 7);
+  const bool gives = tw_host_call_output_count(call) > 0;
+  if (gives != (tw_host_call_output_dtype(call, 0) != 0)) Broken("a call disagrees about its outputs");
+  tw_host_call_finish(call, outputs.data(), uint32_t(outputs.size()));
+}
+SPECIAL(tw_host_function_register) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* token = p.Text();
+  p.Note(tw_host_function_register(runtime, token, p.Null() ? nullptr : Answer, nullptr));
+}
+SPECIAL(tw_host_call_input) {  // a borrowed tensor
+  const tw_host_call* call = p.Handle<tw_host_call>();
+  tw_host_call_input(call, p.Draw<uint32_t>());
+}
 SPECIAL(tw_log_to_stderr) {
   static bool once = (tw_log_to_stderr(nullptr, p.Draw<uint32_t>(), "a line of the log", 17), true);
   (void)once;

@@ -61,9 +61,11 @@ namespace thalweg::fuzz {
   X(tw_sync, tw_sync_destroy, false)                     \
   X(tw_tape, tw_tape_destroy, false)                     \
   X(tw_trainer, tw_trainer_destroy, true)                \
+  X(tw_host_call, EndHostCall, false)                    \
   X(tw_eager, tw_eager_destroy, false)
 
 inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)); }
+inline void EndHostCall(tw_host_call* call) { tw_host_call_fail(call, TW_CANCELLED, "the program has ended", 0); }
 #define X(type, end, owned) \
   inline void End(type* handle) { end(handle); }
 FUZZ_HANDLES(X)

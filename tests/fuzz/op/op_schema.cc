@@ -71,6 +71,7 @@ OpSchema ReadOp(const JsonValue& v) {
   const bool handles = std::any_of(op.inputs.begin(), op.inputs.end(), IsHandle) || std::any_of(outputs.begin(), outputs.end(), IsHandle);
   op.makes_other =
       std::any_of(outputs.begin(), outputs.end(), [](const Argument& y) { return !y.opens.empty(); }) || (has("shared_name") && !handles);
+  op.calls_program = has("token");
   op.crosses = has("send_device");
   op.only_takes = outputs.empty() && op.inputs.size() == 1 && op.inputs[0].dtype == TW_VARIANT;
   return op;

@@ -35,6 +35,7 @@ struct OpSchema {
   bool stateful = false, touches = false, has_kernels = false;
   bool differs = false;            // results differ from run to run, as a kernel declares, or from name to name
   bool makes_other = false;        // makes a resource other than a variable, named after its node
+  bool calls_program = false;      // calls a function of the program by its token
   bool crosses = false;            // inserted by planning, between devices or processes
   bool only_takes = false;         // takes a variant without making one, so the variant is not a list
   Variant makes = Variant::kList;  // of its outputs of type variant
