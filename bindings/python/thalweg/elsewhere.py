@@ -58,6 +58,8 @@ NAMES: dict[str, str] = {
     "gradient": "gradients", "gradienttape": "Tape", "input": "placeholder", "jit": "function", "parameter": "Variable",
     "fromnumpy": "constant", "astensor": "constant", "cuda": "device", "backward": "gradients", "vjp": "value_and_grad",
     "customvjp": "custom_gradient", "customjvp": "custom_gradient",
+    "numpyfunction": "py_function", "purecallback": "py_function", "iocallback": "py_function", "remat": "checkpoint",
+    "recomputegrad": "checkpoint",
     "seed": "random.seed", "statedict": "Saver", "loadstatedict": "weights.load",
     # Training
     "adam": "train.Adam", "adamw": "train.AdamW", "sgd": "train.SGD", "rmsprop": "train.RMSProp", "adagrad": "train.Adagrad",

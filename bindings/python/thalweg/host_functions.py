@@ -40,13 +40,13 @@ def py_function(function: Result, inputs: Any, types: Any, shapes: Any = None, *
     """Calls a function of Python on the elements of values, whenever a step needs its results.
 
     function: gets an array for each input (texts as arrays of bytes), which it must neither change nor keep without a copy. It gives what
-    NumPy converts to an array of the type, or a list of such if types is a list.   inputs: a list of values.   types: the type of the result, or a list of types; an empty
-    list: the function runs for its effects.   shapes: what is known of the shape of the result, None for an unknown size, or a list of such
-    if types is a list; a step checks them.   gradient: a function that gets the inputs, the results and the gradient of each
-    floating-point or complex result, and gives the gradient of the input of such a type, or a list of these if there are several; None in
-    it is zero. Without it the result has no gradient, and to ask for one is an error, except inside of thalweg.custom_gradient.
-    stateful: False: the function gives the same for the same inputs and has no effects, so its calls may be merged, left out and made
-    while a plan is made.
+    NumPy converts to an array of the type, or a list of such if types is a list.   inputs: a list of values.   types: the type of the
+    result, or a list of types; an empty list: the function runs for its effects.   shapes: what is known of the shape of the result, None
+    for an unknown size, or a list of such if types is a list; a step checks them.   gradient: a function that gets the inputs, the results
+    and the gradient of each floating-point or complex result, and gives the gradient of the input of such a type, or a list of these if
+    there are several; None in it is zero. Without it the result has no gradient, and to ask for one is an error, except inside of
+    thalweg.custom_gradient.   stateful: False: the function gives the same for the same inputs and has no effects, so its calls may be
+    merged, left out and made while a plan is made.
 
     Answers a value, a list of values if types is a list, or the operation if that is empty. Several calls of the function may run at once.
     An exception of the function is raised by the run that needed its result. A graph with such an operation runs in this process only. It
@@ -114,12 +114,12 @@ class _Call:
         return [self._tensor(i, x, t) for i, (x, t) in enumerate(zip(found, types))]
 
     def _tensor(self, i: int, x: Any, dtype: DType) -> Tensor:
-        if isinstance(x, Formula):
-            x = x._value().tensor if isinstance(x._value(), Value) else x
-        if isinstance(x, Tensor) and x.dtype == dtype:
-            return x
+        value = x._value() if isinstance(x, Formula) else x
+        given = value.tensor if isinstance(value, Value) else value
+        if isinstance(given, Tensor) and given.dtype == dtype:
+            return given
         try:
-            return Tensor(x, dtype)
+            return Tensor(given, dtype)
         except TypeError as e:
             raise TypeError(f"py_function: '{self.name}': result {i}: {e}") from None
 
@@ -248,6 +248,7 @@ def _fail(call: int, e: BaseException) -> None:
 def _code(e: BaseException) -> int:
     if isinstance(e, errors.Error):
         return e.code
-    kinds = ((NotImplementedError, _low.TW_UNIMPLEMENTED), (MemoryError, _low.TW_RESOURCE_EXHAUSTED),
-             ((TypeError, ValueError), _low.TW_INVALID_ARGUMENT))
-    return next((code for kind, code in kinds if isinstance(e, kind)), _low.TW_UNKNOWN)
+    kinds: Any = ((NotImplementedError, _low.TW_UNIMPLEMENTED), (MemoryError, _low.TW_RESOURCE_EXHAUSTED),
+                  ((TypeError, ValueError), _low.TW_INVALID_ARGUMENT))
+    found: int = next((code for kind, code in kinds if isinstance(e, kind)), _low.TW_UNKNOWN)
+    return found
