@@ -11,10 +11,7 @@
 namespace thalweg::tf {
 
 void Check(tw_status* status) {
-  if (!status) return;
-  Error error{static_cast<TF_Code>(tw_status_code(status)), tw_status_message(status)};
-  tw_status_release(status);
-  throw error;
+  if (status) Throw(status, static_cast<TF_Code>(tw_status_code(status)));
 }
 
 void Set(TF_Status* status, TF_Code code, std::string message) {

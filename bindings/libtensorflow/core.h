@@ -1,5 +1,5 @@
-// The base of all files here: failures as exceptions inside the library, owners of Thalweg's handles, messages in buffers.
-// Every exported function that takes a TF_Status runs its body in Guard, so that no exception leaves the library.
+// The base of all files here: failures as exceptions inside the library (common/failure.h), owners of Thalweg's handles, messages in
+// buffers. Every exported function that takes a TF_Status runs its body in Guard, so that no exception leaves the library.
 // Threads: values, no sharing.
 #pragma once
 #include <exception>
@@ -12,6 +12,7 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include "common/failure.h"
 #include "tensorflow/c/c_api.h"
 #include "thalweg/thalweg.h"
 
@@ -23,22 +24,9 @@ struct TF_Status {
 
 namespace thalweg::tf {
 
-struct Error {
-  TF_Code code;
-  std::string message;
-};
-
-template <class... Parts>
-std::string Text(const Parts&... parts) {
-  std::string out;
-  ((out += parts), ...);
-  return out;
-}
-
-template <class... Parts>
-[[noreturn]] void Fail(TF_Code code, const Parts&... parts) {
-  throw Error{code, Text(parts...)};
-}
+using namespace bindings;
+using Error = Failure<TF_Code>;
+inline constexpr Thrower<TF_Code> Fail;
 
 inline std::string OrEmpty(const char* text) { return text ? text : ""; }
 
@@ -65,15 +53,9 @@ auto Guard(TF_Status* status, Body&& body) noexcept -> decltype(body()) {
   if constexpr (!std::is_void_v<Result>) return Result{};
 }
 
-template <class T, void (*Release)(T*)>
-struct Releaser {
-  void operator()(T* p) const { Release(p); }
-};
-using TensorRef = std::unique_ptr<tw_tensor, Releaser<tw_tensor, tw_tensor_release>>;
-using BufferRef = std::unique_ptr<tw_buffer, Releaser<tw_buffer, tw_buffer_release>>;
-using SessionRef = std::unique_ptr<tw_session, Releaser<tw_session, tw_session_destroy>>;
-using GraphRef = std::unique_ptr<tw_graph, Releaser<tw_graph, tw_graph_destroy>>;
-using DevicesRef = std::unique_ptr<tw_devices, Releaser<tw_devices, tw_devices_destroy>>;
+using SessionRef = Owner<tw_session, tw_session_destroy>;
+using GraphRef = Owner<tw_graph, tw_graph_destroy>;
+using DevicesRef = Owner<tw_devices, tw_devices_destroy>;
 
 inline std::string_view View(const BufferRef& b) { return {tw_buffer_data(b.get()), size_t(tw_buffer_bytes(b.get()))}; }
 

@@ -72,7 +72,7 @@ static TF_Library* LoadLibrary(const char* file) {
   auto library = std::make_unique<TF_Library>();
   tw_plugins* plugins = nullptr;
   Check(tw_plugins_create(nullptr, &plugins));
-  const std::unique_ptr<tw_plugins, Releaser<tw_plugins, tw_plugins_destroy>> owner(plugins);
+  const Owner<tw_plugins, tw_plugins_destroy> owner(plugins);
   proto::OpList list;
   for (uint32_t i = 0; i < tw_plugins_count(plugins); ++i) {
     if (path != tw_plugins_path(plugins, i)) continue;
@@ -113,7 +113,7 @@ static std::string Kernels(const char* only) {
   enum KernelField : uint32_t { kOp = 1, kDeviceType = 2 };
   tw_ops* ops = nullptr;
   Check(tw_ops_create(nullptr, &ops));
-  const std::unique_ptr<tw_ops, Releaser<tw_ops, tw_ops_destroy>> owner(ops);
+  const Owner<tw_ops, tw_ops_destroy> owner(ops);
   std::string list;
   for (uint32_t i = 0; i < tw_ops_count(ops); ++i) {
     const std::string name = tw_ops_name(ops, i);

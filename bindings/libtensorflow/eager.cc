@@ -21,8 +21,6 @@ using namespace thalweg::tf;
 namespace proto = thalweg::proto;
 using proto::AttrValue;
 
-using EagerRef = std::unique_ptr<tw_eager, Releaser<tw_eager, tw_eager_destroy>>;
-
 struct TFE_ContextOptions {
   TFE_ContextDevicePlacementPolicy policy = TFE_DEVICE_PLACEMENT_SILENT;
 };

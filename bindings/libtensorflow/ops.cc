@@ -7,7 +7,7 @@
 namespace thalweg::tf {
 namespace {
 
-using OpsRef = std::unique_ptr<tw_ops, Releaser<tw_ops, tw_ops_destroy>>;
+using OpsRef = Owner<tw_ops, tw_ops_destroy>;
 
 // Messages are made when an op is first asked for.
 struct Ops {

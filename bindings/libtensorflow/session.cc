@@ -166,7 +166,7 @@ void TF_SessionRun(TF_Session* session, const TF_Buffer* run_options, const TF_O
           [](uint32_t, std::string_view) {});
     }
     options.timeout_ns = std::clamp<int64_t>(timeout_ms, 0, INT64_MAX / 1000000) * 1000000;
-    std::unique_ptr<tw_step_stats, Releaser<tw_step_stats, tw_step_stats_destroy>> stats;
+    StatsRef stats;
     if (trace && run_metadata) {
       tw_step_stats* made = nullptr;
       Check(tw_step_stats_create(&made));

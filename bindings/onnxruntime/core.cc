@@ -15,10 +15,7 @@ OrtErrorCode CodeOf(uint32_t code) {
 }
 
 void Check(tw_status* status) {
-  if (!status) return;
-  Error error{CodeOf(tw_status_code(status)), tw_status_message(status)};
-  tw_status_release(status);
-  throw error;
+  if (status) Throw(status, CodeOf(tw_status_code(status)));
 }
 
 static OrtStatus* OutOfMemory() {

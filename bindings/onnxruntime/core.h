@@ -1,5 +1,6 @@
-// The base of all files here: failures as exceptions inside the library, and owners of Thalweg's handles. Every function of the table that
-// returns a status runs its body in Guard, so that no exception leaves the library. Threads: values, no sharing.
+// The base of all files here: failures as exceptions inside the library (common/failure.h), checks of the client's arguments, owners of
+// Thalweg's handles. Every function of the table that returns a status runs its body in Guard, so that no exception leaves the library.
+// Threads: values, no sharing.
 #pragma once
 #include <exception>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/failure.h"
 #include "onnxruntime_c_api.h"
 #include "thalweg/thalweg.h"
 
@@ -18,22 +20,9 @@ struct OrtStatus {
 
 namespace thalweg::ort {
 
-struct Error {
-  OrtErrorCode code;
-  std::string message;
-};
-
-template <class... Parts>
-std::string Text(const Parts&... parts) {
-  std::string out;
-  ((out += parts), ...);
-  return out;
-}
-
-template <class... Parts>
-[[noreturn]] void Fail(OrtErrorCode code, const Parts&... parts) {
-  throw Error{code, Text(parts...)};
-}
+using namespace bindings;
+using Error = Failure<OrtErrorCode>;
+inline constexpr Thrower<OrtErrorCode> Fail;
 
 // Throws if the client's argument is NULL; returns it otherwise.
 template <class T>
@@ -73,17 +62,9 @@ OrtStatus* Guard(const char* function, Body&& body) noexcept {
   }
 }
 
-template <class T, void (*Release)(T*)>
-struct Releaser {
-  void operator()(T* p) const { Release(p); }
-};
-using TensorRef = std::unique_ptr<tw_tensor, Releaser<tw_tensor, tw_tensor_release>>;
-using BufferRef = std::unique_ptr<tw_buffer, Releaser<tw_buffer, tw_buffer_release>>;
-using ModelRef = std::unique_ptr<tw_model, Releaser<tw_model, tw_model_destroy>>;
-using CallableRef = std::unique_ptr<tw_callable, Releaser<tw_callable, tw_callable_destroy>>;
-using EagerRef = std::unique_ptr<tw_eager, Releaser<tw_eager, tw_eager_destroy>>;
-using RuntimeRef = std::unique_ptr<tw_runtime, Releaser<tw_runtime, tw_runtime_release>>;
-using StatsRef = std::unique_ptr<tw_step_stats, Releaser<tw_step_stats, tw_step_stats_destroy>>;
+using ModelRef = Owner<tw_model, tw_model_destroy>;
+using CallableRef = Owner<tw_callable, tw_callable_destroy>;
+using RuntimeRef = Owner<tw_runtime, tw_runtime_release>;
 
 // Returns the result of OrtGetApiBase.
 const OrtApiBase* ApiBase();

@@ -75,9 +75,7 @@ void LoadModel(OrtSession* session, const std::string& path, const OrtSessionOpt
   load.n_session_options = static_cast<uint32_t>(words.size());
   tw_model* model = nullptr;
   if (tw_status* failed = tw_model_load(session->runtime.get(), path.c_str(), &load, &model)) {
-    const Error error{LoadCodeOf(tw_status_code(failed)), tw_status_message(failed)};
-    tw_status_release(failed);
-    throw error;
+    Throw(failed, LoadCodeOf(tw_status_code(failed)));
   }
   session->model.reset(model);
 }
