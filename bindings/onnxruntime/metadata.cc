@@ -11,35 +11,32 @@ OrtStatus* SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata**
 }
 void ReleaseModelMetadata(OrtModelMetadata* metadata) { delete metadata; }
 
-OrtStatus* ModelMetadataGetProducerName(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] {
+namespace {
+
+OrtStatus* GetText(const char* function, const OrtModelMetadata* metadata, std::string OrtModelMetadata::* text, OrtAllocator* allocator,
+                   char** out) noexcept {
+  return Guard(function, [&] {
     auto& result = Result(out, "value");
-    result = CopyText(allocator, Need(metadata, "model_metadata")->producer);
+    result = CopyText(allocator, Need(metadata, "model_metadata")->*text);
   });
+}
+
+}  // namespace
+
+OrtStatus* ModelMetadataGetProducerName(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
+  return GetText(__func__, metadata, &OrtModelMetadata::producer, allocator, out);
 }
 OrtStatus* ModelMetadataGetGraphName(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] {
-    auto& result = Result(out, "value");
-    result = CopyText(allocator, Need(metadata, "model_metadata")->graph_name);
-  });
+  return GetText(__func__, metadata, &OrtModelMetadata::graph_name, allocator, out);
 }
 OrtStatus* ModelMetadataGetGraphDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] {
-    auto& result = Result(out, "value");
-    result = CopyText(allocator, Need(metadata, "model_metadata")->graph_description);
-  });
+  return GetText(__func__, metadata, &OrtModelMetadata::graph_description, allocator, out);
 }
 OrtStatus* ModelMetadataGetDomain(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] {
-    auto& result = Result(out, "value");
-    result = CopyText(allocator, Need(metadata, "model_metadata")->domain);
-  });
+  return GetText(__func__, metadata, &OrtModelMetadata::domain, allocator, out);
 }
 OrtStatus* ModelMetadataGetDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator, char** out) {
-  return Guard(__func__, [&] {
-    auto& result = Result(out, "value");
-    result = CopyText(allocator, Need(metadata, "model_metadata")->description);
-  });
+  return GetText(__func__, metadata, &OrtModelMetadata::description, allocator, out);
 }
 OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* metadata, int64_t* out) {
   return Guard(__func__, [&] {

@@ -24,8 +24,15 @@ const OrtEpDevice* CpuDevice() {
   return device;
 }
 
-[[noreturn]] void NotBuilt(const char* provider) {
-  Fail(ORT_FAIL, provider, " execution provider is not enabled in this build; available: ", kCpu);
+// Returns the failure of a function that asks for a provider other than the CPU's.
+OrtStatus* NotBuilt(const char* function, const char* provider) noexcept {
+  return Guard(function, [&] { Fail(ORT_FAIL, provider, " execution provider is not enabled in this build; available: ", kCpu); });
+}
+// Does the same for a function that makes options of such a provider.
+template <class Options>
+OrtStatus* NoOptions(const char* function, const char* provider, Options** out) noexcept {
+  OrtStatus* status = Guard(function, [&] { Result(out); });
+  return status ? status : NotBuilt(function, provider);
 }
 
 }  // namespace
@@ -62,68 +69,43 @@ OrtStatus* SessionOptionsAppendExecutionProvider(OrtSessionOptions* options, con
   });
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_CUDA(OrtSessionOptions*, const OrtCUDAProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("CUDA"); });
+  return NotBuilt(__func__, "CUDA");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_CUDA_V2(OrtSessionOptions*, const OrtCUDAProviderOptionsV2*) {
-  return Guard(__func__, [] { NotBuilt("CUDA"); });
+  return NotBuilt(__func__, "CUDA");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_ROCM(OrtSessionOptions*, const OrtROCMProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("ROCM"); });
+  return NotBuilt(__func__, "ROCM");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_OpenVINO(OrtSessionOptions*, const OrtOpenVINOProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("OpenVINO"); });
+  return NotBuilt(__func__, "OpenVINO");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_OpenVINO_V2(OrtSessionOptions*, const char* const*, const char* const*, size_t) {
-  return Guard(__func__, [] { NotBuilt("OpenVINO"); });
+  return NotBuilt(__func__, "OpenVINO");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_TensorRT(OrtSessionOptions*, const OrtTensorRTProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("TensorRT"); });
+  return NotBuilt(__func__, "TensorRT");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_TensorRT_V2(OrtSessionOptions*, const OrtTensorRTProviderOptionsV2*) {
-  return Guard(__func__, [] { NotBuilt("TensorRT"); });
+  return NotBuilt(__func__, "TensorRT");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_MIGraphX(OrtSessionOptions*, const OrtMIGraphXProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("MIGraphX"); });
+  return NotBuilt(__func__, "MIGraphX");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_CANN(OrtSessionOptions*, const OrtCANNProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("CANN"); });
+  return NotBuilt(__func__, "CANN");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_Dnnl(OrtSessionOptions*, const OrtDnnlProviderOptions*) {
-  return Guard(__func__, [] { NotBuilt("DNNL"); });
+  return NotBuilt(__func__, "DNNL");
 }
 OrtStatus* SessionOptionsAppendExecutionProvider_VitisAI(OrtSessionOptions*, const char* const*, const char* const*, size_t) {
-  return Guard(__func__, [] { NotBuilt("VitisAI"); });
+  return NotBuilt(__func__, "VitisAI");
 }
-OrtStatus* CreateCUDAProviderOptions(OrtCUDAProviderOptionsV2** out) {
-  return Guard(__func__, [&] {
-    Result(out);
-    NotBuilt("CUDA");
-  });
-}
-OrtStatus* CreateROCMProviderOptions(OrtROCMProviderOptions** out) {
-  return Guard(__func__, [&] {
-    Result(out);
-    NotBuilt("ROCM");
-  });
-}
-OrtStatus* CreateTensorRTProviderOptions(OrtTensorRTProviderOptionsV2** out) {
-  return Guard(__func__, [&] {
-    Result(out);
-    NotBuilt("TensorRT");
-  });
-}
-OrtStatus* CreateCANNProviderOptions(OrtCANNProviderOptions** out) {
-  return Guard(__func__, [&] {
-    Result(out);
-    NotBuilt("CANN");
-  });
-}
-OrtStatus* CreateDnnlProviderOptions(OrtDnnlProviderOptions** out) {
-  return Guard(__func__, [&] {
-    Result(out);
-    NotBuilt("DNNL");
-  });
-}
+OrtStatus* CreateCUDAProviderOptions(OrtCUDAProviderOptionsV2** out) { return NoOptions(__func__, "CUDA", out); }
+OrtStatus* CreateROCMProviderOptions(OrtROCMProviderOptions** out) { return NoOptions(__func__, "ROCM", out); }
+OrtStatus* CreateTensorRTProviderOptions(OrtTensorRTProviderOptionsV2** out) { return NoOptions(__func__, "TensorRT", out); }
+OrtStatus* CreateCANNProviderOptions(OrtCANNProviderOptions** out) { return NoOptions(__func__, "CANN", out); }
+OrtStatus* CreateDnnlProviderOptions(OrtDnnlProviderOptions** out) { return NoOptions(__func__, "DNNL", out); }
 
 // ---- Devices ----
 
