@@ -15,7 +15,7 @@
 #include "framework/plan/artefacts.h"
 #include "framework/plan/part.h"
 #include "framework/plan/part_records.h"
-#include "framework/plan/work_graph.h"
+#include "framework/plan/renumber.h"
 
 namespace thalweg {
 namespace {
@@ -318,13 +318,7 @@ class Claimer {
       for (WorkEdge& e : n.in) e = n.dead || n.constant ? moved(e) : read(e);
       for (int32_t& c : n.controls) c = n.dead ? now[size_t(c)] : waited(c);
     }
-    for (WorkEdge& e : w_.fetches) e = read(e);
-    for (int32_t& t : w_.targets) t = waited(t);
-    for (int32_t& f : w_.feeds) f = f < 0 ? f : now[size_t(f)];
-    for (auto& [a, b] : w_.equal_shapes) {
-      a = moved(a);
-      b = moved(b);
-    }
+    Renumber(&w_, now, read, waited);
     w_.nodes = std::move(nodes);
   }
 

@@ -10,6 +10,7 @@
 #include "framework/base/checked.h"
 #include "framework/plan/layout_choice.h"
 #include "framework/plan/layout_form.h"
+#include "framework/plan/renumber.h"
 
 namespace thalweg {
 namespace {
@@ -35,11 +36,7 @@ class Turner {
       turned_[i].resize(old_[i].out_types.size());
       RETURN_IF_ERROR(Place(int32_t(i)));
     }
-    std::vector<WorkEdge> fetches;
-    for (const WorkEdge& e : w_.fetches) {
-      ASSIGN_OR_RETURN(const WorkEdge now, Plain(e));
-      fetches.push_back(now);
-    }
+    for (const WorkEdge& e : w_.fetches) RETURN_IF_ERROR(Plain(e).status());
     std::vector<std::pair<WorkEdge, WorkEdge>> equal;
     for (const auto& [a, b] : w_.equal_shapes) {
       ASSIGN_OR_RETURN(const WorkEdge first, Plain(a));
@@ -47,10 +44,9 @@ class Turner {
       equal.emplace_back(first, second);
     }
     std::swap(w_.nodes, nodes_);
-    w_.fetches = std::move(fetches);
+    Renumber(
+        &w_, now_, [&](const WorkEdge& e) { return plain_[size_t(e.node)][size_t(e.port)]; }, [&](int32_t t) { return now_[size_t(t)]; });
     w_.equal_shapes = std::move(equal);
-    for (int32_t& f : w_.feeds) f = f < 0 ? f : now_[size_t(f)];
-    for (int32_t& t : w_.targets) t = now_[size_t(t)];
     RETURN_IF_ERROR(PrunePass(&w_));
     Note();
     return Status();

@@ -8,9 +8,7 @@
 // depends neither on an update, nor on a value that another task sends, nor on any other node that may
 // wait.
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <queue>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,7 +17,7 @@
 #include <vector>
 
 #include "framework/graph/function.h"
-#include "framework/plan/work_graph.h"
+#include "framework/plan/renumber.h"
 
 namespace thalweg {
 namespace {
@@ -51,7 +49,7 @@ class ReadsFirst {
         }
       }
     }
-    if (!in_order) Sort();
+    if (!in_order) SortNodes(&w_);
   }
 
  private:
@@ -251,49 +249,6 @@ class ReadsFirst {
     if (behind_.empty()) return false;
     const size_t n = number_.at(read);
     return behind_[size_t(before) * words_ + n / 64] >> n % 64 & 1;
-  }
-
-  // Sorts the nodes topologically; otherwise the nodes keep their order.
-  void Sort() {
-    const size_t n = w_.nodes.size();
-    std::vector<std::vector<int32_t>> readers(n);
-    std::vector<int32_t> open(n, 0), to(n, -1);
-    const auto count = [&](int32_t from, size_t i) {
-      if (from < 0) return;
-      readers[size_t(from)].push_back(int32_t(i));
-      ++open[i];
-    };
-    for (size_t i = 0; i < n; ++i) {
-      for (const WorkEdge& e : w_.nodes[i].in) count(e.node, i);
-      for (const int32_t c : w_.nodes[i].controls) count(c, i);
-    }
-    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
-    for (size_t i = 0; i < n; ++i) {
-      if (open[i] == 0) ready.push(int32_t(i));
-    }
-    std::vector<WorkNode> sorted;
-    sorted.reserve(n);
-    while (!ready.empty()) {
-      const int32_t i = ready.top();
-      ready.pop();
-      to[size_t(i)] = int32_t(sorted.size());
-      sorted.push_back(std::move(w_.nodes[size_t(i)]));
-      for (const int32_t r : readers[size_t(i)]) {
-        if (--open[size_t(r)] == 0) ready.push(r);
-      }
-    }
-    w_.nodes = std::move(sorted);
-    const auto move = [&to](int32_t* i) {
-      if (*i >= 0) *i = to[size_t(*i)];
-    };
-    for (WorkNode& x : w_.nodes) {
-      for (WorkEdge& e : x.in) move(&e.node);
-      for (int32_t& c : x.controls) move(&c);
-      for (WorkEdge& e : x.back) move(&e.node);
-    }
-    for (int32_t& f : w_.feeds) move(&f);
-    for (WorkEdge& f : w_.fetches) move(&f.node);
-    for (int32_t& t : w_.targets) move(&t);
   }
 
   static constexpr std::string_view kFirst = "/Assign";

@@ -3,7 +3,6 @@
 // numbers stay; the order of the work graph is restored at the end of the round.
 #include <algorithm>
 #include <optional>
-#include <queue>
 #include <set>
 #include <tuple>
 
@@ -13,8 +12,8 @@
 #include "framework/graph/resolve.h"
 #include "framework/plan/missing_kernel.h"
 #include "framework/plan/part_records.h"
+#include "framework/plan/renumber.h"
 #include "framework/plan/work_facts.h"
-#include "framework/plan/work_graph.h"
 #include "framework/registry/seal.h"
 
 namespace thalweg {
@@ -65,7 +64,8 @@ class Round {
     if (work_.empty()) return Status();
     const Readers readers(w_);
     shown_.emplace(w_, readers, work_);
-    FindReaders();
+    gone_.assign(w_.nodes.size(), 0);
+    readers_ = AllReaders(w_);
     Status s;
     try {
       s = FromC(role_.def.rewrite(role_.host, role_.def.user, shown_->c(), &to_.c));
@@ -73,7 +73,7 @@ class Round {
       s = Thrown();
     }
     if (n_applied_ > 0) {
-      Sort();
+      SortNodes(&w_);
       RETURN_IF_ERROR(PrunePass(&w_));
     }
     *changed = n_applied_ > 0;
@@ -391,70 +391,13 @@ class Round {
     }
   }
 
-  // ---- The work graph ----
-
-  // Lists for each node those that read it or wait for it. A list may name a node twice, and nodes
-  // that no longer do.
-  void FindReaders() {
-    gone_.assign(w_.nodes.size(), 0);
-    readers_.assign(w_.nodes.size(), {});
-    for (size_t i = 0; i < w_.nodes.size(); ++i) {
-      for (const WorkEdge& e : w_.nodes[i].in) readers_[size_t(e.node)].push_back(int32_t(i));
-      for (int32_t c : w_.nodes[i].controls) readers_[size_t(c)].push_back(int32_t(i));
-    }
-  }
-
-  // Puts every node behind those that it reads and waits for, and otherwise keeps the order.
-  void Sort() {
-    const size_t n = w_.nodes.size();
-    std::vector<int32_t> left(n, 0);
-    std::vector<std::vector<int32_t>> after(n);
-    for (size_t i = 0; i < n; ++i) {
-      const auto wait = [&](int32_t on) {
-        after[size_t(on)].push_back(int32_t(i));
-        ++left[i];
-      };
-      for (const WorkEdge& e : w_.nodes[i].in) wait(e.node);
-      for (int32_t c : w_.nodes[i].controls) wait(c);
-    }
-    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
-    for (size_t i = 0; i < n; ++i) {
-      if (left[i] == 0) ready.push(int32_t(i));
-    }
-    std::vector<int32_t> at(n, -1);
-    std::vector<WorkNode> nodes;
-    nodes.reserve(n);
-    while (!ready.empty()) {
-      const int32_t i = ready.top();
-      ready.pop();
-      at[size_t(i)] = int32_t(nodes.size());
-      nodes.push_back(std::move(w_.nodes[size_t(i)]));
-      for (int32_t next : after[size_t(i)]) {
-        if (--left[size_t(next)] == 0) ready.push(next);
-      }
-    }
-    const auto moved = [&](WorkEdge* e) { e->node = at[size_t(e->node)]; };
-    for (WorkNode& x : nodes) {
-      for (WorkEdge& e : x.in) moved(&e);
-      for (int32_t& c : x.controls) c = at[size_t(c)];
-    }
-    for (WorkEdge& e : w_.fetches) moved(&e);
-    for (int32_t& t : w_.targets) t = at[size_t(t)];
-    for (int32_t& f : w_.feeds) f = f < 0 ? f : at[size_t(f)];
-    for (auto& [a, b] : w_.equal_shapes) {
-      moved(&a);
-      moved(&b);
-    }
-    w_.nodes = std::move(nodes);
-  }
-
   WorkGraph& w_;
   const RewriterRole& role_;
   Receiver to_{.round = this};
   std::vector<int32_t> work_;  // the nodes that are shown
   std::optional<ShownNodes> shown_;
   std::vector<uint8_t> gone_;                                   // per work node
-  std::vector<std::vector<int32_t>> readers_;                   // per work node
+  std::vector<std::vector<int32_t>> readers_;                   // per work node; may name nodes that no longer read it
   std::map<std::pair<int32_t, int32_t>, WorkEdge> stands_for_;  // per output of a node that went
   size_t n_applied_ = 0;
 };

@@ -8,7 +8,6 @@
 // if some of the values that enter it may be dead while others are not. All loops stay if values
 // may lie on devices with memory of their own: in frames, the queues of such devices continue past
 // the end of an iteration, which a call does not allow.
-// iteration in frames, but not of a call.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -22,8 +21,8 @@
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/plan/deadness.h"
+#include "framework/plan/renumber.h"
 #include "framework/plan/waits.h"
-#include "framework/plan/work_graph.h"
 
 namespace thalweg {
 namespace {
@@ -407,9 +406,7 @@ class Sequencer {
       w_.notes.sequences.emplace_back(w_.frames[size_t(loop.frame)].name, &node);
       w_.nodes.push_back(std::move(call));
     }
-    for (int32_t& f : w_.feeds) f = f < 0 ? f : now[size_t(f)];
-    for (WorkEdge& e : w_.fetches) e = edge(e);
-    for (int32_t& t : w_.targets) t = place(t);
+    Renumber(&w_, now, edge, place);
     for (WorkNode& n : w_.nodes) {
       for (WorkEdge& e : n.back) e.node = e.node < 0 ? e.node : now[size_t(e.node)];
     }
