@@ -1,31 +1,11 @@
 #include "framework/eager/options.h"
 
-#include "framework/runtime/container.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/option_members.h"
 
 namespace thalweg {
-namespace {
-
-using O = EagerOptions;
-
-constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
-constexpr const char* kChecks[] = {"off", "nan", "finite"};
-
-bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view value) {
-  if (!ParseDeviceSpec(value).ok()) return false;
-  options->device = value;
-  return true;
-}
-
-bool SetContainer(O* options, const tw_option&, std::string_view, std::string_view value) {
-  if (!CheckContainerName(value).ok()) return false;
-  options->container = value;
-  return true;
-}
-
-}  // namespace
 
 std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
+  using O = EagerOptions;
   static const OptionRow<O> rows[] = {
       {IntOption(
            "max_entries", "1024", 1, UINT32_MAX,
@@ -35,11 +15,11 @@ std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
       {TextOption("container", "",
                   "name of the container of variables and other state; sessions and contexts with the same name share it; empty: the "
                   "context's own"),
-       SetContainer},
+       SetContainerMember<&O::container>},
       {TextOption("device", "",
                   "where ops run that name no device and whose inputs lie on none, such as CPU:0; empty: wherever there is a kernel"),
-       SetDevice},
-      {ChoiceOption("fallback", "fail", kFallbacks, "an op whose device has no kernel for it: see the session option of that name"),
+       SetDeviceMember<&O::device>},
+      {ChoiceOption("fallback", "fail", kFallbackChoices, "an op whose device has no kernel for it: see the session option of that name"),
        SetMember<&O::fallback>},
       {IntOption("threads", "0", 0, UINT32_MAX,
                  "threads that compute for an op at once, the caller's included; 0: all that the runtime has"),
@@ -47,7 +27,7 @@ std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
       {BytesOption("memory_limit", "0",
                    "bytes that prepared ops and the values that they made may hold together; an op that needs more fails; 0: no limit"),
        SetMember<&O::memory_limit>},
-      {ChoiceOption("check_values", "off", kChecks,
+      {ChoiceOption("check_values", "off", kValueCheckChoices,
                     "an op fails whose result has NaN (nan), or NaN or infinities (finite); see the session option of that name"),
        SetMember<&O::check_values>},
   };
@@ -55,7 +35,7 @@ std::span<const OptionRow<EagerOptions>> EagerOptionRows() {
 }
 
 Status SetEagerOption(EagerOptions* options, std::string_view key, std::string_view value) {
-  return SetOption<O>("eager", EagerOptionRows(), options, key, value);
+  return SetOption<EagerOptions>("eager", EagerOptionRows(), options, key, value);
 }
 
 }  // namespace thalweg

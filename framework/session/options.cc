@@ -1,20 +1,16 @@
 #include "framework/session/options.h"
 
 #include "framework/plan/work_graph.h"
-#include "framework/runtime/container.h"
+#include "framework/runtime/option_members.h"
 #include "framework/runtime/run_gate.h"
 
 namespace thalweg {
 namespace {
 
-using O = SessionOptions;
-
 constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
 constexpr const char* kCompilers[] = {"on", "off", "require"};
-constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
 constexpr const char* kPlacements[] = {"simple", "cost", "learned"};
 constexpr const char* kSandboxes[] = {"off", "on", "strict"};
-constexpr const char* kChecks[] = {"off", "nan", "finite"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
@@ -28,28 +24,16 @@ std::span<const char* const> OptionalPasses() {
   return *names;
 }
 
-bool SetSoftPlacement(O* options, const tw_option& about, std::string_view, std::string_view value) {
+bool SetSoftPlacement(SessionOptions* options, const tw_option& about, std::string_view, std::string_view value) {
   bool soft = false;
   if (!ParseOption(about, value, &soft)) return false;
   options->fallback = soft ? "warn" : "fail";
   return true;
 }
 
-bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view value) {
-  if (!ParseDeviceSpec(value).ok()) return false;
-  options->device = value;
-  return true;
-}
-
-bool SetContainer(O* options, const tw_option&, std::string_view, std::string_view value) {
-  if (!CheckContainerName(value).ok()) return false;
-  options->container = value;
-  return true;
-}
-
 // Each use of the option appends to the list.
 template <auto kMember>
-bool AddAllToMember(O* options, const tw_option& about, std::string_view, std::string_view value) {
+bool AddAllToMember(SessionOptions* options, const tw_option& about, std::string_view, std::string_view value) {
   std::vector<std::string> more;
   if (!ParseOption(about, value, &more)) return false;
   auto& member = options->*kMember;
@@ -60,6 +44,7 @@ bool AddAllToMember(O* options, const tw_option& about, std::string_view, std::s
 }  // namespace
 
 std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
+  using O = SessionOptions;
   static const OptionRow<O> rows[] = {
       {IntOption(
            "threads", "0", 0, UINT32_MAX,
@@ -71,7 +56,7 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {TextOption("container", "",
                   "name of the container of state whose ops name none; sessions with the same name share it; empty: the graph's own, which "
                   "sessions of the graph share, or with a target `localhost` of its tasks"),
-       SetContainer},
+       SetContainerMember<&O::container>},
       {BoolOption("optimize", "true", "fold constants, merge equal nodes, leave out what changes nothing"), SetMember<&O::optimize>},
       {Repeating(ChoiceOption("disable_pass", "", OptionalPasses(), "an optimisation pass to leave out")),
        AddToMember<&O::disabled_passes>},
@@ -89,8 +74,8 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
        SetMember<&O::capture>},
       {TextOption("device", "",
                   "where nodes run that do not say it themselves, such as CPU:0 or a kind alone; empty: wherever there is a kernel"),
-       SetDevice},
-      {ChoiceOption("fallback", "fail", kFallbacks,
+       SetDeviceMember<&O::device>},
+      {ChoiceOption("fallback", "fail", kFallbackChoices,
                     "what becomes of a node whose device has no kernel for it, or is not there. fail: the run fails; warn: it runs "
                     "elsewhere, with copies and a log line per node and plan; allow: the same without the log line. Plans tell of each. "
                     "A variable then moves to the device of whoever opens it"),
@@ -194,7 +179,7 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,
                  "milliseconds that a collective operation may wait for the other members, and the first one for them to start"),
        SetMember<&O::collective_timeout_ms>},
-      {ChoiceOption("check_values", "off", kChecks,
+      {ChoiceOption("check_values", "off", kValueCheckChoices,
                     "a run fails at its first value with NaN (nan), or with NaN or infinities (finite): in a feed, in a result of a node, "
                     "or in a variable after its update; the error names the node, its line and the ranges of its inputs. Nodes then run "
                     "one by one, without graph compilers, and the results of none are computed beforehand"),
