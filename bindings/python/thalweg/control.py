@@ -14,6 +14,7 @@ import numpy as np
 from . import flow, syntax
 from .errors import here
 from .graph import Graph
+from .nested import flatten, rebuild
 from .output import Formula, Operation, Output, shape_text
 from .tensor import Tensor
 
@@ -200,27 +201,6 @@ def assert_(test: Any, told: Callable[[], Any]) -> None:
 
 
 # ---- Leaves of nested values ----
-
-def flatten(x: Any, leaves: list[Any]) -> Any:
-    """Adds the leaves of nested tuples, lists and dicts, and returns their form."""
-    if type(x) is dict:
-        return dict, tuple(x), tuple(flatten(v, leaves) for v in x.values())
-    if isinstance(x, (list, tuple)) and (type(x) in (list, tuple) or hasattr(x, "_fields")):
-        return type(x), None, tuple(flatten(v, leaves) for v in x)
-    leaves.append(x)
-    return None
-
-
-def rebuild(form: Any, leaves: Any) -> Any:
-    """The nested value of a form, with the next of the leaves, an iterator."""
-    if form is None:
-        return next(leaves)
-    kind, keys, parts = form
-    values = [rebuild(p, leaves) for p in parts]
-    if kind is dict:
-        return dict(zip(keys, values))
-    return kind(*values) if hasattr(kind, "_fields") else kind(values)
-
 
 def _is_number(x: Any) -> bool:
     return isinstance(x, (bool, int, float, complex, np.ndarray, np.generic, Tensor))

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _low, control, flow, traced
+from . import _low, control, flow, nested, traced
 from ._handle import c_text
 from .errors import check
 from .functions import Function
@@ -30,7 +30,7 @@ class CustomGradient:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves: list[Any] = []
-        control.flatten((args, kwargs), leaves)
+        nested.flatten((args, kwargs), leaves)
         if traced.eager_for(leaves) is not None:
             traced.refuse_tape(repr(self))
             return self._at_once(*args, **kwargs)
@@ -44,11 +44,11 @@ class CustomGradient:
             raise TypeError(f"custom_gradient: the function gives {answer!r}; it must give its result and the function of its gradient")
         result, gradient = answer
         ys: list[Any] = []
-        form = control.flatten(result, ys)
+        form = nested.flatten(result, ys)
         # The gradient of the ys is zero whatever they are made of, which may be ops without a gradient.
         ys = [graph.op("StopGradient", flow.own(graph, y)) for y in ys]
         held = _call_with_gradient(graph, xs, ys, gradient, getattr(self.function, "__name__", "custom").strip("<>_") or "custom")
-        return control.rebuild(form, iter(held))
+        return nested.rebuild(form, iter(held))
 
 
 def custom_gradient(function: Callable[..., Any]) -> CustomGradient:

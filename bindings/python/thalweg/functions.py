@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union, overload
 
 import numpy as np
 
-from . import at_once, control, flow, syntax, traced
+from . import at_once, control, flow, nested, syntax, traced
 from .dtypes import DType, DTypeLike, as_dtype
 from .graph import Graph
 from .output import Formula, Operation, Output
@@ -90,7 +90,7 @@ class Function:
 
     def __call__(self, *args: Any, name: Optional[str] = None, **kwargs: Any) -> Any:
         leaves: Leaves = []
-        form = control.flatten((args, kwargs), leaves)
+        form = nested.flatten((args, kwargs), leaves)
         eager = traced.eager_for(leaves)
         if eager is not None:
             return self._compute(eager, leaves, form)
@@ -209,9 +209,9 @@ class _Known:
 
         def flat(*places: Output) -> list[Any]:
             given = iter(places)
-            args, kwargs = control.rebuild(self.arguments, iter([next(given) if d else x for x, d in zip(self.leaves, self.dynamic)]))
+            args, kwargs = nested.rebuild(self.arguments, iter([next(given) if d else x for x, d in zip(self.leaves, self.dynamic)]))
             found: Leaves = []
-            self.form = control.flatten(run(*args, **kwargs), found)
+            self.form = nested.flatten(run(*args, **kwargs), found)
             for x in found:
                 if isinstance(x, control.Undefined):
                     x._fail()
@@ -246,7 +246,7 @@ class _Known:
         if not outputs:
             return operation
         found = iter(outputs)
-        return control.rebuild(self.form, iter([next(found) if x is _VALUE else None if isinstance(x, Operation) else x for x in self.fixed]))
+        return nested.rebuild(self.form, iter([next(found) if x is _VALUE else None if isinstance(x, Operation) else x for x in self.fixed]))
 
 
 _VALUE: Any = object()

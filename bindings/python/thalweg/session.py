@@ -22,6 +22,7 @@ from .dtypes import Array
 from .errors import NotFoundError, check, made
 from .future import Future
 from .graph import Graph, current_graph
+from .nested import rebuild
 from .output import Formula, Operation, Output
 from .runtime import Option, list_options, option_texts
 from .stats import StepStats, give_back, handle_of, take
@@ -86,7 +87,7 @@ class Session(Handle):
         DeadlineExceededError, CancelledError, and errors of operations. The session stays usable."""
         feeds = feeds or {}
         form, prepared = self._prepare(tuple(feeds), fetches)
-        return _unflatten(form, prepared.run(list(feeds.values()), timeout, cancel, as_tensors, stats))
+        return rebuild(form, prepared.run(list(feeds.values()), timeout, cancel, as_tensors, stats))
 
     def run_async(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
                   as_tensors: bool = False, stats: Optional[StepStats] = None) -> Future:
@@ -221,7 +222,7 @@ class PartialRun(Handle):
                 _low.tw_tensor_release(result)
             raise
         values = iter([tensor.to_value(Tensor._adopt(handle or 0)) for handle in results])
-        return _unflatten(form, iter([next(values) if isinstance(self.session._resolve(x), Output) else None for x in found]))
+        return rebuild(form, iter([next(values) if isinstance(self.session._resolve(x), Output) else None for x in found]))
 
 
 class Callable(Handle):
@@ -240,7 +241,7 @@ class Callable(Handle):
     def __call__(self, *feeds: Any, timeout: Optional[float] = None, cancel: Optional[CancelToken] = None,
                  as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
         """Runs the step on one array for each feed, in order; otherwise as Session.run."""
-        return _unflatten(self._form, self._prepared.run(feeds, timeout, cancel, as_tensors, stats))
+        return rebuild(self._form, self._prepared.run(feeds, timeout, cancel, as_tensors, stats))
 
     def run_async(self, *feeds: Any, timeout: Optional[float] = None, as_tensors: bool = False,
                   stats: Optional[StepStats] = None) -> Future:
@@ -320,7 +321,7 @@ class _Prepared(Handle):
 
     def start(self, feeds: Sequence[Any], timeout: Optional[float], as_tensors: bool, form: Any, stats: Optional[StepStats]) -> Future:
         handles, filled = (ctypes.c_void_p * len(feeds))(), handle_of(stats)
-        future = Future(lambda tensors: _unflatten(form, self._values(tensors, as_tensors)), self._n, stats)
+        future = Future(lambda tensors: rebuild(form, self._values(tensors, as_tensors)), self._n, stats)
         try:
             self._enter(feeds, handles, None)
             check(held_back(lambda token: future._start(self._handle, handles, _options(timeout, token, filled)), future._token))
@@ -416,20 +417,10 @@ def _cancelled_by(token: Optional[int]) -> Any:
 # ---- Nested fetches ----
 
 def _flatten(fetches: Any, leaves: list[Any]) -> Any:
-    """Appends the leaves and returns the form: None for a leaf, (type, forms) or (dict, names, forms)."""
+    """Appends the leaves and returns the form, as nested.flatten does, but for every Mapping and sequence."""
     if isinstance(fetches, Mapping):
         return dict, list(fetches), [_flatten(f, leaves) for f in fetches.values()]
     if isinstance(fetches, (list, tuple)):
         return type(fetches), None, [_flatten(f, leaves) for f in fetches]
     leaves.append(fetches)
     return None
-
-
-def _unflatten(form: Any, values: Any) -> Any:
-    if form is None:
-        return next(values)
-    kind, names, forms = form
-    parts = [_unflatten(f, values) for f in forms]
-    if kind is dict:
-        return dict(zip(names, parts))
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)

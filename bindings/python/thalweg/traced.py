@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from . import at_once, control, scopes
+from . import at_once, control, nested, scopes
 from .graph import Graph
 from .session import Session
 from .output import Formula, Operation, Output, shape_text
@@ -260,9 +260,9 @@ class Program:
             graph._training = graph.constant(at_once._state.training)
             places = [graph.placeholder(x.dtype, x.shape) for x, d in zip(leaves, dynamic) if d]
             given = iter(places)
-            args, kwargs = control.rebuild(form, iter([next(given) if d else x for x, d in zip(leaves, dynamic)]))
+            args, kwargs = nested.rebuild(form, iter([next(given) if d else x for x, d in zip(leaves, dynamic)]))
             self.results: list[Any] = []
-            self.form = control.flatten(function(*args, **kwargs), self.results)
+            self.form = nested.flatten(function(*args, **kwargs), self.results)
             self.results = [self._result(x) for x in self.results]
         eager._draws = graph._draws
         targets = [o for o in graph.operations() if not o.outputs and o.type != "NoOp"] + list(graph._kept)
@@ -297,7 +297,7 @@ class Program:
             found = iter(self.step.run(self.eager, [*values, *outside]))
         else:
             found = iter(self.whole.run(self.eager, self.graph._bodies, [*values, *outside]))
-        return control.rebuild(self.form, iter([next(found) if isinstance(x, Output) else x for x in self.results]))
+        return nested.rebuild(self.form, iter([next(found) if isinstance(x, Output) else x for x in self.results]))
 
 
 def build_module(module: Any, graph: Graph, inputs: Sequence[Any], named: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Union
 
-from . import at_once, batching, control, flow, functions, traced
+from . import at_once, batching, control, flow, functions, nested, traced
 from .graph import Graph
 from .op_text import is_list
 from .output import Operation, Output, shape_text
@@ -54,7 +54,7 @@ class _Batch:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves: list[Any] = []
-        form = control.flatten((args, kwargs), leaves)
+        form = nested.flatten((args, kwargs), leaves)
         axes = self._axes(args, kwargs)
         eager = traced.eager_for(leaves)
         where: Any = eager if eager is not None else flow.graph_for([leaves])
@@ -77,7 +77,7 @@ class _Batch:
         found: list[Optional[int]] = []
         for x, axis in [*zip(args, given), *((x, 0) for x in kwargs.values())]:
             inner: list[Any] = []
-            control.flatten(x, inner)
+            nested.flatten(x, inner)
             found += [axis] * len(inner)
         return found
 
@@ -108,7 +108,7 @@ class _Batch:
                 sizes = batching.Call(where, "", [x], [False], [x.shape], {}, interpreter.size)
                 x = where.op("BroadcastTo", x, sizes.sizes(interpreter.size, *([list(x.shape)] if n else [])))
             found.append(_moved(where, x, 0, self.out_axes))
-        return control.rebuild(out, iter(found))
+        return nested.rebuild(out, iter(found))
 
 
 def _moved(where: Any, x: Any, source: int, to: int) -> Any:
@@ -156,10 +156,10 @@ class _Interpreter:
                     places.append(place)
                     self.env[place.number] = x, b
                 given.append(place if d else x)
-            args, kwargs = control.rebuild(form, iter(given))
+            args, kwargs = nested.rebuild(form, iter(given))
             answer = function(*args, **kwargs)
             leaves: list[Any] = []
-            out = control.flatten(answer, leaves)
+            out = nested.flatten(answer, leaves)
             leaves = [graph.constant(x) if control._is_number(x) else graph._own(x._value()) if control.is_traced(x) else x for x in leaves]
         if self.eager is not None:
             self.eager._draws = graph._draws
