@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "framework/base/dtype.h"
-#include "framework/registry/plugin_digest.h"
+#include "framework/base/sha256.h"
 
 namespace thalweg {
 namespace {

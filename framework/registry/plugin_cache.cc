@@ -12,6 +12,7 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/sha256.h"
 #include "framework/io/crc32c.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/plugin_writers.h"

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "framework/base/status.h"
 
@@ -17,10 +16,8 @@ struct FileStamp {
 };
 bool StampOf(const std::string& path, FileStamp* out);
 
-// Returns the SHA-256 (FIPS 180-4) of the bytes, in hexadecimal.
-std::string Sha256(std::string_view bytes);
-// Returns the SHA-256 of a file's contents. UNAVAILABLE if the file cannot be read or is being
-// written.
+// Returns the SHA-256 of a file's contents, in hexadecimal. UNAVAILABLE if the file cannot be read or
+// is being written.
 StatusOr<std::string> Sha256OfFile(const std::string& path, FileStamp* out_stamp);
 
 }  // namespace thalweg

@@ -7,6 +7,7 @@
 
 #include "framework/base/strings.h"
 #include "framework/registry/own_file.h"
+#include "framework/registry/user_folders.h"
 
 namespace thalweg {
 namespace {
@@ -22,13 +23,6 @@ std::string BesideUs(const char* name) {
 
 std::string FolderBesideUs() { return BesideUs("plugins"); }
 
-std::string UserFolder() {
-  const char* data = secure_getenv("XDG_DATA_HOME");
-  if (data && *data) return StrCat(data, "/thalweg/plugins");
-  const char* home = secure_getenv("HOME");
-  return home && *home ? StrCat(home, "/.local/share/thalweg/plugins") : "";
-}
-
 // A default folder is searched only if it exists. A missing folder that somebody named is reported.
 void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
   std::error_code error;
@@ -37,8 +31,7 @@ void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
 
 }  // namespace
 
-// secure_getenv, here and above: in a process with more rights than its starter the environment is
-// not trusted.
+// secure_getenv: in a process with more rights than its starter the environment is not trusted.
 PluginSearch DefaultPluginSearch() {
   PluginSearch search;
   const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
@@ -57,18 +50,11 @@ PluginSearch DefaultPluginSearch() {
     if (more) rest.remove_prefix(colon + 1);
   }
   if (only) return search;
-  AddIfThere(&search.folders, UserFolder());
+  AddIfThere(&search.folders, UserPluginFolder());
   AddIfThere(&search.folders, FolderBesideUs());
   return search;
 }
 
 std::string PluginHelperBesideUs() { return BesideUs("thalweg-probe"); }
-
-std::string UserCacheFolder() {
-  const char* cache = secure_getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return StrCat(cache, "/thalweg");
-  const char* home = secure_getenv("HOME");
-  return home && *home == '/' ? StrCat(home, "/.cache/thalweg") : "";
-}
 
 }  // namespace thalweg

@@ -1,5 +1,4 @@
-// The places to search for plugins, for the helper that examines them, and for the cache. Threads:
-// any.
+// The places to search for plugins, and the helper that examines them. Threads: any.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,7 +17,5 @@ PluginSearch DefaultPluginSearch();
 
 // Returns thalweg/thalweg-probe beside libthalweg.so; "" if its place cannot be determined.
 std::string PluginHelperBesideUs();
-// Returns thalweg below XDG_CACHE_HOME or ~/.cache; "" if there is no such place.
-std::string UserCacheFolder();
 
 }  // namespace thalweg

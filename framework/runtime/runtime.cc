@@ -8,6 +8,7 @@
 #include "framework/base/shown.h"
 #include "framework/io/scheme_files.h"
 #include "framework/json/utf8.h"
+#include "framework/registry/user_folders.h"
 #include "framework/runtime/host_table.h"
 #include "framework/runtime/missing_device.h"
 #include "thalweg/log.h"

@@ -8,11 +8,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-// OpenSSL 3 deprecates the plain functions of the algorithm in favour of a layer with a hundred
-// times the code.
-#define OPENSSL_SUPPRESS_DEPRECATED
-#include <openssl/sha.h>
-
+#include "framework/base/sha256.h"
 #include "json_value.h"
 #include "loaded_plugin.h"
 
@@ -104,14 +100,6 @@ void CheckSignature(const std::string& text, const std::string& signature, const
 }
 
 }  // namespace
-
-std::string Sha256(const std::string& bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  std::string text;
-  for (const unsigned char byte : digest) text += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
-  return text;
-}
 
 void WriteFiles(Json* json, const std::vector<IndexedFile>& files) {
   json->Array("files");

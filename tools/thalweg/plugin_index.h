@@ -24,8 +24,6 @@ struct IndexedPlugin {
   std::vector<IndexedFile> files;  // the library, then its manual if it has one
 };
 
-std::string Sha256(const std::string& bytes);
-
 // Writes the list of files under the key "files".
 void WriteFiles(Json* json, const std::vector<IndexedFile>& files);
 

@@ -14,6 +14,8 @@
 
 #include <sys/file.h>
 
+#include "framework/base/sha256.h"
+#include "framework/registry/user_folders.h"
 #include "json_value.h"
 #include "loaded_plugin.h"
 
@@ -23,11 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string UserFolder() {
-  const char* data = std::getenv("XDG_DATA_HOME");
-  if (data && *data) return std::string(data) + "/thalweg/plugins";
-  const char* home = std::getenv("HOME");
-  if (!home || !*home) throw std::runtime_error("HOME is not set, so there is no folder of the user's; give one with --to");
-  return std::string(home) + "/.local/share/thalweg/plugins";
+  const std::string folder = UserPluginFolder();
+  if (folder.empty()) throw std::runtime_error("HOME is not set, so there is no folder of the user's; give one with --to");
+  return folder;
 }
 
 // A folder that is removed with all that is left in it.

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/sha256.h"
 #include "framework/registry/own_build.h"
 #include "framework/registry/plugin_digest.h"
 #include "framework/runtime/device.h"

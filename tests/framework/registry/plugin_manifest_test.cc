@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/registry/plugin_digest.h"
+#include "framework/base/sha256.h"
 
 namespace thalweg {
 namespace {
