@@ -9,9 +9,9 @@ namespace {
 
 using OpsRef = Owner<tw_ops, tw_ops_destroy>;
 
-// Messages are made when an op is first asked for.
+// Messages are made when an op is first asked for. A message stays where it is until the process ends.
 struct Ops {
-  std::mutex mu;
+  std::mutex mu;  // guards all that follows
   OpsRef list;
   std::unordered_map<std::string, uint32_t> index;
   std::unordered_map<std::string, const proto::OpDef*> made;

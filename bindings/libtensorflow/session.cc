@@ -190,8 +190,8 @@ struct PartialRun {
 };
 struct PartialRuns {
   std::mutex mu;
-  std::map<std::string, std::shared_ptr<PartialRun>> runs;
-  uint64_t last = 0;
+  std::map<std::string, std::shared_ptr<PartialRun>> runs;  // guarded by mu
+  uint64_t last = 0;                                        // guarded by mu
 };
 PartialRuns& Runs() {
   static PartialRuns* const runs = new PartialRuns;

@@ -12,8 +12,8 @@ namespace {
 // called after ReleaseEnv has returned.
 struct Log {
   std::shared_mutex mu;
-  Logger logger;  // guarded by mu
-  bool open = false;
+  Logger logger;      // guarded by mu
+  bool open = false;  // guarded by mu
 };
 Log& TheLog() {
   static Log* const log = new Log;
@@ -66,12 +66,13 @@ OrtEnv* Acquire(Logger logger, const OrtThreadingOptions* threading) {
   if (!env) {
     auto made = std::make_unique<OrtEnv>();
     made->runtime = NewRuntime(threading);
+    const OrtLoggingLevel level = logger.level;
     {
       const std::unique_lock writing(TheLog().mu);
       TheLog().logger = std::move(logger);
       TheLog().open = true;
     }
-    SetSink(*made, TheLog().logger.level);
+    SetSink(*made, level);
     env = made.release();
   }
   ++env->uses;

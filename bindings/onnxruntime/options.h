@@ -59,7 +59,7 @@ class Terminate {
 
 // One for the process, as ONNX Runtime's: a further CreateEnv returns the same one.
 struct OrtEnv {
-  int uses = 0;
+  int uses = 0;  // guarded by the mutex of env.cc's Process
   thalweg::ort::RuntimeRef runtime;
   std::mutex mu;
   std::vector<OrtMemoryInfo> allocators;  // guarded by mu; of CreateAndRegisterAllocator

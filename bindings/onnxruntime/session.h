@@ -34,8 +34,8 @@ struct OrtSession {
   thalweg::ort::ModelRef model;
   std::vector<tw_output> feeds, fetches;  // of all inputs and outputs
   std::mutex mu;
-  // Guarded by mu; by the outputs that they fetch. They end before the model.
-  std::map<std::vector<uint32_t>, std::shared_ptr<tw_callable>> callables;
+  // By the outputs that they fetch. They end before the model.
+  std::map<std::vector<uint32_t>, std::shared_ptr<tw_callable>> callables;  // guarded by mu
 };
 
 namespace thalweg::ort {
