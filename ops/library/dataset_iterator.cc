@@ -9,6 +9,7 @@
 
 #include "ops/library/dataset_parts.h"
 #include "ops/library/iterator.h"
+#include "ops/library/signature.h"
 #include "thalweg/op.h"
 #include "thalweg/session.h"
 
@@ -125,10 +126,7 @@ class DatasetIterator {
     tw_session* session = nullptr;
     if (tw_status* failed = tw_session_create(graph, options.session, options.n_session, &session)) return failed;
     session_.reset(session);
-    tw_signature what = {};
-    what.size = sizeof what;
-    what.fetches = components_.data();
-    what.n_fetches = uint32_t(components_.size());
+    const tw_signature what = SignatureOf({}, components_);
     tw_callable* next = nullptr;
     if (tw_status* failed = tw_callable_create(session, &what, &next)) return failed;
     next_.reset(next);
@@ -206,14 +204,7 @@ class DatasetIterator {
   }
 
   tw_status* Run(tw_output feed, tw_tensor* value, const tw_operation* target, tw_output fetch, tw_tensor** out) {
-    tw_signature what = {};
-    what.size = sizeof what;
-    what.feeds = &feed;
-    what.n_feeds = feed != 0;
-    what.targets = &target;
-    what.n_targets = target != nullptr;
-    what.fetches = &fetch;
-    what.n_fetches = fetch != 0;
+    const tw_signature what = SignatureOf({&feed, feed != 0}, {&fetch, fetch != 0}, {&target, target != nullptr});
     return tw_session_run(session_.get(), &what, &value, nullptr, out);
   }
 

@@ -3,6 +3,7 @@
 
 #include "ops/library/build.h"
 #include "ops/library/iterator.h"
+#include "ops/library/signature.h"
 
 using namespace thalweg::library;
 
@@ -65,10 +66,7 @@ tw_status* tw_iterator_create_fetches(tw_session* session, const tw_output* fetc
     if (!session) return Refusal(kFunction, "session is NULL");
     if (n < 1 || !fetches) return Refusal(kFunction, n < 1 ? "there are no fetches" : "fetches is NULL");
     if (epoch_batches < 0) return Refusal(kFunction, "epoch_batches is " + std::to_string(epoch_batches) + "; it must be 0 or more");
-    tw_signature what = {};
-    what.size = sizeof what;
-    what.fetches = fetches;
-    what.n_fetches = n;
+    const tw_signature what = SignatureOf({}, {fetches, n});
     tw_callable* run = nullptr;
     if (tw_status* failed = tw_callable_create(session, &what, &run)) return failed;
     *out_iterator = (new Fetched(OwnedCallable(run), n, epoch_batches))->record();

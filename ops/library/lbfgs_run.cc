@@ -5,6 +5,7 @@
 
 #include "ops/library/lbfgs_parts.h"
 #include "ops/library/options.h"
+#include "ops/library/signature.h"
 #include "thalweg/tensor.h"
 
 using namespace thalweg::library;
@@ -82,12 +83,7 @@ class Run {
   tw_status* Evaluate(Point* out) {
     const tw_output fetches[] = {l_.loss, l_.gradient, l_.position};
     tw_tensor* got[3] = {};
-    tw_signature what = {};
-    what.size = sizeof(what);
-    what.feeds = feeds_;
-    what.n_feeds = n_feeds_;
-    what.fetches = fetches;
-    what.n_fetches = 3;
+    const tw_signature what = SignatureOf({feeds_, n_feeds_}, fetches);
     if (tw_status* failed = tw_session_run(session_, &what, values_, nullptr, got)) return failed;
     const OwnedTensor owned[] = {OwnedTensor(got[0]), OwnedTensor(got[1]), OwnedTensor(got[2])};
     ++evaluations_;
@@ -104,12 +100,7 @@ class Run {
   tw_status* Set(const Vector& x) {
     tw_tensor* tensor = nullptr;
     if (tw_status* failed = tw_tensor_create_copy(TW_DOUBLE, &l_.size, 1, x.data(), x.size() * sizeof(double), &tensor)) return failed;
-    tw_signature what = {};
-    what.size = sizeof(what);
-    what.feeds = &l_.target;
-    what.n_feeds = 1;
-    what.targets = &l_.set;
-    what.n_targets = 1;
+    const tw_signature what = SignatureOf({&l_.target, 1}, {}, {&l_.set, 1});
     tw_status* failed = tw_session_run(session_, &what, &tensor, nullptr, nullptr);
     tw_tensor_release(tensor);
     return failed;

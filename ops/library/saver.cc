@@ -14,6 +14,7 @@
 #include "ops/library/saver_names.h"
 #include "ops/library/saver_parts.h"
 #include "ops/library/saver_tables.h"
+#include "ops/library/signature.h"
 #include "ops/library/task.h"
 #include "thalweg/checkpoint.h"
 #include "thalweg/op.h"
@@ -212,12 +213,7 @@ std::string FreePrefix(const tw_graph* graph) {
 tw_status* Run(tw_session* session, const tw_saver& saver, const tw_operation* target, const char* prefix) {
   tw_tensor* text = nullptr;
   if (tw_status* failed = tw_tensor_create_string(prefix, std::char_traits<char>::length(prefix), &text)) return failed;
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.feeds = &saver.prefix;
-  what.n_feeds = 1;
-  what.targets = &target;
-  what.n_targets = 1;
+  const tw_signature what = SignatureOf({&saver.prefix, 1}, {}, {&target, 1});
   tw_status* status = tw_session_run(session, &what, &text, nullptr, nullptr);
   tw_tensor_release(text);
   return status;
@@ -330,9 +326,6 @@ tw_status* tw_saver_restore_task(tw_saver* saver, tw_session* session, const cha
 tw_status* tw_saver_values(tw_saver* saver, tw_session* session, tw_tensor** out_values) {
   if (!saver || !out_values) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_values: saver or out_values is NULL");
   for (size_t i = 0; i < saver->values.size(); ++i) out_values[i] = nullptr;
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.fetches = saver->values.data();
-  what.n_fetches = uint32_t(saver->values.size());
+  const tw_signature what = SignatureOf({}, saver->values);
   return tw_session_run(session, &what, nullptr, nullptr, out_values);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/library/saver_parts.h"
+#include "ops/library/signature.h"
 #include "thalweg/checkpoint.h"
 #include "thalweg/status.h"
 #include "thalweg/tensor.h"
@@ -133,12 +134,7 @@ tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, 
     if (fits) targets.push_back(saver.assignments[i]);
   }
   if (targets.empty()) return nullptr;
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
+  const tw_signature what = SignatureOf(feeds, {}, targets);
   return tw_session_run(session, &what, values.data(), nullptr, nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ops/library/signature.h"
 #include "ops/library/table.h"
 #include "thalweg/checkpoint.h"
 #include "thalweg/status.h"
@@ -196,12 +197,7 @@ tw_status* RestoreTables(tw_saver* saver, tw_session* session, const char* prefi
   if (tw_status* failed = AddAssignments(saver)) return failed;
   std::vector<tw_tensor*> fed;
   for (const OwnedTensor& value : values) fed.push_back(value.get());
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.feeds = saver->feeds.data();
-  what.n_feeds = uint32_t(fed.size());
-  what.targets = saver->assignments.data();
-  what.n_targets = uint32_t(saver->assignments.size());
+  const tw_signature what = SignatureOf({saver->feeds.data(), fed.size()}, {}, saver->assignments);
   return tw_session_run(session, &what, fed.data(), nullptr, nullptr);
 }
 

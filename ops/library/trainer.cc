@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/library/signature.h"
 #include "ops/library/trainer_parts.h"
 #include "thalweg/op.h"
 #include "thalweg/variable.h"
@@ -162,14 +163,7 @@ tw_status* MakeCallable(tw_trainer& t, uint32_t n_feeds, const std::vector<tw_ou
                         const std::vector<const tw_operation*>& targets, OwnedCallable* out) {
   std::vector<tw_output> feeds(t.feeds.begin(), t.feeds.begin() + n_feeds);
   if (t.model.training && n_feeds > 0) feeds.push_back(t.model.training);
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.fetches = fetches.data();
-  what.n_fetches = uint32_t(fetches.size());
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
+  const tw_signature what = SignatureOf(feeds, fetches, targets);
   tw_callable* made = nullptr;
   tw_status* failed = tw_callable_create(t.model.session, &what, &made);
   out->reset(made);
@@ -178,10 +172,7 @@ tw_status* MakeCallable(tw_trainer& t, uint32_t n_feeds, const std::vector<tw_ou
 
 tw_status* RunTargets(tw_trainer& t, const std::vector<const tw_operation*>& targets) {
   if (targets.empty()) return nullptr;
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
+  const tw_signature what = SignatureOf({}, {}, targets);
   return tw_session_run(t.model.session, &what, nullptr, nullptr, nullptr);
 }
 

@@ -1,4 +1,5 @@
 // The weights of the best epoch: in a folder, or in memory.
+#include "ops/library/signature.h"
 #include "ops/library/trainer_parts.h"
 #include "thalweg/graph.h"
 #include "thalweg/variable.h"
@@ -61,12 +62,7 @@ tw_status* TakeBest(tw_trainer& t, const char* folder) {
   if (tw_status* failed = NeedAssigns(t)) return failed;
   std::vector<tw_tensor*> values;
   for (const OwnedTensor& value : t.best.values) values.push_back(value.get());
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.feeds = t.best.feeds.data();
-  what.n_feeds = uint32_t(values.size());
-  what.targets = t.best.assigns.data();
-  what.n_targets = uint32_t(t.best.assigns.size());
+  const tw_signature what = SignatureOf({t.best.feeds.data(), values.size()}, {}, t.best.assigns);
   return tw_session_run(t.model.session, &what, values.data(), nullptr, nullptr);
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/library/signature.h"
 #include "ops/library/trainer_parts.h"
 #include "thalweg/op.h"
 
@@ -52,12 +53,7 @@ tw_status* StorePlace(tw_trainer& t, const tw_buffer* position) {
   if (!failed) failed = tw_tensor_create_copy(TW_DOUBLE, &kSums, 1, sums, sizeof sums, &made[1]);
   if (!failed) failed = tw_tensor_create_string(tw_buffer_data(position), tw_buffer_bytes(position), &made[2]);
   const tw_output feeds[] = {t.variables.new_counts, t.variables.new_sums, t.variables.new_position};
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.feeds = feeds;
-  what.n_feeds = 3;
-  what.targets = &t.variables.set;
-  what.n_targets = 1;
+  const tw_signature what = SignatureOf(feeds, {}, {&t.variables.set, 1});
   if (!failed) failed = tw_session_run(t.model.session, &what, made, nullptr, nullptr);
   for (tw_tensor* tensor : made) tw_tensor_release(tensor);
   return failed;
@@ -65,10 +61,7 @@ tw_status* StorePlace(tw_trainer& t, const tw_buffer* position) {
 
 tw_status* LoadPlace(tw_trainer& t, OwnedBuffer* out_position) {
   const tw_output fetches[] = {t.variables.counts, t.variables.sums, t.variables.position};
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.fetches = fetches;
-  what.n_fetches = 3;
+  const tw_signature what = SignatureOf({}, fetches);
   tw_tensor* got[3] = {};
   if (tw_status* failed = tw_session_run(t.model.session, &what, nullptr, nullptr, got)) return failed;
   const OwnedTensor owned[] = {OwnedTensor(got[0]), OwnedTensor(got[1]), OwnedTensor(got[2])};
