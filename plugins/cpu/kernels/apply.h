@@ -30,6 +30,17 @@ Wide<T> Factor(const tw::In<T>& v, const char* name) {
   return Wide<T>(v[0]);
 }
 
+// Calls add.operator()<T>() for each element type of the optimizers that do not compare elements.
+template <class Add>
+void ForAllNumbers(const Add& add) {
+  add.template operator()<float>();
+  add.template operator()<double>();
+  add.template operator()<half>();
+  add.template operator()<bfloat16>();
+  add.template operator()<complex64>();
+  add.template operator()<complex128>();
+}
+
 // Throws unless the variable has the type and shape of `like`. The host has locked the variables
 // and refused uninitialised ones, but only this check can tell whether a variable fits.
 template <class T>

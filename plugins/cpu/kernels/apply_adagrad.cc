@@ -57,12 +57,7 @@ void Register(tw::Plugin& p) {
 }  // namespace
 
 void register_apply_adagrad(tw::Plugin& p) {
-  Register<float>(p);
-  Register<double>(p);
-  Register<half>(p);
-  Register<bfloat16>(p);
-  Register<complex64>(p);
-  Register<complex128>(p);
+  ForAllNumbers([&]<class T>() { Register<T>(p); });
 }
 
 }  // namespace thalweg::cpu
