@@ -4,26 +4,19 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/session_options.h"
 #include "tensor.h"
 #include "wire.h"
 
 namespace thalweg::tf {
 namespace {
 
-// Options that the user gives to sessions of every client, separated by ";".
-constexpr const char* kOptionsVariable = "THALWEG_TENSORFLOW_SESSION_OPTIONS";
-
 std::vector<std::string> OptionsOf(const TF_SessionOptions& o) {
   // TensorFlow runs what a graph says, so clients expect graphs that they load to read their own files.
   std::vector<std::string> options = {"trust_imported=true"};
   if (!o.target.empty() && o.target != "local") options.push_back("target=" + o.target);
   if (o.soft_placement) options.push_back("soft_placement=true");
-  const char* text = std::getenv(kOptionsVariable);
-  for (std::string_view rest = text ? text : ""; !rest.empty();) {
-    const size_t end = std::min(rest.find(';'), rest.size());
-    if (end > 0) options.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  AppendOptionsOf("THALWEG_TENSORFLOW_SESSION_OPTIONS", &options);
   return options;
 }
 

@@ -4,11 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/session_options.h"
+
 namespace thalweg::ort {
 namespace {
-
-// Options that the user gives to the sessions of every client, separated by ";".
-constexpr const char* kOptionsVariable = "THALWEG_ONNXRUNTIME_SESSION_OPTIONS";
 
 constexpr size_t kLongestKey = 1024, kLongestValue = 8192;  // as ONNX Runtime's
 
@@ -67,12 +66,7 @@ std::vector<std::string> SessionOptionTexts(const OrtSessionOptions& o) {
   if (o.intra > 0) texts.push_back(Text("threads=", std::to_string(o.intra)));
   if (o.level == ORT_DISABLE_ALL) texts.emplace_back("optimize=false");
   if (o.mode == ORT_PARALLEL) texts.emplace_back("engine=counted");
-  const char* more = std::getenv(kOptionsVariable);
-  for (std::string_view rest = more ? more : ""; !rest.empty();) {
-    const size_t end = std::min(rest.find(';'), rest.size());
-    if (end > 0) texts.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  AppendOptionsOf("THALWEG_ONNXRUNTIME_SESSION_OPTIONS", &texts);
   return texts;
 }
 
