@@ -3,10 +3,10 @@
 // result. Backward, each row of the image gathers its share from the rows that use it, in order.
 // Results have the same bits on any number of threads.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
+#include "common/alignment.h"
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
@@ -17,28 +17,13 @@
 namespace thalweg::cpu {
 namespace {
 
-struct Alignment {
-  bool corners, half_pixels;
-  explicit Alignment(const tw::Attrs& n) : corners(n.b("align_corners")), half_pixels(n.b("half_pixel_centers")) {
-    if (corners && half_pixels) Invalid("align_corners and half_pixel_centers are both true; they exclude each other");
-  }
-  // Returns how many pixels of `in` a pixel of `out` covers.
-  float Scale(int64_t in, int64_t out) const { return corners && out > 1 ? float(in - 1) / float(out - 1) : float(in) / float(out); }
-};
-
-// The sources of result position o along one axis: (1 - weight) of `low` plus weight of `high`.
-struct Mix {
-  int64_t low, high;
-  float weight;
-};
+using common::Alignment;
+using common::Mix;
 
 std::vector<Mix> BilinearMixes(const Alignment& a, int64_t in, int64_t out) {
   const float scale = a.Scale(in, out);
   std::vector<Mix> mixes;
-  for (int64_t o = 0; o < out; ++o) {
-    const float at = a.half_pixels ? (float(o) + 0.5f) * scale - 0.5f : float(o) * scale, floor = std::floor(at);
-    mixes.push_back({std::clamp<int64_t>(int64_t(floor), 0, in - 1), std::clamp<int64_t>(int64_t(std::ceil(at)), 0, in - 1), at - floor});
-  }
+  for (int64_t o = 0; o < out; ++o) mixes.push_back(a.Bilinear(o, in, scale));
   return mixes;
 }
 
@@ -46,8 +31,7 @@ std::vector<Mix> NearestMixes(const Alignment& a, int64_t in, int64_t out) {
   const float scale = a.Scale(in, out);
   std::vector<Mix> mixes;
   for (int64_t o = 0; o < out; ++o) {
-    const float at = a.half_pixels ? (float(o) + 0.5f) * scale : float(o) * scale;
-    const int64_t nearest = std::clamp<int64_t>(int64_t(a.corners ? std::round(at) : std::floor(at)), 0, in - 1);
+    const int64_t nearest = a.Nearest(o, in, scale);
     mixes.push_back({nearest, nearest, 0});
   }
   return mixes;

@@ -1,22 +1,15 @@
 // ResizeBilinear, ResizeNearestNeighbor and their gradients. Source positions are computed on the
 // host in float, with the same steps as in TensorFlow, so that ties choose the same pixels.
 #include <algorithm>
-#include <cmath>
 
+#include "common/alignment.h"
 #include "kernels/copy.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
 
-struct Alignment {
-  bool corners, half_pixels;
-  explicit Alignment(const tw::Attrs& n) : corners(n.b("align_corners")), half_pixels(n.b("half_pixel_centers")) {
-    if (corners && half_pixels) Invalid("align_corners and half_pixel_centers are both true; they exclude each other");
-  }
-  // Returns how many pixels of `in` one pixel of `out` covers.
-  float Scale(int64_t in, int64_t out) const { return corners && out > 1 ? float(in - 1) / float(out - 1) : float(in) / float(out); }
-};
+using common::Alignment;
 
 // Along an axis, each result is (1 - weight) of `low` plus weight of `high`. Each place of the
 // image contributes to the results [begin, end).
@@ -31,11 +24,11 @@ Mixes Bilinear(const Alignment& a, int64_t in, int64_t out) {
   m.begin.assign(size_t(in), out);
   m.end.assign(size_t(in), 0);
   for (int64_t o = 0; o < out; ++o) {
-    const float at = a.half_pixels ? (float(o) + 0.5f) * scale - 0.5f : float(o) * scale, floor = std::floor(at);
-    m.low.push_back(std::clamp<int64_t>(int64_t(floor), 0, in - 1));
-    m.high.push_back(std::clamp<int64_t>(int64_t(std::ceil(at)), 0, in - 1));
-    m.weight.push_back(at - floor);
-    for (int64_t i : {m.low.back(), m.high.back()}) {
+    const common::Mix mix = a.Bilinear(o, in, scale);
+    m.low.push_back(mix.low);
+    m.high.push_back(mix.high);
+    m.weight.push_back(mix.weight);
+    for (int64_t i : {mix.low, mix.high}) {
       m.begin[size_t(i)] = std::min(m.begin[size_t(i)], o);
       m.end[size_t(i)] = o + 1;
     }
@@ -46,10 +39,7 @@ Mixes Bilinear(const Alignment& a, int64_t in, int64_t out) {
 std::vector<int64_t> Nearest(const Alignment& a, int64_t in, int64_t out) {
   const float scale = a.Scale(in, out);
   std::vector<int64_t> places;
-  for (int64_t o = 0; o < out; ++o) {
-    const float at = a.half_pixels ? (float(o) + 0.5f) * scale : float(o) * scale;
-    places.push_back(std::clamp<int64_t>(int64_t(a.corners ? std::round(at) : std::floor(at)), 0, in - 1));
-  }
+  for (int64_t o = 0; o < out; ++o) places.push_back(a.Nearest(o, in, scale));
   return places;
 }
 
