@@ -11,8 +11,6 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr std::string_view kName = "fuse", kKind = "CPU";
-
 FuseKinds KindsIn(const std::string& setting) {
   if (setting.empty() || setting == "all") return {};
   FuseKinds kinds{false, false, false};
@@ -42,13 +40,7 @@ void Fusion::Register(tw::Plugin& p) {
   kinds_ = KindsIn(common::Setting(p.h, "fuse"));
   if (kinds_.sums) RegisterProductSums(p);
   if (!kinds_.elementwise && !kinds_.rows) return;
-  tw_compiler_def d{};
-  d.size = sizeof d;
-  d.name = kName.data();
-  d.name_len = kName.size();
-  d.kind = kKind.data();
-  d.kind_len = kKind.size();
-  d.user = this;
+  tw_compiler_def d{TW_SIZED(tw_compiler_def), TW_S("fuse"), TW_S("CPU"), this};
   d.claim = Claim;
   d.compile = Compile;
   d.execute = Execute;

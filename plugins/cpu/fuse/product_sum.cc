@@ -174,12 +174,7 @@ tw_status* Execute(const tw_frame* f) {
 }  // namespace
 
 void RegisterProductSums(tw::Plugin& p) {
-  tw_compiler_def d{};
-  d.size = sizeof d;
-  d.name = "product_sum";
-  d.name_len = 11;
-  d.kind = "CPU";
-  d.kind_len = 3;
+  tw_compiler_def d{TW_SIZED(tw_compiler_def), TW_S("product_sum"), TW_S("CPU")};
   d.claim = Claim;
   d.compile = Compile;
   d.execute = Execute;

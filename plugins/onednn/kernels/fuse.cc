@@ -217,12 +217,7 @@ tw_status* Execute(const tw_frame* frame) {
 }  // namespace
 
 void register_fuse(tw::Plugin& p, const Library& library) {
-  tw_compiler_def d{};
-  d.size = sizeof d;
-  d.name = "onednn";
-  d.name_len = 6;
-  d.kind = "CPU";
-  d.kind_len = 3;
+  tw_compiler_def d{TW_SIZED(tw_compiler_def), TW_S("onednn"), TW_S("CPU")};
   d.user = const_cast<Library*>(&library);  // never written
   d.claim = Claim;
   d.compile = Compile;
