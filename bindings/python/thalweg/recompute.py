@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _low, build, control, flow, functions, traced
+from . import _low, build, control, flow, functions, nested, traced
 from .graph import Graph
 from .module import Module
 from .output import Formula, Operation, Output
@@ -78,7 +78,7 @@ class _Recomputed(Module):
 def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls the function as a part whose values are recomputed."""
     leaves: list[Any] = []
-    form = control.flatten((args, kwargs), leaves)
+    form = nested.flatten((args, kwargs), leaves)
     eager = traced.eager_for(leaves)
     if eager is not None:
         with eager.part():
@@ -120,9 +120,9 @@ class _Call:
 
         def flat(*places: Output) -> list[Any]:
             places_left = iter(places)
-            args, kwargs = control.rebuild(form, iter([next(places_left) if v is not None else x for x, v in zip(leaves, self.values)]))
+            args, kwargs = nested.rebuild(form, iter([next(places_left) if v is not None else x for x, v in zip(leaves, self.values)]))
             found: list[Any] = []
-            self.form = control.flatten(_rewritten(graph, function)(*args, **kwargs), found)
+            self.form = nested.flatten(_rewritten(graph, function)(*args, **kwargs), found)
             for x in found:
                 if isinstance(x, control.Undefined):
                     x._fail()
@@ -146,7 +146,7 @@ class _Call:
                                         _low.tw_op_set_recompute)
         flow.keep(self.graph, operation, [part])
         found = iter(operation.outputs)
-        return control.rebuild(self.form, iter([next(found) if x is _VALUE else None if isinstance(x, Operation) else x for x in self.fixed]))
+        return nested.rebuild(self.form, iter([next(found) if x is _VALUE else None if isinstance(x, Operation) else x for x in self.fixed]))
 
     def _cuts(self) -> list[Output]:
         """The values at which the function begins: arguments and captured values that it needs, and first reads of variables. These run
