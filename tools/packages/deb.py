@@ -42,7 +42,7 @@ def copyright_text() -> str:
     """Returns the file `copyright`: the texts of licences come from THIRD_PARTY.md."""
     page = (ROOT / "THIRD_PARTY.md").read_text()
     text = (DEBIAN / "copyright").read_text()
-    for name, chapter in (("BSD-3-clause", "BSD, 3 clauses"), ("Lucent", "Lucent's notice"), ("MIT", "MIT")):
+    for name, chapter in (("BSD-3-clause", "BSD, 3 clauses"), ("Lucent", "Lucent's notice"), ("Unicode", "Unicode's notice"), ("MIT", "MIT")):
         body = re.search(rf"^## {re.escape(chapter)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
         if not body:
             raise Failure(f"THIRD_PARTY.md has no chapter '{chapter}', which debian/copyright quotes")
