@@ -13,12 +13,12 @@ without a graph), custom (gradients of a program's own), recompute (gradients th
 operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, variable, random
 (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
 trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models
-in one file), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, weights (files of
-others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a
-cluster of Ray), runtime, log, errors."""
+in one file), text (tokenizers), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
+saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
+runtime, log, errors."""
 import typing as _typing
 
-from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, train, weights
+from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, text, train, weights
 from .cancel import CancelToken
 from .control import TraceWarning
 from .custom import custom_gradient
@@ -77,7 +77,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "random",
            "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
-           "sharded_softmax", "switch_case", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
+           "sharded_softmax", "switch_case", "text", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
            "write_checkpoint"]
 
 
