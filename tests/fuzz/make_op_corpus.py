@@ -119,6 +119,8 @@ def state_of_kept(x):
 
 def filling(x):
     """Returns the contents that op/kept.cc gives to the resource."""
+    if x.attrs.get("key_dtype") == tw.string:
+        return np.array([b"a"], object)
     floats = [v for v in (x.before[0][1] if x.before else []) if v.dtype == np.float32 and v.ndim]
     return floats[0] if floats and x.maker != "TensorArrayV3" else np.ones(2, np.float32)
 

@@ -30,7 +30,7 @@ for problems in (book.broken, book.unknown):
 with_oracle = [d for d in book.ops.values() if d.oracle]
 types = {op: set().union(*allowed(d).values()) for op, d in book.ops.items()}
 uses = sum(count(d) + LARGE for d in with_oracle) + len(book.expected)
-drawn = [op for op in ops if not by_hand.get(op, "").startswith("python/data_")]  # datasets and decoders take no drawn numbers
+drawn = [op for op in ops if not by_hand.get(op, "").startswith(("python/data_", "python/text_"))]  # they take no drawn numbers
 cases.holds("cases for each op", uses >= LEAST * len(drawn), f"{uses} for {len(drawn)} ops, fewer than {LEAST} each")
 
 smooth = [op for op, about in ops.items() if not about["no_gradient"]]

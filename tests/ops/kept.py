@@ -83,6 +83,12 @@ table = Kept("MutableHashTableV2", before=[("LookupTableInsertV2", [i64(1, 2), t
 to_rows = Kept("MutableHashTableOfTensorsV2", before=[("LookupTableInsertV2", [i64(1, 2), rows[:2]], pairs)], value_shape=(2,), **of_table)
 by_rows = Kept("MutableDenseHashTableV2", i64(0, 0), i64(9, 9), before=[("LookupTableInsertV2", [np.ones((1, 2), np.int64), two[:1]], pairs)],
                **of_table)
+# A model of the pieces <unk> and a, a tokenizer of one word, and a vocabulary of words.
+MODEL, WORD = b"\n\t\n\5<unk>\30\2\n\3\n\1a", '{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}'
+model, tokenizer = Kept("SentencepieceOp", model=MODEL), Kept("TextTokenizer", model=WORD)
+vocabulary = Kept("MutableHashTableV2", before=[("LookupTableInsertV2", [words, i64(0, 1)], dict(Tin=tw.string, Tout=np.int64))],
+                  key_dtype=tw.string, value_dtype=np.int64)
+of_text, no, split = [words, np.int32(0), f(1)], [np.bool_(False)] * 3, dict(Tsplits=np.int64)
 stack = Kept("StackV2", np.int32(3), before=[("StackPushV2", [two], dict(T=f))], elem_type=f)
 array = Kept("TensorArrayV3", np.int32(3), before=[("TensorArrayScatterV3", [i32(0, 1), rows[:2], flow], dict(T=f))], **typed)
 fresh = Kept("TensorArrayV3", np.int32(3), **typed)
@@ -111,6 +117,15 @@ HANDLES = [
     ("InitializeTableV2", [Kept("HashTableV2", **of_table), i64(1, 5), two], dict(Tkey=np.int64, Tval=f)),
     ("HashTableV2", [], of_table), ("MutableHashTableV2", [], of_table), ("MutableHashTableOfTensorsV2", [], of_table | dict(value_shape=(2,))),
     ("MutableDenseHashTableV2", [i64(0, 0), i64(9, 9)], of_table),
+    ("WordpieceTokenizeWithOffsets", [words, vocabulary],
+     dict(suffix_indicator="##", max_bytes_per_word=9, use_unknown_token=True, unknown_token="?")),
+    ("SentencepieceOp", [], dict(model=MODEL)), ("SentencepieceTokenizeOp", [model, *of_text, *no], split | dict(out_type=np.int32)),
+    ("SentencepieceTokenizeWithOffsetsOp", [model, *of_text, *no], split | dict(out_type=np.int32)),
+    ("SentencepieceDetokenizeOp", [model, i32(1, 0), i64(0, 2), *no], split | dict(T=np.int32)), ("SentencepieceVocabSizeOp", [model], {}),
+    ("SentencepieceIdToStringOp", [model, i32(1, 0)], {}), ("SentencepieceStringToIdOp", [model, words], {}),
+    ("TextTokenizer", [], dict(model=WORD)), ("TextTokenizerEncode", [tokenizer, words], dict(split)),
+    ("TextTokenizerDecode", [tokenizer, i32(0, 0), i64(0, 2)], dict(split)), ("TextTokenizerVocabSize", [tokenizer], {}),
+    ("TextTokenizerIdToString", [tokenizer, i32(0)], {}), ("TextTokenizerStringToId", [tokenizer, words], {}),
     ("StackPushV2", [stack, two], dict(T=f)), ("StackPopV2", [stack], dict(elem_type=f)), ("StackCloseV2", [stack], {}),
     ("TensorArrayGradV3", [array, flow], dict(source="g")), ("TensorArrayGradWithShape", [array, flow, i32(2)], dict(source="g")),
     ("TensorArrayWriteV3", [array, np.int32(2), two, flow], dict(T=f)), ("TensorArrayReadV3", [array, np.int32(1), flow], typed),

@@ -49,6 +49,8 @@ OWN = {
     "HistogramSummary": ([tag, np.ones(2, np.float32)], dict(T=np.float32)),
     "ImageSummary": ([tag, image[..., :1]], dict(T=np.float32, bad_color=np.uint8([255, 0, 0, 255]))),
     "TensorSummaryV2": ([tag, np.ones(2, np.float32), np.array(b"", object)], dict(T=np.float32)),
+    "NormalizeUTF8": ([tag], dict(normalization_form="NFC")),
+    "RegexSplitWithOffsets": ([np.array([b"a b"], object), np.array(b"( )", object), np.array(b"", object)], {}),
     "MergeSummary": ([[np.array(b"", object)]], dict(N=1)),
     "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),
 }

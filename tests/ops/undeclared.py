@@ -52,6 +52,10 @@ UNDECLARED = {
                                "ParallelInterleaveDatasetV4 ScanDataset IteratorV2 AnonymousIteratorV3 MakeIterator "
                                "MakeEpochIterator IteratorGetNext IteratorGetNextSync DatasetCardinality DummyMemoryCache "
                                "DummySeedGenerator",
+    "python/text_test.py": "CaseFoldUTF8 NormalizeUTF8 RegexSplitWithOffsets WordpieceTokenizeWithOffsets SentencepieceOp SentencepieceTokenizeOp "
+                           "SentencepieceTokenizeWithOffsetsOp SentencepieceDetokenizeOp SentencepieceVocabSizeOp SentencepieceIdToStringOp "
+                           "SentencepieceStringToIdOp TextTokenizer TextTokenizerEncode TextTokenizerDecode TextTokenizerVocabSize "
+                           "TextTokenizerIdToString TextTokenizerStringToId",
     "python/summary_ops_test.py": "ScalarSummary HistogramSummary ImageSummary AudioSummary AudioSummaryV2 TensorSummary TensorSummaryV2 "
                                   "MergeSummary SummaryWriter CreateSummaryFileWriter CloseSummaryWriter FlushSummaryWriter "
                                   "WriteScalarSummary WriteHistogramSummary WriteImageSummary WriteAudioSummary WriteSummary "
@@ -74,5 +78,7 @@ NAMED_OTHERWISE = {
     "functional/py_func": "python/host_functions_test.py",
     "functional/while": "python/flow_test.py", "io/summary": "python/summary_ops_test.py", "io/summary_writer": "python/summary_ops_test.py",
     "list/tensor_list": "ops/list_test.py", "lookup/lookup_table": "ops/lookup_test.py",
-    "nn/recurrent": "ops/nn/lstm.py", "random/key_counter": "ops/random/stateless_seed.py", "state/saved_resource": "ops/state_test.py",
+    "nn/recurrent": "ops/nn/lstm.py",
+    **{f"text/{name}": "python/text_test.py" for name in ("normalize", "regex_split", "sentencepiece", "tokenizer", "wordpiece")},
+    "random/key_counter": "ops/random/stateless_seed.py", "state/saved_resource": "ops/state_test.py",
 }

@@ -536,7 +536,10 @@ LEFT_OUT = {
     "PaddedBatchDatasetV2 ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDatasetV2 PrefetchDataset RandomDataset RangeDataset "
     "RepeatDataset ScanDataset ShardDataset ShuffleDatasetV3 SkipDataset TFRecordDataset TakeDataset TakeWhileDataset TensorDataset "
     "TensorSliceDataset TextLineDataset UnbatchDataset WindowDataset ZipDataset",
-    "its time is that of a library of images or sound, or of reading a text": "DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeFlac DecodeGif "
+    "its time is that of a library of images or sound, or of reading a text": "CaseFoldUTF8 NormalizeUTF8 RegexSplitWithOffsets "
+    "SentencepieceDetokenizeOp SentencepieceIdToStringOp SentencepieceOp SentencepieceStringToIdOp SentencepieceTokenizeOp "
+    "SentencepieceTokenizeWithOffsetsOp SentencepieceVocabSizeOp TextTokenizer TextTokenizerDecode TextTokenizerEncode "
+    "TextTokenizerIdToString TextTokenizerStringToId TextTokenizerVocabSize WordpieceTokenizeWithOffsets DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeFlac DecodeGif "
     "DecodeImage DecodeJpeg DecodePng DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeWav ExtractJpegShape "
     "ParseExampleV2",
     "passes a value on": "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone VariableShape",
