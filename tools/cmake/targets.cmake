@@ -3,7 +3,7 @@
 #   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL])
 #                                                                                     static library thalweg_NAME, thalweg::NAME
 #   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
-#   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL])          lib/thalweg/plugins/libNAME.so
+#   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL] [KERNELS]) lib/thalweg/plugins/libNAME.so
 #   thalweg_test(NAME ...), thalweg_fuzzer(NAME ...)                                 see tests.cmake
 
 # Strips the prefix that the function will add, so that both `graph` and `thalweg_graph` name thalweg::graph.
@@ -36,9 +36,8 @@ function(thalweg_library name)
   if(arg_SMALL)
     target_compile_options(thalweg_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
   endif()
-  if(arg_PCH AND THALWEG_PCH)
-    target_precompile_headers(thalweg_${name} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CXX>:<algorithm$<ANGLE-R>;<functional$<ANGLE-R>;<memory$<ANGLE-R>;<mutex$<ANGLE-R>;<optional$<ANGLE-R>;<string$<ANGLE-R>;<string_view$<ANGLE-R>;<unordered_map$<ANGLE-R>;<vector$<ANGLE-R>>")
+  if(arg_PCH)
+    thalweg_precompile(thalweg_${name})
   endif()
 endfunction()
 
@@ -60,9 +59,9 @@ function(thalweg_program name)
 endfunction()
 
 # A plugin sees the public headers and its own folder, nothing else of ours. Without sanitizers and coverage, the linker rejects
-# undefined symbols.
+# undefined symbols. KERNELS: its sources are mostly kernels (see thalweg_kernels).
 function(thalweg_plugin name)
-  cmake_parse_arguments(arg "NO_INSTALL" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL;KERNELS" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
   thalweg_refuse_unknown(thalweg_plugin "${arg_UNPARSED_ARGUMENTS}")
   set(target thalweg_plugin_${name})
   add_library(${target} MODULE ${arg_SOURCES})
@@ -76,10 +75,29 @@ function(thalweg_plugin name)
   if(NOT THALWEG_SANITIZE AND NOT THALWEG_COVERAGE)
     target_link_options(${target} PRIVATE -Wl,-z,defs)
   endif()
+  if(arg_KERNELS)
+    thalweg_kernels(${target})
+  endif()
   set_property(GLOBAL APPEND PROPERTY THALWEG_PLUGINS ${target})
   if(NOT arg_NO_INSTALL)
     install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/thalweg/plugins)
   endif()
+endfunction()
+
+# thalweg_precompile(TARGET [HEADERS ...]): precompiles the headers of the standard library that most sources include, and HEADERS.
+function(thalweg_precompile target)
+  if(THALWEG_PCH)
+    set(headers algorithm functional memory mutex optional string string_view unordered_map vector ${ARGN})
+    list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+    target_precompile_headers(${target} PRIVATE ${headers})
+  endif()
+endfunction()
+
+# thalweg_kernels(TARGET): how sources of kernels are compiled. Each is compiled by itself also with THALWEG_UNITY: in one unit, their
+# local templates of one name would be overloads of each other, and a kernel could call another's without an error.
+function(thalweg_kernels target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  thalweg_precompile(${target} cmath limits thalweg/cpp/plugin.hpp)
 endfunction()
 
 # thalweg_alone(SOURCES ...): with THALWEG_UNITY, eight neighbouring sources of a target are compiled as one, but for these. They are code
