@@ -442,7 +442,7 @@ FRAMEWORK = set("Const Placeholder _Send _Recv".split())
 FLOW = {op for path, names in UNDECLARED.items() if path.endswith(("frame_run_test.cc", "control_flow_test.py")) for op in names.split()}
 FUNCTIONS = set((UNDECLARED["python/flow_test.py"] + " " + UNDECLARED["python/host_functions_test.py"]).split())
 COLLECTIVES = set(UNDECLARED["python/collectives_test.py"].split())
-DATA = {op for path, names in UNDECLARED.items() if path.startswith(("python/data_", "python/summary_")) for op in names.split()}
+DATA = {op for path, names in UNDECLARED.items() if path.startswith(("python/data_", "python/summary_", "python/text_")) for op in names.split()}
 
 
 def every_op_has_a_case():
