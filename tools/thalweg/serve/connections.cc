@@ -14,8 +14,13 @@ void Connections::Start(std::function<void()> serve) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting || stopping_; });
   waiting_.push_back(std::move(serve));
-  if (waiting_.size() > free_threads_) {
-    if (threads_.size() >= most_ || !AddThread()) CloseLongestIdle();
+  try {
+    // After Stop, threads end when nothing waits for them. Another one then closes this connection.
+    const bool may_add = threads_.size() < most_ || stopping_;
+    if (waiting_.size() > free_threads_ && !(may_add && AddThread())) CloseLongestIdle();
+  } catch (...) {
+    waiting_.pop_back();
+    throw;
   }
   changed_.notify_all();
 }

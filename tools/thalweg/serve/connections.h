@@ -20,7 +20,8 @@ class Connections {
  public:
   explicit Connections(size_t most) : most_(most) {}
 
-  // Runs `serve`, which serves one connection, on a thread. Blocks while too many wait for a thread.
+  // Runs `serve`, which serves one connection, on a thread. Blocks while too many wait for a thread. Throws, and does not run it, if
+  // there is no memory or not a single thread.
   void Start(std::function<void()> serve);
 
   // A connection that lives, from its construction to its destruction. REQUIRES: the socket is closed afterwards.
@@ -45,7 +46,7 @@ class Connections {
   bool WaitUntilEmpty(Deadline deadline);
   // Shuts all sockets down.
   void Break();
-  // Ends the threads. REQUIRES: Stop was called.
+  // Ends the threads. REQUIRES: Stop was called, and Start is called no more.
   void Join();
 
  private:
@@ -57,7 +58,7 @@ class Connections {
   mutable std::mutex mutex_;  // guards the members that follow
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;
-  std::vector<std::thread> threads_;  // grows no more after Stop, so Join needs no lock
+  std::vector<std::thread> threads_;  // only Start adds to it, so Join needs no lock
   std::set<int> open_;
   std::map<uint64_t, int> idle_;  // sockets, in the order of the beginning of their wait
   uint64_t next_order_ = 1;

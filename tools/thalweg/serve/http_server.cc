@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -28,17 +29,7 @@ constexpr size_t kMostRequests = 1'000'000;   // on one connection
 constexpr size_t kMostPath = 1024;            // the library matches paths by std::regex, which recurses for each character
 constexpr uint64_t kMostReserved = 64 << 20;  // bytes of a body for which memory is taken before they come
 constexpr int kBacklog = 1024;
-
-// The library owns its task queue; the threads are the server's.
-class Forward final : public httplib::TaskQueue {
- public:
-  explicit Forward(Connections* connections) : connections_(connections) {}
-  void enqueue(std::function<void()> serve) override { connections_->Start(std::move(serve)); }
-  void shutdown() override {}
-
- private:
-  Connections* const connections_;
-};
+constexpr std::chrono::milliseconds kAcceptPause{10};  // after a connection could not be accepted
 
 // Returns false for what is no decimal number.
 bool ToLength(const std::string& text, uint64_t* length) {
@@ -53,10 +44,11 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
 // What the library does not tell the handler about the request that a thread serves.
 struct Exchange {
   ClientWatch::Client* client;
-  bool parsed = false;     // the header was whole
-  bool body_left = false;  // bytes of the body may be unread, so the connection cannot be used again
-  uint64_t length = 0;     // of the body as it is sent; 0 if it comes in chunks
-  int refused = 0;         // the status of a request that must not be handled; 0: none
+  bool parsed = false;                  // the header was whole
+  bool body_left = false;               // bytes of the body may be unread, so the connection cannot be used again
+  uint64_t length = 0;                  // of the body as it is sent; 0 if it comes in chunks
+  Deadline deadline = Deadline::max();  // of the body, by --timeout-ms
+  int refused = 0;                      // the status of a request that must not be handled; 0: none
   std::string why;
 
   // The first reason counts.
@@ -93,10 +85,11 @@ void CheckLength(const httplib::Request& request, uint64_t most, Exchange* excha
 }
 
 // Checks a request's header. REQUIRES: *exchange is new.
-void Check(httplib::Request* request, uint64_t most, Exchange* exchange) {
+void Check(httplib::Request* request, const Settings& settings, Exchange* exchange) {
   exchange->parsed = true;
+  if (settings.timeout.count()) exchange->deadline = Clock::now() + settings.timeout;
   request->ranges.clear();  // answers are whole
-  CheckLength(*request, most, exchange);
+  CheckLength(*request, settings.max_request_bytes, exchange);
   if (request->path.size() > kMostPath) {
     exchange->Refuse(
         414, "the path has " + std::to_string(request->path.size()) + " characters; at most " + std::to_string(kMostPath) + " are served");
@@ -123,12 +116,14 @@ Body ReadBody(const httplib::Request& request, const httplib::ContentReader* rea
   const auto storage = std::make_shared<std::string>();
   const bool packed = request.has_header("Content-Encoding");  // its length is that of the packed bytes
   const size_t front = Reserve(packed ? 0 : exchange->length, aligned, storage.get());
-  bool over = false;
+  bool over = false, late = false;
   const bool whole = reader && (*reader)([&](const char* part, size_t n) {
                        over = n > most - (storage->size() - front);
-                       if (!over) storage->append(part, n);
-                       return !over;
+                       late = Clock::now() >= exchange->deadline;
+                       if (!over && !late) storage->append(part, n);
+                       return !over && !late;
                      });
+  if (late) throw HttpError(504, "the request's time ran out before its body was whole (--timeout-ms)");
   if (over) throw HttpError(413, "the request's body has more than " + std::to_string(most) + " bytes (--max-request-bytes)");
   if (!whole) throw HttpError(400, "the request's body ended early, came too slowly or is not packed as its Content-Encoding says");
   exchange->body_left = false;
@@ -156,8 +151,9 @@ class HttpServer::Library final : private httplib::Server {
   void Stop(Deadline deadline);
 
  private:
-  bool process_and_close_socket(socket_t socket) override;
-  void Serve(socket_t socket);
+  void Accept();
+  void ServeAndClose(int socket);
+  void Serve(int socket);
   void Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response);
 
   const Settings settings_;
@@ -174,7 +170,6 @@ void HttpServer::Stop(Deadline deadline) { library_->Stop(deadline); }
 
 HttpServer::Library::Library(const Settings& settings, AnswerCall answer)
     : settings_(settings), answer_(std::move(answer)), connections_(settings.max_connections) {
-  new_task_queue = [this] { return new Forward(&connections_); };
   set_keep_alive_timeout(kMostIdle.count());  // for the answer's header
   set_keep_alive_max_count(kMostRequests);
   // Not SO_REUSEPORT, which is the library's choice: two servers would share a port without a word.
@@ -213,24 +208,47 @@ int HttpServer::Library::Start() {
                              "; give another --host or --port");
   }
   ::listen(svr_sock_, kBacklog);  // once more: the library's own queue has five places
-  listener_ = std::thread([this] { listen_after_bind(); });
-  // stop() of a server that does not run yet does nothing.
-  while (!is_running()) std::this_thread::yield();
+  listener_ = std::thread([this] { Accept(); });
   return port;
 }
 
 void HttpServer::Library::Stop(Deadline deadline) {
   connections_.Stop();
-  stop();
+  shutdown(svr_sock_, SHUT_RDWR);  // ends accept4
+  listener_.join();
+  close(svr_sock_.exchange(INVALID_SOCKET));
   if (!connections_.WaitUntilEmpty(deadline)) {
     watch_.CancelAll();
     connections_.Break();
   }
-  listener_.join();
   connections_.Join();
 }
 
-bool HttpServer::Library::process_and_close_socket(socket_t socket) {
+// Accepts connections until Stop. The library's own loop would end for good when the system is out of files or memory for a moment.
+void HttpServer::Library::Accept() {
+  bool failing = false;
+  for (;;) {
+    const int socket = accept4(svr_sock_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int error = errno;
+    if (socket < 0) {
+      if (connections_.stopping()) return;
+      if (error == EINTR || error == ECONNABORTED) continue;
+      if (!failing) std::fprintf(stderr, "thalweg serve: cannot accept a connection: %s; trying again\n", std::strerror(error));
+      failing = true;
+      std::this_thread::sleep_for(kAcceptPause);
+      continue;
+    }
+    failing = false;
+    try {
+      connections_.Start([this, socket] { ServeAndClose(socket); });
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "thalweg serve: a connection was closed: %s\n", e.what());
+      close(socket);
+    }
+  }
+}
+
+void HttpServer::Library::ServeAndClose(int socket) {
   const int yes = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   try {
@@ -240,10 +258,9 @@ bool HttpServer::Library::process_and_close_socket(socket_t socket) {
     std::fprintf(stderr, "thalweg serve: a connection was closed: %s\n", e.what());
   }
   close(socket);
-  return true;
 }
 
-void HttpServer::Library::Serve(socket_t socket) {
+void HttpServer::Library::Serve(int socket) {
   Connections::Open open(&connections_, socket);
   ClientWatch::Client client(&watch_, socket);
   ConnectionStream stream(socket, settings_.io_timeout);
@@ -256,8 +273,8 @@ void HttpServer::Library::Serve(socket_t socket) {
     Current() = &exchange;
     stream.Begin();
     bool closed = false;
-    const bool answered = process_request(stream, connections_.stopping(), closed,
-                                          [&](httplib::Request& request) { Check(&request, settings_.max_request_bytes, &exchange); });
+    const bool answered =
+        process_request(stream, connections_.stopping(), closed, [&](httplib::Request& request) { Check(&request, settings_, &exchange); });
     Current() = nullptr;
     if (!exchange.parsed || exchange.body_left) return stream.Linger();
     if (!answered || closed || connections_.stopping()) return;

@@ -1,7 +1,8 @@
 // HTTP/1.1 for one handler of all requests. http_server.cc and stream.h alone know the library, cpp-httplib.
 //
 // The library parses requests and writes answers. The connections, their threads and their limits are ours (connections.h,
-// client_watch.h, stream.h), because the library serves a fixed number of connections and waits without an end for slow ones.
+// client_watch.h, stream.h), because the library serves a fixed number of connections, waits without an end for slow ones, and accepts
+// no more connections after some failures.
 // Threads: the handler runs on the connections' threads, many at once.
 #pragma once
 #include <memory>
