@@ -209,6 +209,7 @@ void SendBackV2(const Request& request, const Answer& answer) {
   Request again = {"POST", request.path, text + answer.body.substr(n), {}};
   if (!length.empty()) again.headers.emplace_back(kLengthHeader, std::to_string(text.size()));
   const Answer second = Ask(again);
+  if (second.status == 413 && length.empty() && !Header(request, kLengthHeader).empty()) return;  // values take more memory as JSON
   if (second.status != 200) Broken("an answer is no request: " + second.body);
   const std::string second_length = Header(second, kLengthHeader);
   const size_t m = second_length.empty() ? second.body.size() : std::stoull(second_length);
