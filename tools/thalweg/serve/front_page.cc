@@ -83,14 +83,15 @@ std::vector<const tw_model_value*> Needed(const tw_model_signature& s) {
   return needed;
 }
 
-// A request of TensorFlow Serving's protocol with few values; nothing if they are too many.
+// A request of TensorFlow Serving's protocol with few values; nothing if they are too many, or if an input has none: lists without
+// values may be many.
 std::optional<std::string> JsonExample(const std::string& address, const tw_model_signature& s) {
   std::string body = "{\"inputs\": {";
   uint64_t total = 0;
   for (const tw_model_value* v : Needed(s)) {
     const std::vector<int64_t> dims = ExampleDims(*v->shape);
     const uint64_t count = CountOf(dims);
-    if (count > kMostValues || (total += count) > kMostValues) return std::nullopt;
+    if (count == 0 || count > kMostValues || (total += count) > kMostValues) return std::nullopt;
     if (body.back() != '{') body += ", ";
     body += JsonQuote(v->name) + ": ";
     AddZeros(dims, 0, v->dtype == TW_STRING ? "\"\"" : v->dtype == TW_BOOL ? "false" : "0", &body);

@@ -17,6 +17,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr uint64_t kMostEmpty = 64 << 10;  // lists that are written of an output without values, whose sizes a request may choose
+
 // ---- Reading ----
 
 // Appends the leaves of nested lists as elements of a tensor.
@@ -205,6 +207,7 @@ class Writer {
     if (axis == part_.dims.size()) return Element(begin);
     if (axis + 1 == part_.dims.size()) return List(begin, n);
     const auto rows = uint64_t(part_.dims[axis]);
+    if (n == 0) CountEmpty(rows);
     *out_ += '[';
     for (uint64_t i = 0; i < rows; ++i) {
       if (i) *out_ += ", ";
@@ -233,6 +236,13 @@ class Writer {
       default: return Text(i);
     }
   }
+  void CountEmpty(uint64_t lists) {
+    if (lists <= kMostEmpty - empty_) {
+      empty_ += lists;
+      return;
+    }
+    Wrong(where_, "its shape is " + DimsText(part_.dims) + ", which has no values and too many lists for JSON; ask for it by /v2");
+  }
   void Text(uint64_t i) {
     const char* data = nullptr;
     uint64_t bytes = 0;
@@ -256,6 +266,7 @@ class Writer {
   std::string* const out_;
   const char* const from_;
   const uint64_t bytes_;
+  uint64_t empty_ = 0;  // lists without values so far
 };
 
 }  // namespace
@@ -302,13 +313,13 @@ void WriteFlat(const Part& part, const std::string& where, std::string* out) {
   Writer(part, Writer::Strings::kUtf8Alone, where, out).List(0, part.count);
 }
 
-void WriteNested(const Part& part, bool base64, std::string* out) {
-  Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, "", out).Nested(0, 0, part.count);
+void WriteNested(const Part& part, bool base64, const std::string& where, std::string* out) {
+  Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, where, out).Nested(0, 0, part.count);
 }
 
-void WriteRow(const Part& part, int64_t row, bool base64, std::string* out) {
+void WriteRow(const Part& part, int64_t row, bool base64, const std::string& where, std::string* out) {
   const uint64_t n = part.count / uint64_t(part.dims[0]);
-  Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, "", out).Nested(1, uint64_t(row) * n, n);
+  Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, where, out).Nested(1, uint64_t(row) * n, n);
 }
 
 }  // namespace thalweg::cli::serve

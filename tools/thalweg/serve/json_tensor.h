@@ -22,8 +22,9 @@ tw::Tensor ReadNested(const nlohmann::json& value, uint32_t dtype, const tw_shap
 // values. NaN, Infinity and -Infinity are written by these names, which are no JSON but understood by many parsers, Python's and
 // TensorFlow Serving's clients among them.
 void WriteFlat(const Part& part, const std::string& where, std::string* out);
-// base64: strings become {"b64": BASE64}; otherwise only those that are no UTF-8 do.
-void WriteNested(const Part& part, bool base64, std::string* out);
-void WriteRow(const Part& part, int64_t row, bool base64, std::string* out);
+// base64: strings become {"b64": BASE64}; otherwise only those that are no UTF-8 do. A part without values may have no more than 65536
+// lists.
+void WriteNested(const Part& part, bool base64, const std::string& where, std::string* out);
+void WriteRow(const Part& part, int64_t row, bool base64, const std::string& where, std::string* out);
 
 }  // namespace thalweg::cli::serve

@@ -152,31 +152,33 @@ Inputs ReadRows(const ServedModel& model, const tw_model_signature& s, json* giv
 // TensorFlow Serving writes strings of outputs with such names in base64.
 bool IsBytes(const tw_model_value& value) { return std::string_view(value.name).ends_with("_bytes"); }
 
-std::string Columns(const tw_model_signature& s, const std::vector<Part>& parts) {
+std::string Columns(const ServedModel& model, const tw_model_signature& s, const std::vector<Part>& parts) {
   std::string out = "{\"outputs\": ";
   if (s.n_outputs == 1) {
-    WriteNested(parts[0], IsBytes(*s.outputs[0]), &out);
+    WriteNested(parts[0], IsBytes(*s.outputs[0]), model.Where("output", s.outputs[0]->name), &out);
     return out + "}\n";
   }
   for (uint32_t i = 0; i < s.n_outputs; ++i) {
     out += (i ? ", " : "{") + JsonQuote(s.outputs[i]->name) + ": ";
-    WriteNested(parts[i], IsBytes(*s.outputs[i]), &out);
+    WriteNested(parts[i], IsBytes(*s.outputs[i]), model.Where("output", s.outputs[i]->name), &out);
   }
   return out + "}}\n";
 }
 
 std::string Rows(const ServedModel& model, const tw_model_signature& s, const std::vector<Part>& parts, int64_t rows) {
+  std::vector<std::string> where;
   for (uint32_t i = 0; i < s.n_outputs; ++i) {
+    where.push_back(model.Where("output", s.outputs[i]->name));
     if (!parts[i].dims.empty() && parts[i].dims[0] == rows) continue;
-    throw HttpError(400, model.Where("output", s.outputs[i]->name) + ": its shape is " + DimsText(parts[i].dims) + " for " +
-                             std::to_string(rows) + " instances; give the values as \"inputs\"");
+    throw HttpError(400, where[i] + ": its shape is " + DimsText(parts[i].dims) + " for " + std::to_string(rows) +
+                             " instances; give the values as \"inputs\"");
   }
   std::string out = "{\"predictions\": [";
   for (int64_t row = 0; row < rows; ++row) {
     out += row ? ", " : "";
     for (uint32_t i = 0; i < s.n_outputs; ++i) {
       if (s.n_outputs > 1) out += (i ? ", " : "{") + JsonQuote(s.outputs[i]->name) + ": ";
-      WriteRow(parts[i], row, IsBytes(*s.outputs[i]), &out);
+      WriteRow(parts[i], row, IsBytes(*s.outputs[i]), where[i], &out);
     }
     if (s.n_outputs > 1) out += "}";
   }
@@ -198,7 +200,7 @@ Answer Predict(ModelCall* call) {
   }
   const Deadline deadline = call->DeadlineAfter(std::chrono::microseconds(0));
   const auto run = [&](Inputs inputs) { return call->model->Run(s, std::move(inputs), deadline, &call->call->cancellation); };
-  if (columns != request.end()) return {200, Columns(s, run(ReadColumns(model, s, *columns)))};
+  if (columns != request.end()) return {200, Columns(model, s, run(ReadColumns(model, s, *columns)))};
   const auto n = int64_t(rows->size());
   return {200, Rows(model, s, run(ReadRows(model, s, &*rows)), n)};
 }
