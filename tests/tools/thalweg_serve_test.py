@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import random
+import resource
 import shlex
 import shutil
 import signal
@@ -714,6 +715,41 @@ def test_the_memory_of_a_model_is_bounded(folder):
         said = server.error("/v1/models/m:predict", {"inputs": 2**30}, 503)
         assert "model 'm'" in said and "1000000" in said, said
         assert server.post("/v1/models/m:predict", {"inputs": 10}) == {"outputs": 10}
+
+
+def test_an_output_without_values_has_few_lists(folder):
+    # y has the sizes x.
+    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + constant("one", 1, [], struct.pack("<f", 1)) +
+            node("y", "Fill", "x", "one", T=FLOAT))
+    with Server(f"{folder}/m.pb") as server:
+        assert server.post("/v1/models/m:predict", {"inputs": [2, 0]}) == {"outputs": [[], []]}
+        for sizes in ([10**9, 0], [300, 300, 0], [2, 0, 10**9]):
+            request = {"inputs": [tensor("x", "INT32", [len(sizes)], sizes)]}
+            assert server.post("/v2/models/m/infer", request)["outputs"][0]["shape"] == sizes
+        for sizes in ([10**9, 0], [300, 300, 0]):
+            said = server.error("/v1/models/m:predict", {"inputs": sizes})
+            assert "output 'y': its shape is [" in said and "ask for it by /v2" in said, said
+
+
+def test_the_time_of_a_request_ends_its_body_too(folder):
+    with Server(negative(f"{folder}/m.pb"), "--timeout-ms", "20") as server, server.socket() as c:
+        c.sendall(b"POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        until(lambda: not is_quiet(c) or c.sendall(b" "))
+        status, body = answer_of(c)
+        assert status == 504 and b"before its body was whole" in body, body
+
+
+def test_a_server_that_was_out_of_files_accepts_connections_again(folder):
+    with Server(negative(f"{folder}/m.pb")) as server:
+        pid = server.process.pid
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))  # those that are open stay so
+        with server.socket() as c:
+            c.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            until(lambda: any("cannot accept a connection: Too many open files" in line for line in server.errors))
+            assert is_quiet(c)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+            assert answer_of(c)[0] == 200
 
 
 def refuses(server):
