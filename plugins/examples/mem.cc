@@ -85,8 +85,9 @@ tw_status* Rename(const tw_host* h, void* user, const char* from, uint64_t from_
     Files& all = *Of(user);
     const std::string_view old(from, from_len), name(to, to_len);
     const Bytes moved = all.Find(old);
+    if (old == name) return;
+    all.by_path[std::string(name)] = moved;  // first, because it may fail
     all.by_path.erase(all.by_path.find(old));
-    all.by_path[std::string(name)] = moved;
   });
 }
 tw_status* Remove(const tw_host* h, void* user, const char* path, uint64_t len) {
