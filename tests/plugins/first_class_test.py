@@ -144,6 +144,16 @@ def test_an_optimizer_of_a_plugin_minimizes(graph):
         np.testing.assert_allclose(session.run(w), x, rtol=1e-6)
 
 
+def test_a_variable_whose_gradient_clip_takes_away_stays_as_it_is(graph):
+    a, b = (tw.Variable(np.ones(2), name=name) for name in "ab")
+    step = LambOptimizer(0.1).minimize((a * a + b * b).sum(), [a, b], clip=lambda found: [found[0], None])
+    session = tw.Session(graph)
+    session.run(graph.initializer())
+    session.run(step)
+    got = session.run([a, b])
+    assert (got[0] < 1).all() and (got[1] == 1).all(), got
+
+
 def test_an_optimizer_without_an_update_says_so(graph):
     w = tw.Variable(np.float32(1), name="w")
     with pytest.raises(NotImplementedError, match="Optimizer has no update"):

@@ -79,8 +79,8 @@ class Optimizer:
         return self._apply(chosen[0].graph, chosen, raw, count_steps)
 
     def update(self, variable: Variable, gradient: Gradient, rate: Output) -> Operation:
-        """Adds the update of one variable in one step, and returns its operation. minimize and apply call it for each variable. Clipping,
-        weight decay, schedules and the count of steps need nothing from it. Variables that it makes are not trained.
+        """Adds the update of one variable in one step, and returns its operation. minimize and apply call it for each variable that has a
+        gradient. Clipping, weight decay, schedules and the count of steps need nothing from it. Variables that it makes are not trained.
 
         gradient: an Output, or a SparseGradient.   rate: the learning rate, a scalar; `rate.astype(variable.dtype)` has the variable's type."""
         raise NotImplementedError(f"{type(self).__name__} has no update(); define it, as thalweg.train.Optimizer.update says")
@@ -99,7 +99,8 @@ class Optimizer:
                 made = _low.tw_global_step_advance(scope, made)
         if own:
             with scopes.working(graph):
-                made = group(*(self.update(v, from_raw(graph, g), Output(graph, number)) for v, g in zip(variables, gradients)))._handle
+                pairs = [(v, from_raw(graph, g)) for v, g in zip(variables, gradients)]  # clip may have taken a gradient away
+                made = group(*(self.update(v, g, Output(graph, number)) for v, g in pairs if g is not None))._handle
             if counts:
                 with graph.building() as scope:
                     made = _low.tw_global_step_advance(scope, made)
