@@ -1,5 +1,6 @@
 // thalweg new: makes the folder of a new plugin from the templates in plugins/templates, which are
 // built into this program.
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -33,7 +34,7 @@ std::string Chosen(const std::string& text, const Words& words) {
   std::string out;
   bool keep = true;
   for (size_t at = 0, end; at < text.size(); at = end + 1) {
-    end = text.find('\n', at);
+    end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     if (line.rfind("{{if ", 0) == 0) {
       keep = words.at(line.substr(5, line.size() - 7)) == "yes";
