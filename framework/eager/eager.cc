@@ -153,7 +153,11 @@ void Eager::EndPart(uint64_t part) {
     if (!tape->IsOfThisThread() || !tape->CountHeld(part, &held)) continue;
     folding.push_back(tape);
   }
-  for (Tape* tape : folding) tape->Fold(part, held, &dropped);
+  Tape::Tensors used;
+  for (const auto& [tensor, n] : held) {
+    if (tensor->refs.load(std::memory_order_relaxed) > n) used.insert(tensor);
+  }
+  for (Tape* tape : folding) tape->Fold(part, used, &dropped);
 }
 
 EagerReport Eager::Report() {

@@ -85,7 +85,7 @@ bool Tape::CountHeld(uint64_t part, Counts* held) const {
   return true;
 }
 
-void Tape::Fold(uint64_t part, const Counts& held, std::vector<Noted>* dropped) {
+void Tape::Fold(uint64_t part, const Tensors& used, std::vector<Noted>* dropped) {
   const auto begun = std::find_if(begun_.begin(), begun_.end(), [part](const auto& b) { return b.first == part; });
   const auto first = noted_.begin() + std::ptrdiff_t(begun->second);
   begun_.erase(begun, begun_.end());  // with inner parts that did not end
@@ -96,23 +96,25 @@ void Tape::Fold(uint64_t part, const Counts& held, std::vector<Noted>* dropped) 
     for (const Tensor& x : n.in) ++reads[x.get()];
   }
   std::vector<Noted> run;
-  std::unordered_set<const tw_tensor*> made;  // outputs of the run
+  Tensors made;  // outputs of the run
   for (Noted& n : all) {
-    if (n.MayRepeat()) {
-      for (const Tensor& y : n.out) made.insert(y.get());
-      run.push_back(std::move(n));
-      continue;
-    }
-    if (std::any_of(n.in.begin(), n.in.end(), [&](const Tensor& x) { return made.count(x.get()) > 0; })) {
-      FoldRun(&run, reads, held, dropped);
+    const bool repeats = n.MayRepeat();
+    const auto ends_run = [&](const Tensor& x) { return made.count(x.get()) > 0 && (!repeats || used.count(x.get()) > 0); };
+    if (std::any_of(n.in.begin(), n.in.end(), ends_run)) {
+      FoldRun(&run, reads, used, dropped);
       made.clear();
     }
-    noted_.push_back(std::move(n));
+    if (!repeats) {
+      noted_.push_back(std::move(n));
+      continue;
+    }
+    for (const Tensor& y : n.out) made.insert(y.get());
+    run.push_back(std::move(n));
   }
-  FoldRun(&run, reads, held, dropped);
+  FoldRun(&run, reads, used, dropped);
 }
 
-void Tape::FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& held, std::vector<Noted>* dropped) {
+void Tape::FoldRun(std::vector<Noted>* run, const Counts& reads, const Tensors& used, std::vector<Noted>* dropped) {
   if (run->size() < 2) {  // there is nothing between
     for (Noted& n : *run) noted_.push_back(std::move(n));
     run->clear();
@@ -120,7 +122,7 @@ void Tape::FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& h
   }
   auto part = std::make_shared<TapePart>();
   Noted folded;
-  std::unordered_set<const tw_tensor*> made;
+  Tensors made;
   std::unordered_map<const tw_tensor*, size_t> number;  // of values
   Counts reads_inside;
   for (const Noted& n : *run) {
@@ -138,10 +140,8 @@ void Tape::FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& h
     for (const Tensor& y : n.out) {
       number[y.get()] = part->n_values;
       step.out.push_back(part->n_values);
-      const auto mine = held.find(y.get());
-      const bool others_hold = y.get()->refs.load(std::memory_order_relaxed) > (mine == held.end() ? 0 : mine->second);
       const auto read = reads.find(y.get());
-      if (others_hold || (read != reads.end() && read->second > reads_inside[y.get()])) {
+      if (used.count(y.get()) > 0 || (read != reads.end() && read->second > reads_inside[y.get()])) {
         part->out.push_back(part->n_values);
         folded.out.push_back(y);
       } else {

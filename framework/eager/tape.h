@@ -48,6 +48,7 @@ class Tape {
     bool MayRepeat() const { return part || op->MayRepeat(); }
   };
   using Counts = std::unordered_map<const tw_tensor*, int32_t>;
+  using Tensors = std::unordered_set<const tw_tensor*>;
 
   explicit Tape(std::shared_ptr<Eager> eager);
   ~Tape();
@@ -67,9 +68,10 @@ class Tape {
   bool CountHeld(uint64_t part, Counts* held) const;
   // Ends a part: replaces each run of ops without state that were noted since its beginning by one
   // TapePart, and appends these ops to *dropped. The inputs of the run are kept, and so are outputs
-  // with more owners than `held` says, or that an op outside of the run reads. Results of ops with
-  // state (reads of variables, random draws) are inputs of runs.
-  void Fold(uint64_t part, const Counts& held, std::vector<Noted>* dropped);
+  // in `used` (values with other owners than tapes), or that an op outside of the run reads. Results
+  // of ops with state (reads of variables, random draws) are inputs of runs, and so are values in
+  // `used`: a run that read one of its own outputs could not give a gradient of that output.
+  void Fold(uint64_t part, const Tensors& used, std::vector<Noted>* dropped);
   // Computes d(sum of targets)/d(sources). dys: incoming gradients of the targets, one each; an empty
   // tensor, or an empty list, stands for ones.
   // Errors: INVALID_ARGUMENT (a type without gradients, a dy of another type or shape); those of
@@ -91,7 +93,7 @@ class Tape {
   using All = std::unordered_map<Id, Arriving>;
   Status Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>& dys, All* arriving);
   using Ids = std::unordered_set<Id>;
-  void FoldRun(std::vector<Noted>* run, const Counts& reads, const Counts& held, std::vector<Noted>* dropped);
+  void FoldRun(std::vector<Noted>* run, const Counts& reads, const Tensors& used, std::vector<Noted>* dropped);
   Status PassBack(const Noted& noted, const Ids& useful, All* arriving);
   Status PassBackOp(const Noted& noted, const Ids& useful, All* arriving);
   Status PassBackPart(const Noted& noted, const Ids& useful, All* arriving);
