@@ -17,7 +17,7 @@ const char* tw_status_operation(const tw_status* status) { return status && !sta
 
 const char* tw_status_place(const tw_status* status) { return status && !status->place.empty() ? status->place.c_str() : nullptr; }
 
-uint64_t tw_status_cookie(const tw_status* status) { return status ? thalweg::CookieOf(status->status) : 0; }
+uint64_t tw_status_cookie(const tw_status* status) { return status ? status->cookie : 0; }
 
 tw_status* tw_status_create(uint32_t code, const char* message) {
   const bool known = code > TW_OK && code <= TW_UNAUTHENTICATED;

@@ -106,6 +106,7 @@ tw_status* ToC(Status s) noexcept {
     c->text = OneLine(Message(c->status));
     if (auto node = c->status.GetPayload(kNodePayload)) c->node = std::string(*node);
     if (auto place = c->status.GetPayload(kPlacePayload)) c->place = std::string(*place);
+    c->cookie = CookieOf(c->status);
     return c.release();
   } catch (...) {
     return OutOfMemory();

@@ -14,10 +14,11 @@
 #include "thalweg/types.h"
 
 // One failure. `text` caches the NUL-terminated message for C, `node` is the name of the node that
-// failed, and `place` is where the program created that node ("" if unknown).
+// failed, `place` is where the program created that node ("" if unknown), and `cookie` is CookieOf.
 struct tw_status {
   absl::Status status;
   std::string text, node, place;
+  uint64_t cookie = 0;
 };
 
 namespace thalweg {
