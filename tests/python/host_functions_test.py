@@ -212,6 +212,39 @@ def test_any_exception_is_the_callers(graph, raised, expected):
         s.run(y)
 
 
+@pytest.mark.parametrize("wrong", ["__str__", "code"])
+def test_an_exception_that_cannot_be_read_ends_the_call(graph, wrong):
+    def fails(self):
+        raise RuntimeError("unreadable")
+
+    own = type("Unreadable", (tw.DataLossError,), {wrong: fails if wrong == "__str__" else "torn"})
+
+    def f():
+        raise own("lost")
+
+    y = tw.py_function(f, [], "float32")
+    with tw.Session(graph) as s, pytest.raises(own) as e:
+        s.run(y, timeout=60)
+    assert any("Unreadable, whose text or code cannot be read" in note for note in e.value.__notes__)
+
+
+def test_the_end_of_an_exception_may_fail_itself():
+    class Ends(Exception):
+        def __del__(self):
+            tw.errors.keep(ValueError())
+
+    def fill():
+        for _ in range(tw.errors._MOST_RAISED + 2):
+            tw.errors.keep(Ends())
+        for _ in range(3 * tw.errors._MOST_RAISED):  # ends them all
+            tw.errors.keep(ValueError())
+
+    thread = threading.Thread(target=fill, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 def test_an_exception_in_a_dataset():
     numbers = tw.data.arrays(np.array([-1, 1, -3], np.float32)).map(lambda x: tw.py_function(raises_own, [x], "float32", []))
     elements = iter(numbers)
@@ -384,6 +417,8 @@ def test_a_graph_of_another_process_is_refused_before_it_runs(graph):
 
 
 def test_a_function_is_registered_once_and_ends_with_its_graphs():
+    host_functions._recent.clear()  # else each new one would end an old one
+    gc.collect()
     before = len(host_functions._tokens)
     f = lambda x: x + 1  # noqa: E731
     with tw.Graph() as g:
@@ -402,14 +437,20 @@ def test_a_function_is_registered_once_and_ends_with_its_graphs():
 
 def test_a_program_ends_while_steps_run():
     program = """
-import time
+import atexit, os, threading
 import thalweg as tw
+go = threading.Event()
+def f():
+    go.wait()
+    os.write(1, b"ran\\n")
+    return 1.0
 with tw.Graph() as g:
-    y = tw.py_function(lambda: time.sleep(0.1) or print("ran", flush=True) or 1.0, [], "float32", [])
+    y = tw.py_function(f, [], "float32", [])
 s = tw.Session(g)
 for _ in range(3):
     future = s.run_async(y)
 print("end", flush=True)
+atexit.register(go.set)  # called before the package waits, because it was registered later
 """
     done = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.split() == ["end", "ran", "ran", "ran"], done.stderr

@@ -124,7 +124,7 @@ class UnauthenticatedError(Error):
 
 _raised: "collections.OrderedDict[int, BaseException]" = collections.OrderedDict()  # by functions of the program, by their cookies
 _cookies = itertools.count(1)
-_raising = threading.Lock()
+_raising = threading.RLock()  # an exception that is dropped may end objects, whose ends may fail in turn
 _MOST_RAISED = 64  # of those that no run has raised yet: a step has one error, whatever else failed in it
 
 
@@ -139,6 +139,8 @@ def keep(e: BaseException) -> int:
 
 
 def _kept(cookie: int) -> Optional[BaseException]:
+    if cookie == 0:
+        return None
     with _raising:
         return _raised.pop(cookie, None)
 

@@ -214,10 +214,10 @@ def _called(key: int, call: int) -> None:
         if host is None:
             raise RuntimeError("the function of a py_function is gone: keep the graph that it was made for")
         tensors = _results(host.call, call)
+        handles = (ctypes.c_void_p * len(tensors))(*(t._handle for t in tensors))
     except BaseException as e:  # pylint: disable=broad-exception-caught  # the run raises it
         _fail(call, e)
         return
-    handles = (ctypes.c_void_p * len(tensors))(*(t._handle for t in tensors))
     _low.tw_host_call_finish(call, handles, len(tensors))
 
 
@@ -238,16 +238,21 @@ def _read_only(tensor: Tensor) -> Any:
 
 
 def _fail(call: int, e: BaseException) -> None:
+    """Ends the call in any case: its step waits for that."""
     if isinstance(e, StopIteration):  # which would end a loop over a dataset as if the data had ended
         stopped, e = e, RuntimeError("the function of a py_function raised StopIteration")
         e.__cause__ = stopped
-    text = " ".join(f"{type(e).__name__}: {e}".split())
-    _low.tw_host_call_fail(call, _code(e), text.encode(errors="replace").replace(b"\0", b"?"), errors.keep(e))
+    try:
+        text, code = " ".join(f"{type(e).__name__}: {e}".split()), _code(e)
+    except BaseException:  # pylint: disable=broad-exception-caught  # raised by methods of the exception
+        text, code = f"{type(e).__name__}, whose text or code cannot be read", _low.TW_UNKNOWN
+    cookie = 0 if _low.tw_host_call_cancelled(call) else errors.keep(e)  # nobody raises the exception of a step that has ended
+    _low.tw_host_call_fail(call, code, text.encode(errors="replace").replace(b"\0", b"?"), cookie)
 
 
 def _code(e: BaseException) -> int:
     if isinstance(e, errors.Error):
-        return e.code
+        return int(e.code)
     kinds: Any = ((NotImplementedError, _low.TW_UNIMPLEMENTED), (MemoryError, _low.TW_RESOURCE_EXHAUSTED),
                   ((TypeError, ValueError), _low.TW_INVALID_ARGUMENT))
     found: int = next((code for kind, code in kinds if isinstance(e, kind)), _low.TW_UNKNOWN)
