@@ -112,7 +112,8 @@ tw_status* tw_eager_run(tw_eager* eager, const tw_eager_call* what, tw_tensor** 
     if (out_outputs) std::fill(out_outputs, out_outputs + what->n_outputs, nullptr);
     Status s = Run(eager->eager.get(), *what, out_outputs);
     if (s.ok() || !what->place) return s;
-    return thalweg::OfNode(thalweg::kEagerNode, what->place, thalweg::Error(s.code(), what->place, ": ", thalweg::Message(s)));
+    Status placed = thalweg::Error(s.code(), what->place, ": ", thalweg::Message(s));
+    return thalweg::OfNode(thalweg::kEagerNode, what->place, thalweg::WithCookie(std::move(placed), thalweg::CookieOf(s)));
   });
 }
 
