@@ -232,6 +232,7 @@ Status Tape::RunPart(const TapePart& part, std::vector<Tensor>* values) {
   values->resize(part.n_values);
   std::vector<Tensor> in, out;
   for (const TapePart::Step& step : part.steps) {
+    if (std::all_of(step.out.begin(), step.out.end(), [&](size_t o) { return bool((*values)[o]); })) continue;
     in.clear();
     for (size_t i : step.in) in.push_back((*values)[i]);
     out.assign(step.out.size(), Tensor());
@@ -242,7 +243,9 @@ Status Tape::RunPart(const TapePart& part, std::vector<Tensor>* values) {
     } else {
       RETURN_IF_ERROR(eager_->RunApart(step.entry, step.op, in.data(), out.data()));
     }
-    for (size_t o = 0; o < out.size(); ++o) (*values)[step.out[o]] = std::move(out[o]);
+    for (size_t o = 0; o < out.size(); ++o) {
+      if (!(*values)[step.out[o]]) (*values)[step.out[o]] = std::move(out[o]);
+    }
   }
   return Status();
 }
@@ -266,6 +269,9 @@ Status Tape::DifferentiateAgain(const Noted& noted, const Ids& useful, All* arri
   if (dys.empty()) return Status();
   const TapePart& part = *noted.part;
   std::vector<Tensor> values = noted.in;
+  values.resize(part.n_values);
+  // Outer tapes must see the gradient read the values that the program knows, as without a part.
+  for (size_t o = 0; o < part.out.size(); ++o) values[part.out[o]] = noted.out[o];
   RETURN_IF_ERROR(RunPart(part, &values));
   Ids inner_useful;
   for (const Tensor& x : noted.in) {

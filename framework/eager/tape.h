@@ -99,7 +99,7 @@ class Tape {
   Status PassBackPart(const Noted& noted, const Ids& useful, All* arriving);
   // Runs the ops of a part again and differentiates this run.
   Status DifferentiateAgain(const Noted& noted, const Ids& useful, All* arriving);
-  // Runs the ops of a part again. values: the inputs; the others are appended.
+  // Runs ops of a part again. values: the inputs, and values that are known; the others are added.
   Status RunPart(const TapePart& part, std::vector<Tensor>* values);
   // Sums all incoming gradients of a value into *sum and returns `sum`, or NULL if there are none.
   StatusOr<const TapeGradient*> Collect(Id id, All* arriving, TapeGradient* sum);

@@ -176,6 +176,27 @@ def test_values_from_around_it_and_leaked_ones_have_gradients(way):
     np.testing.assert_allclose(np.asarray(found[1]), numeric(lambda v: plain(x, v), w), atol=1e-6)
 
 
+def test_derivatives_by_a_value_that_the_program_holds():
+    def derivatives(wrap):
+        x, held = tw.constant([0.1, 0.2], "float64"), []
+
+        def f(a):
+            held.append(tw.ops.exp(tw.ops.sin(a)))
+            return tw.ops.tanh(held[0] * a)
+
+        with tw.Tape() as outer:
+            outer.watch(x)
+            with tw.Tape() as inner:
+                inner.watch(x)
+                y = wrap(f)(x)
+            first = inner.gradient(y, [x, *held])
+            total = (first[0] * first[1]).sum()
+        return [g.numpy() for g in [*first, *outer.gradient(total, [x, *held])]]
+
+    for plain, again in zip(derivatives(lambda f: f), derivatives(tw.checkpoint)):
+        np.testing.assert_allclose(again, plain, rtol=1e-12)
+
+
 # ---- Layers, variables, dropout ----
 
 class Block(tw.nn.Module):
