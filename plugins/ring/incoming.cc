@@ -83,6 +83,7 @@ bool Incoming::Receive(void* to, size_t n, size_t* received) {
   const ssize_t got = recv(fd_, to, n, 0);
   if (got > 0) {
     *received += size_t(got);
+    if (peer_) peer_->Heard();
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kConnecting = 5'000'000'000;  // nanoseconds for an attempt to connect
 constexpr int64_t kRetry = 200'000'000;         // nanoseconds between attempts
-constexpr int64_t kDraining = 1'000'000'000;    // nanoseconds for what a broken peer sent before
+constexpr int64_t kDraining = 1'000'000'000;    // nanoseconds without bytes after which a broken peer is lost
 constexpr int kWrites = 16;                     // writes in a round, so that one process does not keep others waiting
 
 }  // namespace

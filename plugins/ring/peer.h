@@ -1,7 +1,7 @@
 // Peer: another process with members of our groups (or this one itself, if it has several members):
 // the connection that we have opened to it, with the frames to send, and the one that it has
 // opened. A process that ends closes both. What it sent before is still read, so the process counts
-// as lost when its own connection has ended, or a second after ours has failed.
+// as lost when its own connection has ended, or, if ours has failed, after a second without bytes.
 // Threads: that of the hub.
 #pragma once
 #include <cstdint>
@@ -30,6 +30,10 @@ class Peer final : public Watched {
   void Reach(const Record& record);
   bool has_incoming() const { return incoming_ && !incoming_->closed(); }
   void Take(std::unique_ptr<Incoming> incoming);
+  // Bytes have come from the process. A broken peer that still sends is not lost yet.
+  void Heard() {
+    if (state_ == State::kBroken) since_ = hub_->now();
+  }
   void Close() noexcept;
 
   // Queues a frame without data. A frame that finds no memory breaks the connection.
@@ -46,7 +50,7 @@ class Peer final : public Watched {
   void Pump();
   void Tick();
   bool NeedsTime() const { return state_ != State::kIdle && state_ != State::kOpen; }
-  // The connection has failed, and the process has sent nothing since.
+  // The connection that we opened has failed, and the process has sent nothing for a second.
   bool IsLost() const;
   bool idle() const { return state_ == State::kIdle && !has_incoming() && !on_line_; }
 
@@ -88,7 +92,7 @@ class Peer final : public Watched {
   Record record_;
   State state_ = State::kIdle;
   int fd_ = -1;
-  int64_t since_ = 0;  // when the state began
+  int64_t since_ = 0;  // when the state began; if it is kBroken: or when the last bytes came
   std::string trouble_;
   Welcome welcome_;
   size_t welcomed_ = 0;  // bytes of welcome_ that are here

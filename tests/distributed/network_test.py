@@ -354,6 +354,34 @@ def test_a_worker_that_is_killed_on_its_host_is_named():
         assert f"member 1 (process {second.pid} on " in told and "is lost: its connection has ended" in told, told
 
 
+# usage: broadcast.py COUNT. Member 0 sends COUNT doubles and ends at once, member 1 compares them.
+BROADCAST = """
+import os, sys, numpy as np, thalweg as tw
+values, keys = np.arange(int(sys.argv[1]), dtype=np.float64), {"group_size": 2, "group_key": 1, "instance_key": 1}
+own = int(os.environ["THALWEG_COLLECTIVE_RANK"])
+with tw.Graph() as g:
+    got = (tw.ops.collective_bcast_send_v2(values, **keys) if own == 0
+           else tw.ops.collective_bcast_recv_v2(**keys, shape=[len(values)], T="float64"))
+same = np.array_equal(tw.Session(g).run(got), values)
+os._exit(0 if same else 3)
+"""
+
+
+def test_bytes_of_a_worker_that_has_ended_arrive_over_a_narrow_cable():
+    with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
+        for place in hosts.places:
+            place.do("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "4mbit", "burst", "32k", "latency", "10s")
+        common = {"THALWEG_COLLECTIVE_ENGINE": "ring", "THALWEG_COLLECTIVE_STORE": str(hosts.folder / "store"),
+                  "THALWEG_COLLECTIVE_MEMBERS": "2", "THALWEG_OPTIONS": os.environ.get("THALWEG_OPTIONS", "")}
+        sender, receiver = [hosts.start(rank, [sys.executable, "-B", "-c", BROADCAST, 250_000], THALWEG_COLLECTIVE_RANK=str(rank), **common)
+                            for rank in range(2)]
+        assert sender.wait(timeout=60) == 0, sender.stderr.read()
+        ended = time.monotonic()
+        _, told = receiver.communicate(timeout=60)
+        assert receiver.returncode == 0, told
+        assert time.monotonic() - ended > 1.5, "the bytes did not take longer than a lost process is waited for"
+
+
 def test_a_host_that_is_cut_off_is_named_to_the_workers_of_both_sides():
     with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
         workers = hosts.training()
