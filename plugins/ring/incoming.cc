@@ -118,16 +118,19 @@ bool Incoming::ReadHello() {
     Close();
     return false;
   }
+  // A process that already has a connection gets no Welcome, because it would greet members over this one, which ends.
+  if (hello_.from != 0 && !hub_->Adopt(this, hello_.from)) {
+    Close();
+    return false;
+  }
   Welcome welcome;
   welcome.process = own.process;
   welcome.is_there = hub_->Find(hello_.door) ? 1 : 0;
   // The buffer of a new connection has room for these bytes.
   const bool sent = send(fd_, &welcome, sizeof welcome, MSG_NOSIGNAL) == ssize_t(sizeof welcome);
-  if (!sent || hello_.from == 0 || !hub_->Adopt(this, hello_.from)) {
-    Close();
-    return false;
-  }
-  return true;
+  if (sent && hello_.from != 0) return true;
+  End(TroubleText(sent ? 0 : errno, hub_->settings()));
+  return false;
 }
 
 // The head of a frame is here.
