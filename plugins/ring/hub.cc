@@ -215,6 +215,7 @@ void Hub::Accept() {
       return;
     }
     try {
+      strangers_.reserve(strangers_.size() + 1);  // so that push_back, which would close fd as well, throws nothing
       strangers_.push_back(std::make_unique<Incoming>(this, fd));
     } catch (...) {
       close(fd);
@@ -241,9 +242,10 @@ bool Hub::Adopt(Incoming* stranger, uint64_t process) {
 }
 
 Peer* Hub::PeerOf(uint64_t process) {
-  auto& peer = peers_[process];
-  if (!peer) peer = std::make_unique<Peer>(this, process);
-  return peer.get();
+  const auto found = peers_.find(process);
+  if (found != peers_.end()) return found->second.get();
+  auto peer = std::make_unique<Peer>(this, process);  // first, so that a lack of memory leaves no entry without a Peer
+  return peers_.emplace(process, std::move(peer)).first->second.get();
 }
 
 Peer* Hub::Reach(const Record& record) {
