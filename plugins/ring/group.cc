@@ -298,7 +298,8 @@ void Group::Receive(const Peer* peer, const Frame& frame, std::string_view text)
   Seat& seat = seats_[frame.from];
   if (frame.kind == Kind::kJoin) return Joined(peer, frame.from, text);
   if (frame.kind == Kind::kFailed && (seat.peer == peer || !joined_)) {
-    return Break({frame.value ? uint32_t(frame.value) : uint32_t{TW_ABORTED}, std::string(text)}, {});
+    const bool is_code = frame.value > TW_OK && frame.value <= TW_UNAUTHENTICATED;
+    return Break({is_code ? uint32_t(frame.value) : uint32_t{TW_ABORTED}, std::string(text)}, {});
   }
   if (seat.peer != peer || !seat.came) return;
   if (frame.kind == Kind::kLeave) {

@@ -120,7 +120,7 @@ class Group {
   const int64_t patience_;  // nanoseconds for an operation; 0: no limit
   Record own_;
 
-  // Of the hub's thread.
+  // Used on the hub's thread only.
   std::vector<Seat> seats_;  // by rank; that of this member is empty
   std::deque<common::CollectiveCall> waiting_;
   std::unique_ptr<Operation> operation_;

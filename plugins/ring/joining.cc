@@ -99,7 +99,10 @@ void Group::Look(const Store& store, uint32_t rank, Seen* seen) {
   const std::string text = store.Get(rank);
   if (text.empty()) return;
   Record record;
-  if (!record.Parse(text)) Fail(TW_DATA_LOSS, "the store holds '" + text + "' for member " + std::to_string(rank));
+  if (!record.Parse(text)) {
+    Fail(TW_DATA_LOSS, "the store holds '" + text.substr(0, 200) + "' for member " + std::to_string(rank) +
+                           ", which is no record of this engine; set a new folder as collective_store");
+  }
   if (rank == rank_) {
     if (record.door == own_.door && record.version == kVersion) return;
     Fail(TW_ALREADY_EXISTS,

@@ -69,7 +69,8 @@ void Peer::Greet() {
 void Peer::ReadWelcome() {
   const ssize_t n = recv(fd_, reinterpret_cast<char*>(&welcome_) + welcomed_, sizeof welcome_ - welcomed_, 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n <= 0) return FailToConnect("it is another process than that of the store");
+  if (n < 0) return FailToConnect(std::strerror(errno));
+  if (n == 0) return FailToConnect("it is another process than that of the store");
   welcomed_ += size_t(n);
   if (welcomed_ < sizeof welcome_) return;
   if (welcome_.magic != kMagic || welcome_.process != process_) return FailToConnect("it is another process than that of the store");

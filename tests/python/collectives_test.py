@@ -358,6 +358,29 @@ def test_a_second_member_of_one_rank_is_refused(tmp_path, engine):
 
 
 @over_the_network
+def test_a_failure_whose_code_is_unknown_fails_the_group(tmp_path, engine):
+    members = pair(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = members.start(0, pool)
+        words = record_of(tmp_path, 0).read_text().split()
+        token, door = [int(w, 16) for w in words[4:6]], int(words[6], 16)
+        host, port = words[9].rsplit(":", 1)
+        with socket.create_connection((host.strip("[]"), int(port))) as caller:
+            caller.sendall(struct.pack("<5Q", 0x676e69722d777401, *token, 77, 0))
+            caller.sendall(struct.pack("<2I2Q2IQ", 5, 1, door, 0, 0, 3, 1 << 32) + b"why")  # kFailed; the low half of the code is 0
+            with pytest.raises(tw.AbortedError, match="why"):
+                first.result()
+
+
+@over_the_network
+def test_a_record_that_is_none_is_shown(tmp_path, engine):
+    tmp_path.joinpath("k1%2f1%2e1%2fring%2f1").write_text("nonsense")
+    members = pair(tmp_path)
+    with pytest.raises(tw.DataLossError, match="the store holds 'nonsense' for member 1, which is no record of this engine; set a new folder"):
+        members.sessions[0].run(members.fetches[0])
+
+
+@over_the_network
 def test_strangers_and_the_records_of_an_earlier_start_do_no_harm(tmp_path, engine):
     nobody = socket.create_server(("127.0.0.1", 0))
     gone = f"127.0.0.1:{nobody.getsockname()[1]}"
