@@ -14,9 +14,14 @@ namespace {
 // The hub of a runtime exists while there are groups.
 class Instance {
  public:
+  Instance() = default;
+  ~Instance() { LeaveToParent(); }
+  Instance(const Instance&) = delete;
+
   std::shared_ptr<Hub> hub(const tw_host* h) {
     std::lock_guard lock(mu_);
-    if (!hub_ || hub_->forked()) hub_ = std::make_shared<Hub>(h, SettingsOf(h));
+    LeaveToParent();
+    if (!hub_) hub_ = std::make_shared<Hub>(h, SettingsOf(h));
     return hub_;
   }
   // A group has ended. Holds the lock while the hub ends, because the next one may need its port.
@@ -26,6 +31,12 @@ class Instance {
   }
 
  private:
+  // In the child of a fork, keeps the hub's memory: its destructor would wait for a thread that does
+  // not exist here.
+  void LeaveToParent() {
+    if (hub_ && hub_->forked()) new std::shared_ptr<Hub>(std::move(hub_));
+  }
+
   std::mutex mu_;
   std::shared_ptr<Hub> hub_;
 };
