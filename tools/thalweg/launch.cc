@@ -87,7 +87,8 @@ struct Collectives {
 std::vector<std::string> EngineVariables(const Collectives& collectives) {
   std::vector<std::string> variables;
   if (!collectives.hosts) return variables;
-  if (!OwnVariable("THALWEG_COLLECTIVE_ENGINE")) variables.emplace_back("THALWEG_COLLECTIVE_ENGINE=ring");
+  const char* engine = OwnVariable("THALWEG_COLLECTIVE_ENGINE");
+  if (!engine || !*engine) variables.emplace_back("THALWEG_COLLECTIVE_ENGINE=ring");
   if (collectives.interface.empty()) return variables;
   const char* options = OwnVariable("THALWEG_OPTIONS");
   variables.push_back("THALWEG_OPTIONS=" + (options && *options ? std::string(options) + ";" : "") +
