@@ -12,31 +12,43 @@ namespace {
 
 constexpr int64_t kAutotune = -1;
 
-// Runs the function on elements at once, in place.
-void MapAll(Call& c, const CapturedFunction& function, const std::vector<uint32_t>& types, Element* elements, size_t n) {
+struct ReleaseStatus {
+  const tw_host* host;
+  void operator()(tw_status* s) const { host->status->release(s); }
+};
+using Failure = std::unique_ptr<tw_status, ReleaseStatus>;
+
+// An element on its way through the function.
+struct Mapped {
+  Element element;  // the result if `done`, else the input
+  bool done = false;
+  Failure failure{nullptr, {}};  // why there is no result
+};
+
+// Runs the function on elements at once, in place. The failure of an element is kept with it. If the step is cancelled, the elements
+// without a result can be computed again, and the reason is thrown.
+void MapAll(Call& c, const CapturedFunction& function, const std::vector<uint32_t>& types, Mapped* elements, size_t n) {
   const tw::Function& fn = c.Find(function.name);
-  const auto one = [&](Element& e) {
-    e = c.Run(fn, e, function.captured);
-    CheckResults(function.name, e, types);
+  const auto one = [&](Mapped& m) {
+    tw_status* failed = tw::guard(c.host(), [&] {
+      Element result = c.Run(fn, m.element, function.captured);
+      CheckResults(function.name, result, types);
+      m.element = std::move(result);
+      m.done = true;
+    });
+    m.failure = Failure(failed, {c.host()});
   };
-  if (n == 1) return one(elements[0]);
-  // The first failure in the order of the elements is reported, whatever thread found it.
-  std::vector<tw_status*> failed(n, nullptr);
-  std::atomic<bool> any{false};
-  c.f.parallel(n, 1, [&](uint64_t b, uint64_t e) {
-    for (uint64_t i = b; i < e && !any.load(std::memory_order_relaxed); ++i) {
-      failed[i] = tw::guard(c.host(), [&] { one(elements[i]); });
-      if (failed[i]) any = true;
-    }
-  });
-  tw_status* first = nullptr;
-  for (tw_status* s : failed) {
-    if (s && first)
-      c.host()->status->release(s);
-    else if (s)
-      first = s;
+  if (n == 1) {
+    one(elements[0]);
+  } else {
+    c.f.parallel(n, 1, [&](uint64_t b, uint64_t e) {
+      for (uint64_t i = b; i < e; ++i) one(elements[i]);
+    });
   }
-  tw::check(first);
+  if (tw_status* cancelled = tw::guard(c.host(), [&] { c.CheckCancelled(); })) {
+    for (size_t i = 0; i < n; ++i) elements[i].failure.reset();
+    tw::check(cancelled);
+  }
 }
 
 class Map final : public Dataset {
@@ -45,7 +57,7 @@ class Map final : public Dataset {
   Map(DatasetPtr input, Captured function, std::vector<uint32_t> element_types, int64_t calls)
       : Dataset("Map", std::move(element_types)), input_(std::move(input)), function_(std::move(function)), calls_(calls) {}
   std::unique_ptr<Iterator> Begin(Call& c, uint64_t round) const override {
-    return std::make_unique<Walk>(input_->Begin(c, round), function_, types, calls_);
+    return std::make_unique<Walk>(input_->Begin(c, round), function_, input_->types, types, calls_);
   }
   int64_t Cardinality() const override { return input_->Cardinality(); }
   void Describe(std::string* to) const override {
@@ -56,34 +68,45 @@ class Map final : public Dataset {
  private:
   class Walk final : public Iterator {
    public:
-    Walk(std::unique_ptr<Iterator> input, Captured function, std::vector<uint32_t> types, int64_t calls)
-        : input_(std::move(input)), function_(std::move(function)), types_(std::move(types)), calls_(calls) {}
+    Walk(std::unique_ptr<Iterator> input, Captured function, std::vector<uint32_t> input_types, std::vector<uint32_t> types, int64_t calls)
+        : input_(std::move(input)),
+          function_(std::move(function)),
+          input_types_(std::move(input_types)),
+          types_(std::move(types)),
+          calls_(calls) {}
     bool Next(Call& c, Element* out) override {
-      if (ready_.empty()) Compute(c, Calls(c));
-      if (ready_.empty()) return false;
-      *out = std::move(ready_.front());
-      ready_.pop_front();
-      return true;
+      if (ahead_.empty()) Compute(c, Calls(c));
+      return Take(c, out);
     }
     void NextMany(Call& c, size_t n, std::vector<Element>* out) override {
-      while (n > 0) {
+      for (Element e; n > 0; --n) {
         // With parallel calls a whole batch is computed at once: no thread waits for the others
         // before the end of the batch.
-        if (ready_.empty()) Compute(c, calls_ == 1 ? 1 : std::min(std::max(n, Calls(c)), kMost));
-        if (ready_.empty()) return;
-        for (; n > 0 && !ready_.empty(); --n) {
-          out->push_back(std::move(ready_.front()));
-          ready_.pop_front();
-        }
+        if (ahead_.empty()) Compute(c, calls_ == 1 ? 1 : std::min(std::max(n, Calls(c)), kMost));
+        if (!Take(c, &e)) return;
+        out->push_back(std::move(e));
       }
     }
+    // Elements that failed ahead of their turn are computed again after Restore. A failure of the input has no element: the position can
+    // be saved once the failure has been seen.
     void Save(StateWriter& w) const override {
-      w.Elements({ready_.begin(), ready_.end()});
+      if (input_failure_)
+        throw tw::Error{TW_FAILED_PRECONDITION,
+                        "Map: the position cannot be saved: what was read ahead failed; get the next elements until "
+                        "they say why, or read one at a time (num_parallel_calls=1)"};
+      w.Number(ahead_.size());
+      for (const Mapped& m : ahead_) {
+        w.Number(m.done);
+        w.Values(m.element);
+      }
       input_->Save(w);
     }
     void Restore(Call& c, StateReader& r) override {
-      std::vector<Element> ready = r.Elements(c, types_);
-      ready_.assign(ready.begin(), ready.end());
+      ahead_.clear();
+      for (uint64_t n = r.Number(); n > 0; --n) {
+        const bool done = r.Number(1);
+        ahead_.push_back({r.Values(c, done ? types_ : input_types_), done});
+      }
       input_->Restore(c, r);
     }
 
@@ -92,19 +115,39 @@ class Map final : public Dataset {
     size_t Calls(Call& c) const {
       return calls_ == kAutotune ? c.host()->run->threads(c.f.f) : size_t(std::min<int64_t>(calls_, int64_t(kMost)));
     }
+    // Gives the first of the elements ahead, or throws its failure, in the order of the input.
+    bool Take(Call& c, Element* out) {
+      if (ahead_.empty()) {
+        tw::check(input_failure_.release());
+        return false;
+      }
+      Mapped& first = ahead_.front();
+      if (!first.done && !first.failure) MapAll(c, *function_, types_, &first, 1);
+      Mapped taken = std::move(first);
+      ahead_.pop_front();
+      tw::check(taken.failure.release());
+      *out = std::move(taken.element);
+      return true;
+    }
+    // Computes up to n elements ahead. What the input gave before it failed is kept.
     void Compute(Call& c, size_t n) {
+      if (input_failure_) return;
       std::vector<Element> elements;
-      input_->NextMany(c, n, &elements);
-      if (elements.empty()) return;
-      MapAll(c, *function_, types_, elements.data(), elements.size());
-      for (Element& e : elements) ready_.push_back(std::move(e));
-      if (n > 1) c.CheckCancelled();
+      input_failure_ = Failure(tw::guard(c.host(), [&] { input_->NextMany(c, n, &elements); }), {c.host()});
+      std::vector<Mapped> mapped;
+      for (Element& e : elements) mapped.push_back({std::move(e)});
+      tw_status* ended = nullptr;
+      if (!mapped.empty()) ended = tw::guard(c.host(), [&] { MapAll(c, *function_, types_, mapped.data(), mapped.size()); });
+      for (Mapped& m : mapped) ahead_.push_back(std::move(m));
+      if (ended) input_failure_.reset();  // the input may have failed for the same reason; it is asked again
+      tw::check(ended);
     }
     const std::unique_ptr<Iterator> input_;
     const Captured function_;
-    const std::vector<uint32_t> types_;
+    const std::vector<uint32_t> input_types_, types_;
     const int64_t calls_;
-    std::deque<Element> ready_;  // results that nobody has taken
+    std::deque<Mapped> ahead_;            // elements that nobody has taken
+    Failure input_failure_{nullptr, {}};  // what the input failed with behind them
   };
 
   const DatasetPtr input_;

@@ -354,14 +354,27 @@ def test_errors_name_what_is_wrong(tmp_path):
         values(data.range(3).flat_map(lambda x: x))
 
 
-def test_an_error_of_an_element_leaves_the_elements_behind_it():
-    d = data.range(6).map(lambda x: tw.ops.gather_v2([10, 11, 12, 13], x, 0), 1)
+@pytest.mark.parametrize("calls", [(1,), (3,), ()])
+def test_an_error_of_an_element_leaves_the_other_elements(calls):
+    d = data.range(6).map(lambda x: tw.ops.gather_v2([9, 0, 1, 9, 2, 9], x, 0), *calls).map(lambda x: tw.ops.gather_v2([10, 11, 12], x, 0), *calls)
     i = d.iterator(prefetch=0)
-    assert [int(next(i)) for _ in range(4)] == [10, 11, 12, 13]
-    for _ in range(2):
-        with pytest.raises(tw.InvalidArgumentError):
-            next(i)
+    for expected in (None, 10, 11, None, 12, None):
+        again = d.iterator(prefetch=0)
+        again.restore(i.save())
+        for it in (i, again):
+            if expected is None:
+                with pytest.raises(tw.InvalidArgumentError):
+                    next(it)
+            else:
+                assert int(next(it)) == expected
     assert next(i, None) is None
+
+
+def test_a_failure_of_the_input_keeps_the_elements_before_it():
+    i = data.generator(lambda: iter([1, 2, "three"]), "int64", ()).map(lambda x: x + 1).iterator(prefetch=0)
+    assert [int(next(i)), int(next(i))] == [2, 3]
+    with pytest.raises(tw.InvalidArgumentError, match="the generator raised"):
+        next(i)
 
 
 def test_iterators_leave_no_threads_behind():
