@@ -125,7 +125,6 @@ void SentencePiece::Index() {
   std::fill(std::begin(bytes_), std::end(bytes_), -1);
   std::vector<Trie::Key> keys, defined;
   min_score_ = FLT_MAX;
-  max_score_ = FLT_MIN;
   scores_.reserve(pieces_.size());
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const Entry& p = pieces_[i];
@@ -139,10 +138,7 @@ void SentencePiece::Index() {
     is_unused_.push_back(p.type == kUnused);
     if (normal) keys.emplace_back(p.text, id);
     if (p.type == kUserDefined) defined.emplace_back(p.text, id);
-    if (p.type == kNormal) {
-      min_score_ = std::min(min_score_, p.score);
-      max_score_ = std::max(max_score_, p.score);
-    }
+    if (p.type == kNormal) min_score_ = std::min(min_score_, p.score);
     if (p.type == kUnknown) {
       if (unknown_ >= 0)
         Invalid("pieces " + std::to_string(unknown_) + " and " + std::to_string(id) + " of the model are both the unknown piece");
@@ -233,7 +229,7 @@ SentencePiece::Normalized SentencePiece::Normalize(tw::Frame f, std::string_view
 }
 
 Unigram<float> SentencePiece::unigram() const {
-  return {&trie_, &scores_, &is_defined_, &is_unused_, max_score_, min_score_ - kUnknownPenalty, unknown_};
+  return {&trie_, &scores_, &is_defined_, &is_unused_, min_score_ - kUnknownPenalty, unknown_};
 }
 
 size_t SentencePiece::SymbolSize(std::string_view text, bool* out_defined) const {

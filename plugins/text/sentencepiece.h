@@ -1,4 +1,4 @@
-// A model of SentencePiece: texts to pieces and back. Follows the library of that name (0.2) in
+// A model of SentencePiece: texts to pieces and back. Follows the library of that name (0.2.3) in
 // every result; the bytes of a model may be damaged. Threads: many readers.
 #ifndef THALWEG_PLUGINS_TEXT_SENTENCEPIECE_H_
 #define THALWEG_PLUGINS_TEXT_SENTENCEPIECE_H_
@@ -112,7 +112,7 @@ class SentencePiece {
   std::vector<float> scores_;
   std::vector<bool> is_defined_, is_unused_;
   int32_t bytes_[256];  // the pieces of bytes, or -1
-  float min_score_ = 0, max_score_ = 0;
+  float min_score_ = 0;
   int32_t unknown_ = -1;
   bool byte_fallback_ = false, space_behind_ = false, denormalizes_ = false;
   std::string unknown_text_ = " \xe2\x81\x87 ", unknown_piece_ = "<unk>", bos_ = "<s>", eos_ = "</s>";

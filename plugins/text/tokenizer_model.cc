@@ -261,7 +261,7 @@ class Unigrams final : public Model {
     std::vector<Trie::Key> keys;
     for (const auto& [text, id] : vocabulary->ids) keys.emplace_back(text, id);
     trie_ = Trie(std::move(keys));
-    model_ = {&trie_, &scores_, nullptr, nullptr, 0, least - 10, kUnknown};
+    model_ = {&trie_, &scores_, nullptr, nullptr, least - 10, kUnknown};
   }
   void Encode(const Chars& chars, Span word, Parts* to) const override {
     const Bytes bytes(chars, word);

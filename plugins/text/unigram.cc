@@ -35,7 +35,7 @@ Lattice::Lattice(const Unigram<float>& model, std::string_view text, const tw::T
       }
       const int32_t id = model.trie->value(node);
       if (id < 0 || model.Skips(id)) continue;
-      found.push_back({id, uint32_t(begin), uint32_t(end), float(model.ScoreOf(id, length)), 0});
+      found.push_back({id, uint32_t(begin), uint32_t(end), model.ScoreOf(id, length), 0});
       single |= end - begin == size;
     }
     if (!single) found.push_back({model.unknown, uint32_t(begin), uint32_t(begin + size), model.unknown_score, 0});

@@ -4,7 +4,9 @@
 #define THALWEG_PLUGINS_TEXT_UNIGRAM_H_
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "chars.h"
@@ -19,12 +21,12 @@ struct Unigram {
   const std::vector<Score>* scores;       // by number of the piece
   const std::vector<bool>* user_defined;  // pieces that are always chosen; nullptr: none
   const std::vector<bool>* unused;        // pieces that are never chosen; nullptr: none
-  Score max_score, unknown_score;         // the latter: of a character that no piece begins with
+  Score unknown_score;                    // of a character that no piece begins with
   int32_t unknown;
 
-  double ScoreOf(int32_t id, size_t length) const {
+  Score ScoreOf(int32_t id, size_t length) const {
     const auto i = size_t(id);
-    return user_defined && (*user_defined)[i] ? double(Score(length) * max_score) - 0.1 : double((*scores)[i]);
+    return user_defined && (*user_defined)[i] ? Score(0.1 * double(length - 1)) : (*scores)[i];
   }
   bool Skips(int32_t id) const { return unused && (*unused)[size_t(id)]; }
 };
@@ -36,13 +38,16 @@ struct Part {
 };
 using Parts = tw::TempVector<Part>;
 
+constexpr float kLargeSum = 100'000;  // that of SentencePiece
+
 // Returns the bytes of the character whose first byte this is.
 inline size_t CharSize(char first) {
   const auto byte = uint8_t(first);
   return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-// Appends the best split of the text. Each unknown character is a part.
+// Appends the best split of the text. Each unknown character is a part. Of splits whose rounded sums
+// are equal, the one whose last part is the longest stays, as in SentencePiece since 0.2.2.
 template <class Score>
 void BestSplit(const Unigram<Score>& model, std::string_view text, Parts* to) {
   struct Best {  // of the splits that end here
@@ -52,8 +57,17 @@ void BestSplit(const Unigram<Score>& model, std::string_view text, Parts* to) {
     bool there = false;
   };
   tw::TempVector<Best> best(text.size() + 1, Best(), to->get_allocator());
+  const auto offer = [&best](size_t end, Score score, size_t begin, int32_t id) {
+    if (Best& b = best[end]; !b.there || score > b.score) b = {score, uint32_t(begin), id, true};
+  };
+  size_t furthest = 0;  // no part found so far ends behind it
   for (size_t begin = 0; begin < text.size();) {
     const size_t size = std::min(CharSize(text[begin]), text.size() - begin);
+    // Sums of float that become large lose digits, so SentencePiece subtracts them from those ahead.
+    if (std::is_same_v<Score, float> && std::abs(best[begin].score) > kLargeSum) {
+      const Score offset = best[begin].score;
+      for (size_t i = begin; i <= furthest; ++i) best[i].score -= offset;
+    }
     const Score till_here = best[begin].score;
     bool single = false;
     uint32_t node = Trie::kRoot;
@@ -62,14 +76,12 @@ void BestSplit(const Unigram<Score>& model, std::string_view text, Parts* to) {
       if (node == Trie::kNone) break;
       const int32_t id = model.trie->value(node);
       if (id < 0 || model.Skips(id)) continue;
-      const double score = model.ScoreOf(id, end - begin) + double(till_here);
-      if (Best& b = best[end]; !b.there || score > double(b.score)) b = {Score(score), uint32_t(begin), id, true};
+      offer(end, model.ScoreOf(id, end - begin) + till_here, begin, id);
+      furthest = std::max(furthest, end);
       single |= end - begin == size;
     }
-    if (!single) {
-      const Score score = model.unknown_score + till_here;
-      if (Best& b = best[begin + size]; !b.there || score > b.score) b = {score, uint32_t(begin), model.unknown, true};
-    }
+    if (!single) offer(begin + size, model.unknown_score + till_here, begin, model.unknown);
+    furthest = std::max(furthest, begin + size);
     begin += size;
   }
   const size_t first = to->size();

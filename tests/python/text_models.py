@@ -2,6 +2,8 @@
 import struct
 import unicodedata
 
+import numpy as np
+
 SPACE = "\u2581"
 NORMAL, UNKNOWN, CONTROL, DEFINED, UNUSED, BYTE = range(1, 7)
 UNIGRAM, PAIRS, WORD, CHAR = range(1, 5)
@@ -49,16 +51,18 @@ def charsmap(rules):
 
 # ---- By hand ----
 
-def unigram(text, scores, unknown=-10.0):
-    """[(begin, end, known)] of the split of a text, in characters, that has the largest sum."""
-    best = [(0.0, [])] + [None] * len(text)
+def unigram(text, scores, unknown=np.float32(-10)):
+    """[(begin, end, known)] of the split of a text, in characters, that has the largest sum in float32; of equal sums, the split whose last
+    part is the longest."""
+    scores = {text: np.float32(score) for text, score in scores.items()}
+    best = [(np.float32(0), [])] + [None] * len(text)
     for end in range(1, len(text) + 1):
         for begin in range(end):
             score = scores.get(text[begin:end])
             if score is None and end - begin > 1 or best[begin] is None:
                 continue
             total = best[begin][0] + (min(scores.values()) + unknown if score is None else score)
-            if best[end] is None or total > best[end][0] + 1e-9:
+            if best[end] is None or total > best[end][0]:
                 best[end] = (total, [*best[begin][1], (begin, end, score is not None)])
     return best[-1][1]
 
