@@ -4,6 +4,7 @@ SentencepieceTokenizeWithOffsetsOp, SentencepieceDetokenizeOp, SentencepieceVoca
 SentencepieceStringToIdOp; TextTokenizer, TextTokenizerEncode, TextTokenizerDecode, TextTokenizerVocabSize, TextTokenizerIdToString,
 TextTokenizerStringToId."""
 import json
+import pickle
 import time
 import unicodedata
 
@@ -516,9 +517,18 @@ def test_files(tmp_path):
     assert of_pieces.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2} and of_pieces.vocab_size == 5
     (tmp_path / "tokenizer.json").write_text(json.dumps(about))
     assert tw.text.Tokenizer.load(tmp_path).encode(["ab", "b"]) == [[256], in_pairs.encode("b")]
-    for name, error, why in (("none", FileNotFoundError, "there is no file or folder"), ("tokenizer.json", ValueError, "'lowercase' is for a vocab.txt")):
+    for name, error, why in (("none", FileNotFoundError, "there is no file or folder"), ("tokenizer.json", ValueError, "'lowercase' is for a vocab.txt"),
+                             ("some.model", ValueError, "'lowercase' is for a vocab.txt")):
         with pytest.raises(error, match=why):
             tw.text.Tokenizer.load(tmp_path / name, lowercase=True)
+    for name, data, error, why in (("config.json", b'{"model_type": "bert"}', ValueError, "nor a vocab.json: the value of 'model_type' is no number of a token"),
+                                   ("config.json", b"{}", ValueError, "nor a vocab.json: it is empty"), ("config.json", b"[]", ValueError, "but a list"),
+                                   ("a.vocab", b"a 1", ValueError, "a.vocab' is no JSON: .*; files are tokenizer.json, "),
+                                   ("vocab.txt", b"\xff\xfea\0", ValueError, "vocab.txt' is no text in UTF-8: .* at byte 0"),
+                                   ("tokenizer.json", b'{"a": 1}', tw.InvalidArgumentError, "TextTokenizer.*tokenizer.model")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(error, match=why):
+            tw.text.Tokenizer.load(tmp_path / name)
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\na\n")
     with pytest.raises(ValueError, match="the token 'a' in line 4 and in line 5"):
         tw.text.Tokenizer.load(tmp_path / "vocab.txt")
@@ -541,5 +551,11 @@ def test_in_graphs_and_datasets(tmp_path):
     (tmp_path / "lines").write_text("ab\nb\n\nabab\n")
     rows = [np.asarray(ids).tolist() for ids, _ in tw.data.lines(str(tmp_path / "lines")).batch(2).map(lambda t: model.dense(t, 2))]
     assert rows == [[[256, 0], [b, 0]], [[0, 0], [256, 256]]]
-    with pytest.raises(TypeError, match="5 is no text"):
-        model.encode([5])
+    assert pickle.loads(pickle.dumps(model)).encode(["ab"]) == [[256]]
+    for call, argument, error, why in ((model.encode, [5], TypeError, "5 is no text"), (model.decode, 5, TypeError, "5 is no list of numbers"),
+                                       (model.decode, ["a"], TypeError, "is no list of numbers"), (model.decode, [1.5], TypeError, "which are integers"),
+                                       (model.decode, [1, 2**40], ValueError, "1099511627776 is the number of no token"),
+                                       (model.from_json, None, TypeError, "not NoneType"),
+                                       (model.from_sentencepiece, "a.model", TypeError, "the bytes of a .*not str")):
+        with pytest.raises(error, match=why):
+            call(argument)

@@ -67,20 +67,23 @@ class Tokenizer:
         lowercase: whether a vocab.txt is that of texts without capitals and accents; None: as the file tokenizer_config.json beside it says,
         else as its tokens are.   add_bos, add_eos: of a *.model: whether `encode` puts the tokens of beginning and end around texts."""
         file = _found(pathlib.Path(path))
+        if lowercase is not None and file.suffix != ".txt":
+            raise ValueError(f"'lowercase' is for a vocab.txt; '{file}' has its own rules")
         if file.suffix == ".model":
             return cls.from_sentencepiece(file.read_bytes(), add_bos=add_bos, add_eos=add_eos)
         if add_bos or add_eos:
             raise ValueError(f"add_bos and add_eos are for files *.model of SentencePiece, and '{file}' is none")
-        if file.name == "vocab.txt" or file.suffix == ".txt":
+        if file.suffix == ".txt":
             return cls.from_json(_wordpiece(file, lowercase))
-        if lowercase is not None:
-            raise ValueError(f"'lowercase' is for a vocab.txt; '{file}' has its own rules")
         whole = _json(file)
-        return cls.from_json(whole if isinstance(whole.get("model"), dict) else _pairs(file, whole))
+        is_whole = file.name == "tokenizer.json" or isinstance(whole.get("model"), dict)
+        return cls.from_json(whole if is_whole else _pairs(file, whole))
 
     @classmethod
     def from_json(cls, model: Union[str, bytes, Mapping[str, Any]]) -> "Tokenizer":
         """A tokenizer of the contents of a tokenizer.json, as text or as a dict."""
+        if not isinstance(model, (str, bytes, bytearray, Mapping)):
+            raise TypeError(f"from_json takes the contents of a tokenizer.json as str, bytes or a dict, not {type(model).__name__}")
         data = json.dumps(model) if isinstance(model, Mapping) else model
         data = data.encode() if isinstance(data, str) else bytes(data)
         try:
@@ -94,6 +97,8 @@ class Tokenizer:
     @classmethod
     def from_sentencepiece(cls, model: bytes, *, add_bos: bool = False, add_eos: bool = False) -> "Tokenizer":
         """A tokenizer of the contents of a *.model of SentencePiece."""
+        if not isinstance(model, (bytes, bytearray, memoryview)):
+            raise TypeError(f"from_sentencepiece takes the bytes of a *.model, not {type(model).__name__}; `load` takes the name of a file")
         return cls("sentencepiece", bytes(model), ("<unk>", "<s>", "</s>", "<pad>"), {"add_bos": add_bos, "add_eos": add_eos})
 
     @property
@@ -153,7 +158,7 @@ class Tokenizer:
             if splits is None:
                 splits = value.graph.op("Pack", [np.int64(0), value.graph.op("Size", value, out_type="int64")])
             return self._texts(value.graph, value, splits, skip_special_tokens)
-        rows = [np.asarray(row, np.int32).reshape(-1) for row in (ids if _is_nested(ids) else [ids])]
+        rows = [_numbers(row) for row in (ids if _is_nested(ids) else [ids])]
         flat = np.concatenate([*rows, np.zeros(0, np.int32)]).astype(np.int32)
         found = self._texts(self._home, flat, np.cumsum([0, *map(len, rows)], dtype=np.int64), skip_special_tokens)
         texts = [text.decode("utf-8", "replace") for text in found.numpy().tolist()]
@@ -161,6 +166,9 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"<Tokenizer of {self._size} tokens>"
+
+    def __reduce__(self) -> Any:  # pickled and copied by its contents
+        return Tokenizer, (self._kind, self._model, tuple(self._special), self._options)
 
     # The ops of a kind have one name but for the beginning and the end.
     def _op(self, what: str, graph: Any, *inputs: Any, **attrs: Any) -> Any:
@@ -179,7 +187,7 @@ class Tokenizer:
     def _tokens(self, texts: Output, special: bool) -> Tokens:
         graph = texts.graph
         if texts.shape is not None and len(texts.shape) == 0:
-            texts = graph.op("Reshape", texts, np.int32([1]))
+            texts = graph.op("Reshape", texts, np.array([1], np.int32))
         if self._kind == "sentencepiece":
             bos, eos = (np.bool_(special and self._options[name]) for name in ("add_bos", "add_eos"))
             return Tokens(*self._op("TokenizeWithOffsets", graph, texts, np.int32(0), np.float32(1), bos, eos, np.bool_(False)))
@@ -208,7 +216,22 @@ def _array(texts: Iterable[Text]) -> Any:
 
 
 def _is_nested(ids: Any) -> bool:
+    if not isinstance(ids, (Sequence, np.ndarray)) or isinstance(ids, (str, bytes)):
+        raise TypeError(f"{ids!r} is no list of numbers; decode takes a list of numbers of tokens, a list of such lists, Tokens, or a value")
     return len(ids) > 0 and isinstance(ids[0], (list, tuple, np.ndarray))
+
+
+def _numbers(row: Any) -> Any:
+    numbers = np.asarray(row)
+    if numbers.size == 0:
+        return np.zeros(0, np.int32)
+    if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
+        raise TypeError(f"{row!r} is no list of numbers of tokens, which are integers")
+    found = numbers.astype(np.int32).reshape(-1)  # the op refuses negative numbers
+    wrong = found != numbers.reshape(-1)
+    if wrong.any():
+        raise ValueError(f"{numbers.reshape(-1)[wrong][0]} is the number of no token; numbers are below 2^31")
+    return found
 
 
 # ---- Files ----
@@ -229,11 +252,18 @@ def _found(path: pathlib.Path) -> pathlib.Path:
     raise FileNotFoundError(f"'{path}' has no {', no '.join(_NAMES)}")
 
 
+def _text(file: pathlib.Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"'{file}' is no text in UTF-8: {error.reason} at byte {error.start}; files are {', '.join(_NAMES)}") from None
+
+
 def _json(file: pathlib.Path) -> dict[str, Any]:
     try:
-        whole = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"'{file}' is no JSON: {error}") from None
+        whole = json.loads(_text(file))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"'{file}' is no JSON: {error}; files are {', '.join(_NAMES)}") from None
     if not isinstance(whole, dict):
         raise ValueError(f"'{file}' is no object of JSON, but a {type(whole).__name__}")
     return whole
@@ -241,10 +271,14 @@ def _json(file: pathlib.Path) -> dict[str, Any]:
 
 def _pairs(file: pathlib.Path, vocab: dict[str, Any]) -> dict[str, Any]:
     """Returns the tokenizer.json of GPT-2's files."""
+    wrong = next((t for t, n in vocab.items() if not isinstance(n, int)), None)
+    if wrong is not None or not vocab:
+        what = "it is empty" if wrong is None else f"the value of '{wrong}' is no number of a token"
+        raise ValueError(f"'{file}' is neither a tokenizer.json, which has a 'model', nor a vocab.json: {what}")
     other = file.with_name("merges.txt")
     if not other.exists():
         raise FileNotFoundError(f"'{file}' is a vocabulary of byte pairs, but there is no merges.txt beside it")
-    lines = other.read_text(encoding="utf-8").split("\n")
+    lines = _text(other).split("\n")
     merges = [line.rstrip("\r") for line in lines[lines[0].startswith("#version"):]]
     special = [s for s in _SPECIAL if s in vocab]
     return {
@@ -258,7 +292,7 @@ def _pairs(file: pathlib.Path, vocab: dict[str, Any]) -> dict[str, Any]:
 def _wordpiece(file: pathlib.Path, lowercase: Optional[bool]) -> dict[str, Any]:
     """Returns the tokenizer.json of BERT's vocabulary."""
     vocab: dict[str, int] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n")):
+    for number, line in enumerate(_text(file).split("\n")):
         token = line.rstrip("\r")
         if not token:
             continue
