@@ -91,11 +91,15 @@ def test_its_fragments_run(graph, chapter, tmp_path, monkeypatch):
 
 
 def test_its_programs_run(capsys, tmp_path):
-    """Those in fences, but for the first, which wheel_test.py runs from an installed wheel."""
+    """Those in fences, but for the first, which wheel_test.py runs from an installed wheel. Each prints what its comments say, or True last."""
     programs = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)[1:]
     for i, program in enumerate(programs):
         path = tmp_path / f"program{i}.py"
         path.write_text(program, encoding="utf-8")  # traced functions read their source
         exec(compile(program, str(path), "exec"), {"__name__": f"program{i}"})
-        assert capsys.readouterr().out.splitlines()[-1] == "True"
+        printed, last = capsys.readouterr().out.splitlines(), program.splitlines()[-1]
+        if re.search(r"\) +# ", last):
+            assert printed == re.findall(r"^print\(.*\) +# (.*)$", program, re.M)
+        else:
+            assert printed[-1] == "True"
     assert len(programs) >= 2
