@@ -19,8 +19,9 @@ Status HostFunction::Enter() noexcept {
   try {
     std::lock_guard lock(mu_);
     if (closed_) {
-      return FailedPrecondition("the program unregistered the function before this call began; "
-                                "unregister it after the steps that call it");
+      return FailedPrecondition(
+          "the program unregistered the function before this call began; "
+          "unregister it after the steps that call it");
     }
     inside_.push_back(std::this_thread::get_id());
     return Status();
