@@ -92,6 +92,7 @@ class Group {
   void Look(const Store& store, uint32_t rank, Seen* seen);
   std::string OtherSize(uint32_t rank, uint32_t members) const;
   std::string Missing();
+  void Late(const std::string& text);
   // On the hub's thread:
   void Learn(uint32_t rank, const Record& record);
   void Greet(uint32_t rank);

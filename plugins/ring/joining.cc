@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
 #include "group.h"
 #include "peer.h"
@@ -82,8 +83,20 @@ void Group::Join(const tw_group_config& c) {
     }
     store.CheckWanted();
     if (Now() < end) continue;
-    Fail(TW_DEADLINE_EXCEEDED, "not all " + std::to_string(members_) + " members have come in time; missing: " + Missing());
+    Late("not all " + std::to_string(members_) + " members have come in time; missing: " + Missing());
+    std::lock_guard lock(mu_);
+    if (joined_) return;
+    Fail(failure_.code, failure_.text);
   }
+}
+
+// The deadline has passed at this member. The members that it has met need not wait until theirs.
+void Group::Late(const std::string& text) {
+  Failed here{TW_DEADLINE_EXCEEDED, text};
+  Failed elsewhere{TW_DEADLINE_EXCEEDED, Who(rank_) + " gave up while it waited for the others: " + text};
+  hub_->Call([&] {
+    if (!joined_) Break(std::move(here), std::move(elsewhere));
+  });
 }
 
 // The store may hold the record of an earlier start with our rank, or that of a process that lives.

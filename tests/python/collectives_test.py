@@ -4,6 +4,7 @@ Each test runs over every engine that this build has."""
 import concurrent.futures
 import contextlib
 import itertools
+import re
 import socket
 import struct
 import time
@@ -183,7 +184,7 @@ def test_a_member_that_does_not_come_is_named_in_time(tmp_path):
     members = Members(tmp_path, 3, lambda r: reduce(np.float32(r), timeout_seconds=0.5))
     for error in members.run([0, 1]):
         assert isinstance(error, tw.DeadlineExceededError), error
-        assert "missing: 2" in str(error) or "2 of 3 members" in str(error)
+        assert re.search("missing: .*2|2 of 3 members", str(error)), error
 
 
 def test_a_member_that_leaves_is_named(tmp_path):
