@@ -48,7 +48,9 @@ target_compile_options(thalweg_warnings INTERFACE
   # GCC 12 reports these two in inlined standard-library code that is right.
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>"
   # With THALWEG_UNITY, no source is the main file, so GCC takes a class with a field of an unnamed namespace's type for one of a header.
+  # A local variable may have the name of a constant of another source; Clang reports more of these than GCC.
   "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${THALWEG_UNITY}>>:-Wno-subobject-linkage>"
+  "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<BOOL:${THALWEG_UNITY}>>:-Wno-shadow>"
   # Clang reports a deprecated function that libstdc++ 12's own stable_sort calls.
   "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>")
 
