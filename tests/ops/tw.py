@@ -105,6 +105,7 @@ def set_list(op, name, values):
 SETTERS = ((bool, low.tw_op_set_bool), (TYPES, lambda op, name, kind: low.tw_op_set_type(op, name, number_of(kind))),
            (int, low.tw_op_set_int), (float, low.tw_op_set_float), (Func, lambda op, name, f: low.tw_op_set_func(op, name, f.encode())),
            (str, lambda op, name, text: low.tw_op_set_string(op, name, text.encode(), len(text.encode()))),
+           (bytes, lambda op, name, text: low.tw_op_set_string(op, name, text, len(text))),
            ((tuple, type(None)), set_shape), ((np.ndarray, Tensor), set_tensor), (list, set_list))
 
 
