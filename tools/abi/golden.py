@@ -88,8 +88,8 @@ def described(field):
 
 def asserts(promises):
     """Returns a file that compiles, as C11 and as C++17, only if the compiler lays the headers out as promised."""
-    lines = ['#include "thalweg/plugin/plugin.h"', '#include "thalweg/plugin/group.h"', '#include "thalweg/plugin/rewriter.h"',
-             '#include "thalweg/thalweg.h"', "#ifdef __cplusplus",
+    lines = ['#include "thalweg/plugin/plugin.h"', '#include "thalweg/plugin/group.h"', '#include "thalweg/plugin/host_function.h"',
+             '#include "thalweg/plugin/rewriter.h"', '#include "thalweg/thalweg.h"', "#ifdef __cplusplus",
              "#define _Static_assert static_assert", "#endif", '#define CHECK(what) _Static_assert(what, #what)']
     for promise in promises:
         lines += [f"CHECK({name} == {value});" for name, value in promise["numbers"].items()]

@@ -56,6 +56,7 @@ class Kept {
  public:
   Kept(tw_graph* graph, const Maker& maker, const Use& use, size_t i)
       : graph_(graph), maker_(maker), x_(use.inputs[i]), name_("x" + std::to_string(i)), types_(TypesOf(use)) {
+    if (types_.empty() && Is("MutableHashTableV2")) types_ = {TW_STRING, TW_INT64};  // what an op without types looks up
     if (x_.state == State::kOtherType || types_.empty()) types_ = {tw_tensor_dtype(x_.value.get())};
     dims_ = {tw_tensor_dims(x_.value.get()), tw_tensor_dims(x_.value.get()) + tw_tensor_rank(x_.value.get())};
   }
