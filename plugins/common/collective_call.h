@@ -32,6 +32,9 @@ struct CollectiveCall {
   uint64_t value;
 };
 
+// Ends a call of an engine.
+[[noreturn]] inline void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
+
 // Throws tw::Error for a call that cannot be executed: a type without this operation, sizes that do
 // not fit together, a root that is no member.
 CollectiveCall CheckedCall(Operation operation, const tw_collective_call& call, uint32_t rank, uint32_t members);

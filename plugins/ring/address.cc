@@ -17,15 +17,16 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 
+#include "../common/collective_call.h"
 #include "../common/lookup.h"
 #include "../common/setting.h"
 
 namespace thalweg::ring {
 namespace {
 
-constexpr std::chrono::seconds kLookup{5};
+using common::Fail;
 
-[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
+constexpr std::chrono::seconds kLookup{5};
 
 template <class T>
 bool ParseNumber(std::string_view text, T* out, int base = 10) {

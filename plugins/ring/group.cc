@@ -11,7 +11,7 @@
 namespace thalweg::ring {
 namespace {
 
-[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
+using common::Fail;
 
 std::string_view BytesOf(const common::Task& task) { return {reinterpret_cast<const char*>(&task), sizeof task}; }
 

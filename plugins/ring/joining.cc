@@ -12,14 +12,14 @@
 namespace thalweg::ring {
 namespace {
 
+using common::Fail;
+
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortest{1}, kLongest{25};  // between two looks for members that have not come
 constexpr int64_t kLookAgain = 200'000'000;         // nanoseconds between looks for other records in place of known ones
 constexpr int64_t kStale = 500'000'000;             // nanoseconds in which a member replaces the record of an earlier start
 constexpr int kAsking = 1000;                       // milliseconds for a process to say that it has the rank already
-
-[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
 
 std::string ProcessText(const Record& r) { return "process " + std::to_string(r.pid) + " on " + r.host; }
 

@@ -12,12 +12,12 @@
 namespace thalweg::shm {
 namespace {
 
+using common::Fail;
+
 constexpr int64_t kGlance = 10'000'000;  // nanoseconds between looks at whether the awaited member lives
 constexpr int64_t kPause = 50'000'000;   // nanoseconds for the store to answer before others are looked at
 constexpr int kSpins = 200;              // looks at a number before sleeping
 constexpr uint64_t kSmall = 4096;        // bytes that each member folds whole, which saves a meeting
-
-[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
 
 // A number that differs from start to start of a machine: members of one host have the same one.
 std::string HostNumber() {

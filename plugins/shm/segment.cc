@@ -17,10 +17,10 @@
 namespace thalweg::shm {
 namespace {
 
+using common::Fail;
+
 constexpr uint64_t kMagic = 0x3167657377742d31;  // changes with the layout
 constexpr uint64_t kPage = 4096;
-
-[[noreturn]] void Fail(uint32_t code, const std::string& text) { throw tw::Error{code, text}; }
 
 [[noreturn]] void FailOn(const std::string& what) { Fail(TW_UNAVAILABLE, what + ": " + std::strerror(errno)); }
 
