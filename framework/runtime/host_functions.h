@@ -60,7 +60,7 @@ class HostFunctions {
   StatusOr<std::shared_ptr<HostFunction>> Find(std::string_view token) const;
 
  private:
-  mutable std::mutex mu_;
+  mutable std::mutex mu_;  // guards functions_
   std::map<std::string, std::shared_ptr<HostFunction>, std::less<>> functions_;
 };
 

@@ -1,6 +1,6 @@
 // MapDataset and ParallelMapDatasetV2.
-#include <atomic>
 #include <deque>
+#include <memory>
 
 #include "captured.h"
 #include "kernel.h"

@@ -60,7 +60,7 @@ struct Record {
   SocketAddress address;
 
   std::string text() const;
-  // Of a record of another version only the version is read. Returns false if the text is no
+  // Parse reads only the version of a record of another version. It returns false if the text is no
   // record.
   bool Parse(std::string_view text);
 };

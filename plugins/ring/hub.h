@@ -60,7 +60,7 @@ class Hub final {
   void Call(F f) {
     struct Waited : Job {
       F* f;
-      std::mutex mu;
+      std::mutex mu;  // guards done
       std::condition_variable changed;
       bool done = false;
     } job;

@@ -37,7 +37,7 @@ class Instance {
     if (hub_ && hub_->forked()) new std::shared_ptr<Hub>(std::move(hub_));
   }
 
-  std::mutex mu_;
+  std::mutex mu_;  // guards hub_
   std::shared_ptr<Hub> hub_;
 };
 

@@ -54,7 +54,7 @@ void AppendChar(uint32_t c, Text* to) {
 // threw; rows behind it may not run.
 template <class F>
 void EachRow(tw::Frame f, uint64_t n, const F& row) {
-  std::mutex mu;
+  std::mutex mu;  // guards error and at
   std::exception_ptr error;
   uint64_t at = n;
   const auto drop = [&](const std::exception_ptr& other) {

@@ -24,7 +24,7 @@ class Json {
   explicit operator bool() const { return type_ > Type::kNull; }
   // Returns the member of that name; of type kNone if there is none, or this is no object.
   const Json& operator[](std::string_view key) const;
-  // Of lists and objects. keys: of objects, in the order of items.
+  // The members of a list or an object, and the names of those of an object, in one order.
   const std::vector<Json>& items() const { return items_; }
   const std::vector<std::string>& keys() const { return keys_; }
   // These have the value of their type, and a default of other types.

@@ -1,4 +1,4 @@
-// What the kernels share: outputs, rows of pieces, handles to models. Threads: any.
+// The helpers that the kernels share: outputs, rows of pieces, handles to models. Threads: any.
 #ifndef THALWEG_PLUGINS_TEXT_KERNELS_H_
 #define THALWEG_PLUGINS_TEXT_KERNELS_H_
 

@@ -104,7 +104,7 @@ class Regex {
   const Pattern pattern_;
 };
 
-// What `pattern` of a step names: a text as it is, or a regular expression.
+// Finds what the `pattern` of a step names: a text as it is, or a regular expression.
 class Finder {
  public:
   Finder(tw::Payer payer, const Config& config) : text_(config.text("String", "")) {

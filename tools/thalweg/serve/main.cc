@@ -87,7 +87,7 @@ std::string NameOf(const std::string& path) {
   return std::filesystem::is_directory(named) ? named.filename() : named.stem();
 }
 
-// What the server serves.
+// The models that the server serves.
 struct Content {
   bool is_folder = false;
   std::string folder;         // of models
