@@ -425,7 +425,7 @@ tw_status* Endpoint::Meet(const std::string& address, int* out_fd) {
       "connected, but there is no socket beside it for processes of this user: who listens may have `credentials`, or be a tunnel, which "
       "needs "
       "them";
-  Failed(address, why);
+  Failed(address, TW_UNAVAILABLE, why);
   return Fail(TW_UNAVAILABLE, address, why);
 }
 
@@ -439,7 +439,8 @@ tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
   {
     std::lock_guard lock(mu_);
     if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
-      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago (" + b->second.why + "), and is not tried again yet");
+      const char* what = b->second.code == TW_PERMISSION_DENIED ? "refused this process" : "could not be reached";
+      return Fail(b->second.code, address, std::string(what) + " a moment ago (" + b->second.why + "), and is not tried again yet");
     }
   }
   struct Held {
@@ -468,10 +469,11 @@ void Endpoint::Reached(const std::string& address) {
   backoff_.erase(address);
 }
 
-void Endpoint::Failed(const std::string& address, const std::string& why) {
+void Endpoint::Failed(const std::string& address, uint32_t code, const std::string& why) {
   std::lock_guard lock(mu_);
   if (backoff_.size() > kConnections) backoff_.clear();
   Backoff& b = backoff_[address];
+  b.code = code;
   b.why = why;
   b.until = std::chrono::steady_clock::now() + std::min(kLastBackoff, kFirstBackoff * (1 << std::min(b.failures++, 10)));
 }

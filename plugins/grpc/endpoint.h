@@ -69,7 +69,8 @@ class Endpoint {
   // connected to it; -1: this call connects.
   grpc_channel* NewOwnChannel(const std::string& address, int fd, std::string* why);
   void Reached(const std::string& address);
-  void Failed(const std::string& address, const std::string& why);
+  // Begins the address's backoff; until it ends, Connect fails with this code and reason.
+  void Failed(const std::string& address, uint32_t code, const std::string& why);
   bool proves() const { return credentials_ != nullptr; }
   void Remove(Connection* c, const std::string& id);
   // A connection has ended, and none of its code runs any more.
@@ -82,6 +83,7 @@ class Endpoint {
   struct Backoff {
     int failures = 0;
     std::chrono::steady_clock::time_point until;
+    uint32_t code = TW_UNAVAILABLE;  // of the last failure
     std::string why;
   };
   Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_config* c);

@@ -31,6 +31,15 @@ using Code = absl::StatusCode;
 using std::chrono::steady_clock;
 constexpr int64_t kMostBytes = 64 << 10;  // the memory that a task may use for each peer that it turns away
 
+// Returns true as soon as the condition is true, false if it is not within the time.
+template <typename F>
+bool Soon(F f, std::chrono::seconds most = std::chrono::seconds(20)) {
+  for (const auto until = steady_clock::now() + most; !f(); std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    if (steady_clock::now() >= until) return false;
+  }
+  return true;
+}
+
 // The certificate and TLS version with which a peer connects.
 struct Visitor {
   Pair pair;  // empty: presents no certificate
@@ -181,6 +190,22 @@ TEST_F(DenialTest, StreamsNeedTheTokenAndTheNameOfAMember) {
   EXPECT_THAT(task_->log(), HasSubstr("was turned away: its token is not the cluster's"));
 }
 
+// A client that is not tried again yet still learns that it was refused, and why.
+TEST_F(DenialTest, TheBackoffAfterARefusalKeepsTheCodeOfTheRefusal) {
+  Client stranger(Folder("wrong-token", credentials::Make(Good(), &ca_), credentials::NewToken()));
+  const std::string refusal = stranger.Hello(address_).ToString();
+  EXPECT_THAT(refusal, HasSubstr("PERMISSION_DENIED"));
+  Status s;
+  // The backoff grows from 20 ms to one second, so that a call soon falls within it.
+  EXPECT_TRUE(Soon([&] {
+    s = stranger.Hello(address_);
+    EXPECT_EQ(s.code(), Code::kPermissionDenied) << s;
+    return s.message().find("is not tried again yet") != std::string_view::npos;
+  }));
+  EXPECT_THAT(s.ToString(), HasSubstr("refused this process a moment ago ("));
+  EXPECT_THAT(s.ToString(), HasSubstr("its token is not the cluster's")) << refusal;
+}
+
 TEST_F(DenialTest, AClientDoesNotTalkToATaskWithAnotherName) {
   credentials::MakeCluster(folder_, {{"task/ps/1", {"10.1.2.3", "elsewhere.example"}}}, 10);
   const std::string address = "grpc:127.0.0.1:" + std::to_string(FreePort());
@@ -284,14 +309,6 @@ TEST_F(DenialTest, CertificatesMayBeExchangedWhileStepsRun) {
       EXPECT_TRUE(fresh.ok()) << round << ": " << fresh;
     }
   }
-}
-
-// Returns true if the condition becomes true in time.
-template <typename F>
-bool Soon(F f, std::chrono::seconds most = std::chrono::seconds(20)) {
-  for (const auto until = steady_clock::now() + most; !f() && steady_clock::now() < until;)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  return f();
 }
 
 TEST_F(DenialTest, WhoseCertificateIsRevokedIsEndedAndStaysOutside) {
