@@ -218,6 +218,7 @@ class Writer {
 
  private:
   void Element(uint64_t i) {
+    if (!from_) return Text(i);  // NULL plus an offset is undefined
     const char* from = from_ + i * bytes_;
     switch (part_.tensor.dtype()) {
       case TW_BOOL: *out_ += *from ? "true" : "false"; return;
@@ -233,7 +234,7 @@ class Writer {
       case TW_FLOAT: return WriteReal(Get<float>(from), out_);
       case TW_HALF: return WriteReal(HalfToFloat(Get<uint16_t>(from)), out_);
       case TW_BFLOAT16: return WriteReal(Bfloat16ToFloat(Get<uint16_t>(from)), out_);
-      default: return Text(i);
+      default: Wrong(where_, std::string("JSON has no form for its type ") + DatatypeName(part_.tensor.dtype()));
     }
   }
   void CountEmpty(uint64_t lists) {
@@ -264,7 +265,7 @@ class Writer {
   const Strings strings_;
   const std::string& where_;
   std::string* const out_;
-  const char* const from_;
+  const char* const from_;  // the values; NULL for strings
   const uint64_t bytes_;
   uint64_t empty_ = 0;  // lists without values so far
 };
