@@ -19,7 +19,7 @@ class Chosen final : public Dataset {
     if (most_ == 0) return 0;
     if (n == kUnknown) return n;
     if (n == kInfinite) return most_ < 0 ? n : most_;
-    const int64_t left = n > first_ ? (n - first_ + step_ - 1) / step_ : 0;
+    const int64_t left = n > first_ ? 1 + (n - first_ - 1) / step_ : 0;
     return most_ < 0 ? left : std::min(left, most_);
   }
   void Describe(std::string* to) const override {

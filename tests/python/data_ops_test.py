@@ -97,6 +97,7 @@ def test_cardinality(graph, tmp_path):
         (10, d), (4, graph.op("TakeDataset", d, long(4), **ONE)), (10, graph.op("TakeDataset", d, long(-1), **ONE)),
         (6, graph.op("SkipDataset", d, long(4), **ONE)), (0, graph.op("SkipDataset", d, long(-1), **ONE)),
         (3, graph.op("ShardDataset", d, long(4), long(1), **ONE)), (2, graph.op("ShardDataset", d, long(4), long(3), **ONE)),
+        (1, graph.op("ShardDataset", d, long(2 ** 63 - 1), long(3), **ONE)),
         (30, graph.op("RepeatDataset", d, long(3), **ONE)), (infinite, graph.op("RepeatDataset", d, long(-1), **ONE)),
         (20, graph.op("ConcatenateDataset", d, d, **ONE)), (4, graph.op("BatchDatasetV2", d, long(3), False, **LONG)),
         (3, graph.op("BatchDatasetV2", d, long(3), True, **LONG)), (unknown, graph.op("TFRecordDataset", [path], "", long(0))),
