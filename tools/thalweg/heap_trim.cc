@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -13,6 +14,7 @@
 namespace thalweg::cli {
 namespace {
 
+#ifdef __GLIBC__
 // Returns the bytes of this process that are in memory; 0 if /proc cannot be read.
 uint64_t ResidentBytes() {
   char text[64] = "";
@@ -25,15 +27,42 @@ uint64_t ResidentBytes() {
   return resident * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
+// Returns the CPU time of this thread in ms. Time in which others run or hold a lock is not part of it.
+uint64_t OwnMilliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return uint64_t(now.tv_sec) * 1000 + uint64_t(now.tv_nsec) / 1'000'000;
+}
+#endif
+
 }  // namespace
+
+#ifdef __GLIBC__
+// The bytes in use of all arenas. Blocks that malloc maps one by one are not part of them: free()
+// unmaps them, so a trim cannot return more.
+void HeapTrim::CountUse() {
+  const uint64_t begin = OwnMilliseconds();
+  used_ = mallinfo2().uordblks;
+  most_used_ = std::max(most_used_, used_);
+  skip_ = OwnMilliseconds() - begin;
+}
+#endif
 
 void HeapTrim::Look() {
 #ifdef __GLIBC__
-  const uint64_t now = ResidentBytes();
-  if (now < least_ + kGrown) {
-    least_ = std::min(least_, now);
-    return;
+  const uint64_t resident = ResidentBytes();
+  const bool grown = resident >= least_ + kGrown;
+  least_ = std::min(least_, resident);
+  // Memory that was in use during the last trim and was freed since then leaves the process as large
+  // as it was.
+  if (grown || skip_ == 0) {
+    CountUse();
+  } else {
+    --skip_;
   }
+  if (!grown && used_ + kGrown > most_used_) return;
+  // Counted before the trim, so that memory that is freed during the trim is found the next time.
+  most_used_ = used_;
   malloc_trim(0);
   least_ = ResidentBytes();
 #endif
