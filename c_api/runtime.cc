@@ -106,3 +106,11 @@ tw_status* tw_runtime_reset(tw_runtime* runtime, const char* container, uint64_t
     return Status();
   });
 }
+
+tw_status* tw_runtime_give_back(tw_runtime* runtime) {
+  return thalweg::Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
+    thalweg::GiveMemoryBack(*of);
+    return Status();
+  });
+}

@@ -50,6 +50,7 @@ static void DevicesTellAboutThemselves(void) {
   }
   CHECK(cpu == 1);
   tw_devices_give_back(devices, n);
+  OK(tw_runtime_give_back(NULL));
   CHECK(strstr(tw_devices_capabilities(devices, 0), "host memory") != NULL && tw_devices_capabilities(devices, n) == NULL);
   CHECK(tw_devices_name(devices, n) == NULL && tw_devices_memory(devices, n) == 0);
   FAILS(tw_devices_memory_use(devices, n, &now, NULL, NULL), TW_OUT_OF_RANGE, "device");

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 #include <thread>
 
@@ -45,14 +46,39 @@ void LimitArenas() {
 #endif
 }
 
-// Returns the first signal that arrives. Until then this thread, which serves no requests, trims the
-// heap from time to time. By itself glibc returns only memory at the end of an arena, so memory that
-// a burst of requests or connections has freed would stay.
-int WaitFor(const sigset_t& signals) {
-  constexpr timespec kTrimEvery = {.tv_sec = 5, .tv_nsec = 0};
+double Seconds(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
+// The share of one processor that the process has used since the last call.
+class Load {
+ public:
+  double Share() {
+    const double used = Seconds(CLOCK_PROCESS_CPUTIME_ID), now = Seconds(CLOCK_MONOTONIC);
+    const double share = (used - used_) / std::max(now - now_, 1e-3);
+    used_ = used;
+    now_ = now;
+    return share;
+  }
+
+ private:
+  double used_ = 0, now_ = Seconds(CLOCK_MONOTONIC);
+};
+
+// Returns the first signal that arrives. Until then this thread, which serves no requests, returns
+// free memory to the system from time to time. By itself glibc returns only memory at the end of an
+// arena, so memory that a burst of requests or connections has freed would stay, and pools keep the
+// buffers of large requests for the next ones.
+int WaitFor(const sigset_t& signals, const tw::Runtime& runtime) {
+  constexpr timespec kLookEvery = {.tv_sec = 5, .tv_nsec = 0};
+  constexpr double kIdle = 0.02;  // share of a processor; so rare requests take the memory again once in kLookEvery at most
   HeapTrim heap;
+  Load load;
   for (;;) {
-    if (const int signal = sigtimedwait(&signals, nullptr, &kTrimEvery); signal > 0) return signal;
+    if (const int signal = sigtimedwait(&signals, nullptr, &kLookEvery); signal > 0) return signal;
+    if (load.Share() < kIdle) runtime.give_back();
     heap.Look();  // also after SIGCONT, which ends the wait early
   }
 }
@@ -81,7 +107,7 @@ int Run(const Args& args) {
   tw::Server server = MakeServer(args, runtime, cluster, options);
   std::printf("listening at %s\n", server.address().c_str());
   std::fflush(stdout);
-  WaitFor(ends);
+  WaitFor(ends, runtime);
   server.stop();
   return kGood;
 }

@@ -106,13 +106,8 @@ class Runtime(Handle):
             _low.tw_devices_destroy(handle)
 
     def give_memory_back(self) -> None:
-        """Returns unused memory, which the runtime caches, to its devices. Memory in use stays."""
-        handle = made(_low.tw_devices_create, self._handle)
-        try:
-            for i in range(_low.tw_devices_count(handle)):
-                _low.tw_devices_give_back(handle, i)
-        finally:
-            _low.tw_devices_destroy(handle)
+        """Returns unused memory, which the runtime caches, to its devices and the system. Memory in use stays."""
+        check(_low.tw_runtime_give_back(self._handle))
 
     def plugins(self) -> list[Plugin]:
         """Returns every plugin that it found, including those that it did not load, with the reason."""

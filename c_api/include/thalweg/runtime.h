@@ -77,6 +77,12 @@ TW_EXPORT const tw_option* tw_runtime_option(uint32_t i);
  * begins with '<', which is reserved for graphs. */
 TW_EXPORT tw_status* tw_runtime_reset(tw_runtime* runtime, const char* container, uint64_t* out_count);
 
+/* Returns the unused memory that the runtime's pools keep for later, of all devices enumerated so
+ * far and of the host, to the devices and the system. Memory in use stays. Sessions do this when
+ * they are closed; a program that will be idle may do it at any time. runtime: NULL means the
+ * default one. Errors: those of making the default runtime. Threads: any. */
+TW_EXPORT tw_status* tw_runtime_give_back(tw_runtime* runtime);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,8 @@ class Runtime : public Owned<tw_runtime, tw_runtime_release> {
     raise(tw_runtime_reset(c(), container.c_str(), &count));
     return count;
   }
+  /* Returns the unused memory that the runtime's pools keep to the devices and the system. */
+  void give_back() const { raise(tw_runtime_give_back(c())); }
 };
 
 class Graph : public Owned<tw_graph, tw_graph_destroy> {
