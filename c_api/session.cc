@@ -7,6 +7,7 @@
 #include "c_api/session_options.h"
 #include "c_api/step_call.h"
 #include "distributed/sandbox/session.h"
+#include "framework/base/shown.h"
 #include "framework/session/options.h"
 
 using thalweg::CallableSpec;
@@ -50,6 +51,10 @@ tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32
       std::vector<std::string> texts(options, options + n_options);
       ASSIGN_OR_RETURN(handle->session.cluster, thalweg::distributed::CreateSandboxed(graph->graph, parsed, std::move(texts)));
     } else if (parsed.target.empty()) {
+      if (!parsed.lease.empty()) {
+        return thalweg::InvalidArgument("session option 'lease' is '", thalweg::Shown(parsed.lease[0]),
+                                        "', and there is no target; only tasks of a cluster lease containers, so leave it out");
+      }
       ASSIGN_OR_RETURN(handle->session.local, thalweg::Session::Create(graph->graph, parsed));
     } else {
       std::vector<std::string> texts(options, options + n_options);

@@ -27,7 +27,7 @@ Status CheckClientOption(std::string_view key) {
        {"threads",      "priority",          "container",       "optimize",       "disable_pass",   "engine",    "compilers",
         "capture",      "placement",         "placement_steps", "fallback",       "soft_placement", "order",     "memory_budget",
         "max_plans",    "max_shape_plans",   "max_shapes",      "max_async_runs", "max_call_depth", "allow_ops", "deny_ops",
-        "memory_limit", "swap_memory_above", "step_timeout_ms", "check_values"}) {
+        "memory_limit", "swap_memory_above", "step_timeout_ms", "check_values",   "lease"}) {
     if (key == may) return Status();
   }
   return Error(absl::StatusCode::kPermissionDenied, "session option '", Shown(key),
@@ -54,7 +54,8 @@ Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Cl
       options_(std::move(options)),
       cluster_(cluster),
       channels_(channels),
-      others_tell_(std::move(others_tell)) {}
+      others_tell_(std::move(others_tell)),
+      leases_(std::make_shared<Leases>(runtime_)) {}
 
 Worker::~Worker() { Close(); }
 
@@ -225,6 +226,7 @@ Worker::Answer Worker::Open(const OpenRequest& m, const Incoming& request) {
   MemoryBudget* account = counts ? request.account()->budget() : nullptr;
   session->held = Meter(account);
   if (!session->held.TakeJust(kSession)) return Prefix(session->held.status(), "a session:");
+  ASSIGN_OR_RETURN(session->leases, leases_->Take(options.lease));
   session->graph = std::make_shared<Graph>(runtime_);
   ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options, account));
   session->session->LimitBlocking(request.account()->kernels());
@@ -326,8 +328,11 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
       std::lock_guard lock(mu_);
       ending_.erase(ending_.find(session->name));
     }
-    std::lock_guard lock(session->mu);
-    session->signatures.clear();
+    {
+      std::lock_guard lock(session->mu);
+      session->signatures.clear();
+    }
+    session->leases.reset();  // no step of the session is left that could use the containers
   });
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "distributed/cluster.h"
+#include "distributed/leases.h"
 #include "distributed/messenger.h"
 #include "distributed/piece.h"
 #include "distributed/step_meeting.h"
@@ -86,6 +87,7 @@ class Worker {
   const ClusterSpec* const cluster_;
   const Channels channels_;
   const std::function<bool()> others_tell_;
+  const std::shared_ptr<Leases> leases_;
   Traffic traffic_;
   mutable std::mutex mu_;
   std::condition_variable idle_;

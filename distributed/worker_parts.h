@@ -35,9 +35,10 @@ struct Worker::Signature {
 struct Worker::ClientSession {
   SessionName name;  // its owner is the client that opened it; nobody else has access
   std::shared_ptr<PeerAccount> account;
-  Meter held;                      // for the session itself; declared before what it pays for, so destroyed after
-  Meter graph_held;                // for the graph; guarded by register_mu
-  std::shared_ptr<LentTime> lent;  // of all sessions of a proven client; else NULL
+  Meter held;                            // for the session itself; declared before what it pays for, so destroyed after
+  Meter graph_held;                      // for the graph; guarded by register_mu
+  std::shared_ptr<LentTime> lent;        // of all sessions of a proven client; else NULL
+  std::unique_ptr<Leases::Hold> leases;  // NULL without any; set once, and ended when no step of the session runs
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;  // declared after the graph; closed before `signatures` is cleared
   std::mutex register_mu;

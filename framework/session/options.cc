@@ -41,6 +41,17 @@ bool AddAllToMember(SessionOptions* options, const tw_option& about, std::string
   return true;
 }
 
+// Names of containers; each use of the option appends to the list.
+bool AddLeases(SessionOptions* options, const tw_option& about, std::string_view key, std::string_view value) {
+  SessionOptions read;
+  if (!AddAllToMember<&SessionOptions::lease>(&read, about, key, value)) return false;
+  for (const std::string& name : read.lease) {
+    if (name.empty() || !CheckContainerName(name).ok()) return false;
+  }
+  options->lease.insert(options->lease.end(), read.lease.begin(), read.lease.end());
+  return true;
+}
+
 }  // namespace
 
 std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
@@ -57,6 +68,10 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                   "name of the container of state whose ops name none; sessions with the same name share it; empty: the graph's own, which "
                   "sessions of the graph share, or with a target `localhost` of its tasks"),
        SetContainerMember<&O::container>},
+      {Repeating(ListOption("lease", ',',
+                            "with a target: containers of state, separated by ','. A task empties such a container when the last session "
+                            "that leases it there has ended, also by the death of its program")),
+       AddLeases},
       {BoolOption("optimize", "true", "fold constants, merge equal nodes, leave out what changes nothing"), SetMember<&O::optimize>},
       {Repeating(ChoiceOption("disable_pass", "", OptionalPasses(), "an optimisation pass to leave out")),
        AddToMember<&O::disabled_passes>},

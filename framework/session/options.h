@@ -15,7 +15,8 @@ namespace thalweg {
 struct SessionOptions {
   uint32_t threads = 0;
   int32_t priority = 0;
-  std::string container;  // empty: the container of the graph
+  std::string container;           // empty: the container of the graph
+  std::vector<std::string> lease;  // with a target: containers that end with the last session that leases them
   bool optimize = true;
   std::string engine = "auto";
   std::string device;

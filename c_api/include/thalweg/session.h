@@ -83,7 +83,8 @@ typedef struct tw_run_options {
  * container uses `localhost` of the tasks, as all of their clients do.
  * A graph's own container ends, and its memory is freed, when neither the graph nor a session of it
  * is left. Other containers end with their runtime, or their task. tw_session_reset,
- * tw_runtime_reset and tw_cluster_reset empty a container before that. */
+ * tw_runtime_reset and tw_cluster_reset empty a container before that, and a task empties a
+ * container that sessions lease (option `lease`) when the last of them there has ended. */
 
 /* Creates a session of `graph`, which the session keeps alive. options: n texts "key=value", such
  * as "container=eval"; tw_session_option lists them. The caller owns *out_session. Errors:

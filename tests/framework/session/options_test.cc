@@ -16,6 +16,10 @@ TEST(SessionOptionsTest, TakesEachOptionByName) {
   SessionOptions o;
   EXPECT_TRUE(SetSessionOption(&o, "threads", "1").ok());
   EXPECT_TRUE(SetSessionOption(&o, "container", "c").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "lease", "a,b").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "lease", "c").ok());
+  EXPECT_FALSE(SetSessionOption(&o, "lease", "d,<graph 1>").ok());  // of a graph
+  EXPECT_THAT(o.lease, ElementsAre("a", "b", "c"));
   EXPECT_TRUE(SetSessionOption(&o, "optimize", "false").ok());
   EXPECT_TRUE(SetSessionOption(&o, "engine", "counted").ok());
   EXPECT_TRUE(SetSessionOption(&o, "fallback", "allow").ok());
