@@ -10,8 +10,8 @@
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
 without a graph), custom (gradients of a program's own), recompute (gradients that keep less), host_functions (functions of Python as
-operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, variable, random
-(seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
+operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, service,
+readers, taken, splitting and shares (datasets that tasks of a cluster read), variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
 trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models
 in one file), text (tokenizers), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
 saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),

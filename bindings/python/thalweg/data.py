@@ -6,7 +6,8 @@
 A dataset is a description; nothing is read before a loop or a step takes elements. An element is one value, or a tuple or a dict of
 values. Functions given to map, filter and similar methods are traced once: they get values of a graph and return such values, as in
 tw.function. `for element in dataset` runs the pipeline outside of graphs and gives Values. dataset.iterator() gives the same with
-positions that can be saved; dataset.steps() gives values for a graph of the program.
+positions that can be saved; dataset.steps() gives values for a graph of the program; dataset.distribute() gives the elements to the
+trainers of a cluster, and the tasks of a job read them.
 
 Elements and their order depend on the data, the parameters, the seeds and the epoch alone, and not on threads."""
 import builtins as _builtins
@@ -23,9 +24,11 @@ from .graph import Graph
 from .iterating import DatasetIterator, Steps
 from .output import Output
 from .record_files import RecordWriter
+from .service import DistributedDataset, DistributedIterator
+from .splitting import split_files, split_rows, whole
 from .tensor import Tensor
 
-__all__ = ["AUTO", "Dataset", "DatasetIterator", "RecordWriter", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
+__all__ = ["AUTO", "Dataset", "DatasetIterator", "DistributedDataset", "DistributedIterator", "RecordWriter", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
 
 AUTO = -1  # as many as the session has threads
 
@@ -87,6 +90,31 @@ class Dataset:
         value, spec = self._in(graph)
         return Steps(graph, value, spec, name)
 
+    def distribute(self, target: str, *, name: str, mode: str = "first_come", job: str = "reader", sharding: str = "dynamic",
+                   splits: Optional[int] = None, seed: Optional[int] = None, trainer: int = 0, trainers: int = 1, cycle: int = 4,
+                   prefetch: int = 2, prefetch_bytes: int = 256 << 20, wait: float = 60, on_loss: str = "raise",
+                   **options: Any) -> DistributedDataset:
+        """The elements for trainers of a cluster. The tasks of a job read them, and run the pipeline; each trainer takes its part.
+
+        Each trainer makes the same pipeline and calls this with the same arguments, except `trainer`. The pipeline is read in splits,
+        each of some files or some rows of its sources, so everything behind the sources (a shuffle, a batch) is within a split.
+
+        target: the address of any task of the cluster.   name: of the service; trainers with one name share it.   job: of the readers.
+        mode: "first_come": each element goes to the trainer that asks first; elements are lost with a reader or trainer that dies.
+        "exactly_once": trainer t of `trainers` has a fixed share of the splits, with positions that can be saved: each element is given
+        once over any number of deaths of readers and trainers.
+        sharding: "dynamic": splits go to readers as these ask for more; "file": the same, and a split is a file; "off": each reader gives
+        all elements (first_come only).   splits: how many; None: the number of files, or up to 64 of rows.   seed: each epoch has
+        an order of splits of its own; None: by their numbers.   trainer, trainers: the number of this trainer, and how many there are.
+        cycle: splits that a trainer reads in turns (exactly_once).   prefetch: elements taken ahead from each reader, or of each split in
+        exactly_once.   prefetch_bytes: about the most that all of these may hold.   wait: seconds for which all readers may be away.
+        on_loss: in first_come, whether the iterator raises once when a reader is lost, or goes on ("continue").
+        options: of the sessions with the readers (tw.Session.options()).
+        Raises ValueError for wrong arguments, and for pipelines that cannot be split."""
+        return DistributedDataset(self, target, name=name, mode=mode, job=job, sharding=sharding, splits=splits, seed=seed, trainer=trainer,
+                                  trainers=trainers, cycle=cycle, prefetch=prefetch, prefetch_bytes=prefetch_bytes, wait=wait,
+                                  on_loss=on_loss, options=options)
+
     # ---- The same elements, fewer, or in another order ----
 
     def take(self, count: int) -> "Dataset":
@@ -117,6 +145,7 @@ class Dataset:
     def cache(self) -> "Dataset":
         """The elements; the first pass that reaches the end keeps them in memory for later passes."""
         def build(graph: Graph) -> tuple[Output, Spec]:
+            whole(graph, "cache()", "let the trainer keep elements")
             value, spec = self._in(graph)
             return graph.op("CacheDatasetV2", value, _text(graph, ""), graph.op("DummyMemoryCache"), **_attrs(spec)), spec
         return Dataset(build)
@@ -206,6 +235,7 @@ class Dataset:
     def scan(self, initial: Any, function: Callable[..., Any]) -> "Dataset":
         """function(state, element) gives the next state and what stands for the element."""
         def build(graph: Graph) -> tuple[Output, Spec]:
+            whole(graph, "scan()", "compute with single elements")
             value, spec = self._in(graph)
             begin = Spec.of_values([graph.constant(x) for x in flat(initial)], initial)
             values = [graph.constant(x) for x in flat(initial)]
@@ -218,12 +248,18 @@ class Dataset:
 
     def _passed(self, op: str, **numbers: int) -> "Dataset":
         def build(graph: Graph) -> tuple[Output, Spec]:
+            if op in _COUNTING:
+                whole(graph, _COUNTING[op], "leave it out and choose files or rows at the source")
+            elif op == "RepeatDataset" and numbers["count"] < 0:
+                whole(graph, "repeat() without end", "give the number of passes, or reset the iterator to further epochs")
             value, spec = self._in(graph)
             return graph.op(op, value, *(_long(graph, n) for n in numbers.values()), **_attrs(spec)), spec
         return Dataset(build)
 
     def _chosen(self, op: str, predicate: Callable[..., Any]) -> "Dataset":
         def build(graph: Graph) -> tuple[Output, Spec]:
+            if op == "TakeWhileDataset":
+                whole(graph, "take_while()", "use filter()")
             value, spec = self._in(graph)
             f = _Function(graph, predicate, spec, "filter")
             if [t.name for t in f.spec.types] != ["bool"]:
@@ -279,6 +315,9 @@ def _of_variant(value: Output, inner: Spec) -> Dataset:
     return Dataset(lambda graph: (value if graph is value.graph else graph._own(value), inner))
 
 
+_COUNTING = {"TakeDataset": "take()", "SkipDataset": "skip()", "ShardDataset": "shard()"}
+
+
 def _long(graph: Graph, n: int) -> Output:
     return graph.constant(n, "int64")
 
@@ -301,7 +340,8 @@ def arrays(*values: Any) -> Dataset:
     def build(graph: Graph) -> tuple[Output, Spec]:
         held = [graph.constant(t) for t in tensors]
         spec = Spec.of_values(held, structure).rows()
-        return graph.op("TensorSliceDataset", held, Toutput_types=spec.types, output_shapes=spec.shapes), spec
+        value = graph.op("TensorSliceDataset", held, Toutput_types=spec.types, output_shapes=spec.shapes)
+        return split_rows(graph, value, spec, tensors[0].shape[0]), spec
     return Dataset(build)
 
 
@@ -311,7 +351,8 @@ def range(*args: int) -> Dataset:
 
     def build(graph: Graph) -> tuple[Output, Spec]:
         spec = Spec([(as_dtype("int64"), ())], None)
-        return graph.op("RangeDataset", *(_long(graph, n) for n in (numbers.start, numbers.stop, numbers.step)), **_attrs(spec)), spec
+        value = graph.op("RangeDataset", *(_long(graph, n) for n in (numbers.start, numbers.stop, numbers.step)), **_attrs(spec))
+        return split_rows(graph, value, spec, len(numbers)), spec
     return Dataset(build)
 
 
@@ -351,6 +392,7 @@ def zip(*datasets: Dataset) -> Dataset:
         raise ValueError("zip needs at least one dataset")
 
     def build(graph: Graph) -> tuple[Output, Spec]:
+        whole(graph, "zip()", "let one source give all components, such as arrays(a, b)")
         built = [d._in(graph) for d in datasets]
         spec = Spec.tuple_of([s for _, s in built])
         return graph.op("ZipDataset", [v for v, _ in built], **_attrs(spec)), spec
@@ -363,5 +405,5 @@ def _files(op: str, names: Any, compression: str = "") -> Dataset:
 
     def build(graph: Graph) -> tuple[Output, Spec]:
         value = graph._own(names) if isinstance(names, Output) and not names.graph.computes else graph.constant(names, _string)
-        return graph.op(op, value, _text(graph, compression.upper()), _long(graph, 0)), Spec([(_string, ())], None)
+        return graph.op(op, split_files(graph, value), _text(graph, compression.upper()), _long(graph, 0)), Spec([(_string, ())], None)
     return Dataset(build)

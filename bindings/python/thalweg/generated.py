@@ -89,6 +89,9 @@ def generator_source(function: Callable[[], Iterable[Any]], spec: Spec) -> Calla
         raise TypeError(f"generator: {function!r} is no function; give the function that makes the iterable, such as a generator function")
 
     def build(graph: Graph) -> tuple[Output, Spec]:
+        if graph.__dict__.get("_splitting") is not None:
+            raise ValueError("a generator runs in the program that makes it, and the tasks of a data service cannot call it; write its "
+                             "elements to files, or use arrays")
         root = graph._root()
         if graph is not root:
             raise TypeError("a generator cannot be made inside a function of elements; make it outside")
