@@ -12,16 +12,16 @@ from addresses import new_address
 
 
 class LocalCluster:
-    """Parameter servers and workers, each a process that may read and write files below `folder`. limits: {(job, task): function that the
+    """Parameter servers and workers, each a process that may read and write files below `folder`. jobs: {job: number of tasks} instead. limits: {(job, task): function that the
     process calls before it begins}. addresses: function that makes the address of a task; None: addresses of the transport. membership:
     the entry of the cluster's JSON."""
     count = 0
 
-    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None, membership=None):
+    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None, membership=None, jobs=None):
         LocalCluster.count += 1
         self.program, self.transport, self.folder, self.limits = program, transport, pathlib.Path(folder), limits or {}
         make = addresses or (lambda: new_address(transport))
-        self.address = {job: [make() for _ in range(n)] for job, n in [("ps", ps), ("worker", workers)]}
+        self.address = {job: [make() for _ in range(n)] for job, n in (jobs or {"ps": ps, "worker": workers}).items()}
         self.file = self.folder / f"cluster-{os.getpid()}-{LocalCluster.count}.json"
         self.file.write_text(json.dumps({"cluster": self.address, "membership": membership} if membership else self.address))
         self.processes = {}
