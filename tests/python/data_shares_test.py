@@ -142,9 +142,11 @@ def test_files_are_split(tmp_path):
     assert sorted(sum(split_elements(both, "file"), [])) == sorted([b"0a", b"0b", b"1a", b"1b", b"2a", b"2b", b"0a", b"0b"])
 
 
-@pytest.mark.parametrize("pipeline", [data.range(4).take(1), data.range(4).skip(1), data.range(4).shard(2, 1), data.range(4).repeat(), data.range(4).cache(),
-                                      data.range(4).scan(0, lambda s, x: (s, x)), data.range(4).take_while(lambda x: x < 2),
-                                      data.zip(data.range(2), data.range(2)), data.generator(lambda: [1], "int64", ())])
+FOUR = data.range(4)
+
+
+@pytest.mark.parametrize("pipeline", [FOUR.take(1), FOUR.skip(1), FOUR.shard(2, 1), FOUR.repeat(), FOUR.cache(), FOUR.scan(0, lambda s, x: (s, x)),
+                                      FOUR.take_while(lambda x: x < 2), data.zip(FOUR, FOUR), data.generator(lambda: [1], "int64", ())])
 def test_pipelines_that_need_the_whole_pass_are_refused(pipeline):
     with pytest.raises(ValueError, match="split|data service"):
         split_elements(pipeline)

@@ -28,7 +28,8 @@ from .service import DistributedDataset, DistributedIterator
 from .splitting import split_files, split_rows, whole
 from .tensor import Tensor
 
-__all__ = ["AUTO", "Dataset", "DatasetIterator", "DistributedDataset", "DistributedIterator", "RecordWriter", "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
+__all__ = ["AUTO", "Dataset", "DatasetIterator", "DistributedDataset", "DistributedIterator", "RecordWriter",
+           "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
 
 AUTO = -1  # as many as the session has threads
 

@@ -100,7 +100,9 @@ class Program:
     @contextlib.contextmanager
     def _locked(self, name: str, feeds: list[Output]) -> Iterator[tuple[list[Any], list[Any]]]:
         """Gives lists for the fetches and for the last operations of a step that holds the mutex until these have run."""
-        graph, fetches, last = self.graph, [], []
+        graph = self.graph
+        fetches: list[Any] = []
+        last: list[Any] = []
         lock = graph.op("MutexLock", self._mutex)
         with control_dependencies([lock]):
             yield fetches, last
@@ -189,7 +191,8 @@ class Program:
             there = self._either(unknown & there.equal(none), new, there)
             base: Output = self.graph.op("Maximum", following, first)
             takes = (unknown | known.equal(there)) & (turn > latest) & (base < limit)
-            split = self._either(turn.equal(latest), its, self._either(turn > latest, self._either(takes, base, self._one(OVER)), self._one(STALE)))
+            fresh = self._either(takes, base, self._one(OVER))
+            split = self._either(turn.equal(latest), its, self._either(turn > latest, fresh, self._one(STALE)))
             fetches += [split, there]
             last.append(self._put(table, keys, self._either(takes, base + self._one(1), following), there,
                                   self._either(takes, turn, latest), self._either(takes, base, its)))
@@ -212,7 +215,8 @@ class Reader:
         self.program, self.place, self.address = program, f"/job:{job}/task:{task}", address
         self.state: Optional[State] = None
         self.failures, self.again = 0, 0.0  # since the last success; the time before which it is not tried
-        self._options, self._session, self._entered = options, None, False
+        self._options, self._entered = options, False
+        self._session: Optional[Session] = None
         self._steps: dict[str, Any] = {}
         self._mutex = threading.Lock()
 

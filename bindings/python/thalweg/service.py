@@ -13,8 +13,8 @@ import threading
 import time
 import types
 import weakref
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from . import _low
 from ._handle import Handle
@@ -432,7 +432,8 @@ class _First(_Work):
         self.check_open()
         self.stop()
         self._renew()
-        states, failures = [], []
+        states: list[State] = []
+        failures: list[Error] = []
         for reader in self.readers:
             try:
                 states.append(reader.enter(self.cancel))

@@ -86,8 +86,8 @@ class Place:
         if set(record) != names:
             raise ValueError(f"the position has {', '.join(sorted(set(record) ^ names))} too many or too few")
         seed = record["seed"]
-        place = cls(_text(record, "dataset"), _number(record["splits"], "splits", 1, MOST_SPLITS), None if seed is None else _number(seed, "seed", -_MOST),
-                    _number(record["trainer"], "trainer"), _number(record["trainers"], "trainers", 1), _number(record["epoch"], "epoch"),
+        place = cls(_text(record, "dataset"), _number(record["splits"], "splits", 1, MOST_SPLITS),
+                    None if seed is None else _number(seed, "seed", -_MOST), _number(record["trainer"], "trainer"), _number(record["trainers"], "trainers", 1), _number(record["epoch"], "epoch"),
                     _number(record["begun"], "begun"), [], _number(record["turn"], "turn"))
         for entry in _list(record["carried"], "carried"):
             epoch, counts = _pair(entry, "carried")
