@@ -220,7 +220,7 @@ tw_status* Endpoint::Forked(const tw_host* h) {
 tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
   // gRPC's wake-up descriptors are shared with forked children: their use in a child would affect
   // the parent.
-  static const Origin of_grpc;
+  static const common::Origin of_grpc;
   if (!of_grpc.here()) return Forked(h);
   std::unique_ptr<Endpoint> e(new Endpoint(h, instance, c));
   std::string at;

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "../common/origin.h"
 #include "connection.h"
 #include "credentials.h"
 #include "front.h"
 #include "log.h"
-#include "origin.h"
 #include "poller.h"
 #include "ring_poller.h"
 #include "server.h"
@@ -102,7 +102,7 @@ class Endpoint {
   const tw_host* const h_;
   const tw_endpoint_config config_;
   Instance* const instance_;
-  const Origin origin_;
+  const common::Origin origin_;
   const bool open_, calls_only_, shares_memory_;
   const int spin_us_, slow_reader_s_;
   std::shared_ptr<Credentials> credentials_;  // NULL if there are none

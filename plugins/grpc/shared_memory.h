@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "origin.h"
+#include "../common/origin.h"
 
 namespace thalweg::grpc_transport {
 
@@ -38,7 +38,7 @@ class SharedMemory {
   int descriptor_;
   char* const memory_;
   const uint64_t all_;  // bytes
-  const Origin origin_;
+  const common::Origin origin_;
   MemoryName name_;
 };
 

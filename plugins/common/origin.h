@@ -1,12 +1,14 @@
 // Origin: the process in which an object was made. A forked child has a copy of the object, but
 // neither the threads nor the shared memory that it needs. Threads: any.
-#pragma once
+#ifndef THALWEG_PLUGINS_COMMON_ORIGIN_H_
+#define THALWEG_PLUGINS_COMMON_ORIGIN_H_
+
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
 
-namespace thalweg::grpc_transport {
+namespace thalweg::common {
 
 class Origin {
  public:
@@ -24,4 +26,6 @@ class Origin {
   const uint32_t forks_ = Forks().load(std::memory_order_relaxed);
 };
 
-}  // namespace thalweg::grpc_transport
+}  // namespace thalweg::common
+
+#endif  // THALWEG_PLUGINS_COMMON_ORIGIN_H_
