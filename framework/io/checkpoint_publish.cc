@@ -55,6 +55,10 @@ Status RenameData(const std::vector<std::string>& data, const ShardNames& names,
   return s;
 }
 
+// A file system on another machine may have renamed the file before its answer was lost, or may still
+// do so.
+bool MayHaveHappened(const Status& s) { return absl::IsUnavailable(s) || absl::IsDeadlineExceeded(s); }
+
 }  // namespace
 
 Status PublishCheckpoint(const std::string& prefix, const std::vector<std::string>& data, CheckpointIndex index, FileSystem& files,
@@ -72,7 +76,10 @@ Status PublishCheckpoint(const std::string& prefix, const std::vector<std::strin
   Status s = RenameData(data, names, files);
   if (s.ok()) {
     s = files.Rename(temporary, path);
-    for (int32_t i = names.n; !s.ok() && i > 0; --i) files.Rename(names.Path(i - 1), data[size_t(i) - 1]).IgnoreError();
+    // If the new index may be in place, the data stay where it wants them; the old index does not use
+    // these names.
+    const bool undo = !s.ok() && !MayHaveHappened(s);
+    for (int32_t i = names.n; undo && i > 0; --i) files.Rename(names.Path(i - 1), data[size_t(i) - 1]).IgnoreError();
   }
   if (!s.ok()) {
     RemoveQuietly(temporary, files);

@@ -255,6 +255,43 @@ TEST(CheckpointTest, WhereverACallFailsTheOldCheckpointIsWholeAndNoTemporaryIsLe
   }
 }
 
+// Files on another machine, whose answer to the renaming of an index is lost.
+class AnswerlessFiles final : public FileSystem {
+ public:
+  explicit AnswerlessFiles(bool renames) : renames_(renames) {}
+  StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override { return LocalFiles().Create(path); }
+  StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override { return LocalFiles().Open(path); }
+  Status Rename(const std::string& from, const std::string& to) override {
+    const bool index = to.ends_with(".index");
+    if (!index || renames_) RETURN_IF_ERROR(LocalFiles().Rename(from, to));
+    return index ? absl::UnavailableError("the answer is lost") : Status();
+  }
+  Status Remove(const std::string& path) override { return LocalFiles().Remove(path); }
+  StatusOr<std::vector<std::string>> List(const std::string& folder) override { return LocalFiles().List(folder); }
+  Status MakeFolder(const std::string& folder) override { return LocalFiles().MakeFolder(folder); }
+  Status RemoveFolder(const std::string& folder) override { return LocalFiles().RemoveFolder(folder); }
+  Status SyncFolderOf(const std::string& path) override { return LocalFiles().SyncFolderOf(path); }
+  StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string& path) override { return LocalFiles().LockFolderOf(path); }
+
+ private:
+  const bool renames_;
+};
+
+TEST(CheckpointTest, ALostAnswerToTheRenamingOfTheIndexLeavesAWholeCheckpoint) {
+  for (bool renames : {false, true}) {
+    SCOPED_TRACE(renames);
+    TempFolder folder;
+    const std::string prefix = folder / "c";
+    ASSERT_TRUE(Save(prefix, Version(1)).ok());
+    AnswerlessFiles files(renames);
+    EXPECT_TRUE(absl::IsUnavailable(Save(prefix, Version(2), files)));
+    EXPECT_TRUE(Holds(prefix, Version(renames ? 2 : 1)));
+    EXPECT_TRUE(Save(prefix, Version(3)).ok());
+    EXPECT_TRUE(Holds(prefix, Version(3)));
+    EXPECT_EQ(folder.names().size(), 2u);
+  }
+}
+
 TEST(CheckpointTest, WhereverAFirstSaveFailsNothingIsLeft) {
   for (int n = 1;; ++n) {
     TempFolder folder;

@@ -35,7 +35,8 @@ typedef struct tw_file_system_def {
   TW_R tw_status* (*read)(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n);
   TW_R void (*release)(const tw_host* h, void* file); /* closes a file from open */
   /* Replaces a file of the new name atomically: at any moment a reader sees the old file or the new
-   * one. */
+   * one. UNAVAILABLE and DEADLINE_EXCEEDED: the file may have been renamed, or may still be; after
+   * other errors it was not. */
   TW_R tw_status* (*rename)(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len);
   TW_R tw_status* (*remove)(const tw_host* h, void* user, const char* path, uint64_t len); /* removes a file; NOT_FOUND */
   /* Writes each name in the folder (files and folders, without the path before it), followed by a
