@@ -119,7 +119,7 @@ size_t TakeBody(char* bytes, size_t, size_t n, void* user) {
   return n == 0 ? 0 : t.Guard(n, [&] { return t.Body({bytes, n}); });
 }
 
-void Explain(CURLcode code, const char* text, Answer* a) {
+void NameFailure(CURLcode code, const char* text, Answer* a) {
   a->why = *text ? text : TheCurl().curl_easy_strerror(code);
   switch (code) {
     case CURLE_COULDNT_CONNECT:
@@ -264,7 +264,7 @@ Answer Http::Send(const Request& r) {
     answer.code = TW_DATA_LOSS;
     answer.why = transfer.refused;
   } else if (code != CURLE_OK) {
-    Explain(code, text, &answer);
+    NameFailure(code, text, &answer);
   }
   return answer;
 }

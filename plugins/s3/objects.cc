@@ -16,7 +16,7 @@ constexpr uint64_t kMostListing = 16 << 20;  // 1000 keys of 1024 bytes, each of
 
 std::string RangeOf(uint64_t offset, uint64_t n) { return "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + n - 1); }
 
-bool ReadNumber(std::string_view* text, uint64_t* to) {
+bool TakeNumber(std::string_view* text, uint64_t* to) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *to);
   if (error != std::errc()) return false;
   text->remove_prefix(size_t(end - text->data()));
@@ -35,9 +35,9 @@ bool ParseContentRange(std::string_view text, ContentRange* r) {
   };
   if (!take("bytes ")) return false;
   if (!take("*")) {
-    if (!ReadNumber(&text, &r->first) || !take("-") || !ReadNumber(&text, &r->last) || r->last < r->first) return false;
+    if (!TakeNumber(&text, &r->first) || !take("-") || !TakeNumber(&text, &r->last) || r->last < r->first) return false;
   }
-  return take("/") && ReadNumber(&text, &r->size) && text.empty();
+  return take("/") && TakeNumber(&text, &r->size) && text.empty();
 }
 
 // Returns what is wrong with an answer that should hold bytes [offset, offset + n), or those up to

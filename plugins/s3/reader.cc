@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint64_t kHead = 64 << 10;
 constexpr uint64_t kFirstWindow = 256 << 10;
+// A read continues the last one if it begins so close to its end: readers of records read the record
+// again that their buffer has cut, and leave out those that they do not want.
+constexpr uint64_t kNear = 256 << 10;
 // Longer reads are cut, so that their pieces come over several connections.
 constexpr uint64_t kPiece = 8 << 20;
 
@@ -134,7 +137,8 @@ void Reader::Read(uint64_t offset, void* to, uint64_t n) {
   bool sequential = false;
   if (ahead) {
     std::lock_guard lock(mu_);
-    sequential = std::exchange(next_, offset + n) == offset;
+    const uint64_t before = std::exchange(next_, offset + n);
+    sequential = offset + kNear >= before && offset <= before + kNear;
   }
   char* out = static_cast<char*>(to);
   const auto copy = [&](const char* from, uint64_t k) {

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kit import BINARY_DIR, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), folder) for folder in ("support", "plugins")]
+import s3_stub  # noqa: E402
 from free_port import free_port  # noqa: E402
 
 # Plugins some of whose kernels are skipped, and the reasons.
@@ -40,6 +41,8 @@ PLUGINS = [
     ("lib/thalweg/plugins/libopencl.so", 5),
     ("lib/thalweg/plugins/libring.so", 5),
     ("lib/thalweg/plugins/libring.so", 5, "window=4096"),
+    ("lib/thalweg/plugins/libs3.so", 5),
+    ("lib/thalweg/plugins/libs3.so", 5, "read_ahead=0"),
     ("lib/thalweg/plugins/libsavedmodel.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5, "window=64"),
@@ -112,9 +115,13 @@ def main():
     options = ["--full"] if "--full" in sys.argv else []
     wanted = [a for a in sys.argv[1:] if not a.startswith("--")]
     chosen = [(path, level, settings) for path, level, *settings in plugins() if not wanted or any(w in path for w in wanted)]
-    with tempfile.TemporaryDirectory() as place, etcd(place) as store, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as place, etcd(place) as store, s3_stub.Store() as objects, ThreadPoolExecutor(2) as pool:
+        os.environ.update(AWS_ENDPOINT_URL=objects.url, AWS_ACCESS_KEY_ID=s3_stub.KEY, AWS_SECRET_ACCESS_KEY=s3_stub.SECRET,
+                          AWS_REGION=s3_stub.REGION, AWS_CONFIG_FILE="/nonexistent/config")
 
-        def at(path):  # for membership services and importers
+        def at(path):  # for membership services, object stores and importers
+            if path.endswith("libs3.so"):
+                return ["--at", "s3://bucket"]
             where = SAMPLES.get(os.path.basename(path), store if path.endswith("libetcd.so") else place)
             return ["--at", where] if where else []
 
