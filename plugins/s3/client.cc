@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
+#include <utility>
 
 #include "digest.h"
 #include "fail.h"
@@ -102,7 +102,7 @@ Answer Client::Send(const Call& call) {
       Fail(v.code, what + v.why + " (attempt " + std::to_string(attempt) + ", after " + after + " s" +
                        (hopeless ? "; check the endpoint)" : "; plugin.org.thalweg.s3.patience_ms is the limit)"));
     }
-    std::this_thread::sleep_for(pause);
+    if (!http_.Pause(pause)) Fail(TW_CANCELLED, what + "the runtime ends");
   }
 }
 

@@ -109,6 +109,9 @@ struct Transfer {
   }
 };
 
+// libcurl calls it at least once a second. Returns non-zero to end the transfer.
+int GoesOn(void* http, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return static_cast<const Http*>(http)->stopped() ? 1 : 0; }
+
 size_t TakeHeader(char* bytes, size_t, size_t n, void* user) {
   auto& t = *static_cast<Transfer*>(user);
   return t.Guard(n, [&] { return t.Header({bytes, n}); });
@@ -131,6 +134,11 @@ void NameFailure(CURLcode code, const char* text, Answer* a) {
       a->failure = Answer::Failure::kRefused;
       a->code = TW_UNAUTHENTICATED;
       a->why += "; plugin.org.thalweg.s3.ca names a file of the certificates to trust";
+      return;
+    case CURLE_ABORTED_BY_CALLBACK:
+      a->failure = Answer::Failure::kRefused;
+      a->code = TW_CANCELLED;
+      a->why = "the runtime ends";
       return;
     case CURLE_OUT_OF_MEMORY:
       a->failure = Answer::Failure::kRefused;
@@ -167,6 +175,17 @@ Http::Http(std::string ca, std::chrono::milliseconds silence, uint32_t most_idle
 
 Http::~Http() {
   for (void* handle : idle_) TheCurl().curl_easy_cleanup(handle);
+}
+
+bool Http::Pause(std::chrono::milliseconds time) {
+  std::unique_lock lock(mu_);
+  return !stops_.wait_for(lock, time, [&] { return stopped_.load(); });
+}
+
+void Http::Stop() {
+  std::lock_guard lock(mu_);
+  stopped_ = true;
+  stops_.notify_all();
 }
 
 void* Http::Take() {
@@ -242,6 +261,9 @@ Answer Http::Send(const Request& r) {
   set(CURLOPT_TIMEOUT_MS, left);
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, std::max(1L, long(silence_.count() / 1000)));
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, GoesOn);
+  set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
   set(CURLOPT_HEADERFUNCTION, TakeHeader);
   set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer));
   set(CURLOPT_WRITEFUNCTION, TakeBody);

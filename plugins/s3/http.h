@@ -4,7 +4,9 @@
 #ifndef THALWEG_PLUGINS_S3_HTTP_H_
 #define THALWEG_PLUGINS_S3_HTTP_H_
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -56,6 +58,11 @@ class Http {
   // Throws FAILED_PRECONDITION if libcurl cannot be opened, and std::bad_alloc; all other failures are
   // in the answer.
   Answer Send(const Request& request);
+  // Waits between two attempts. Returns false if Stop was called.
+  bool Pause(std::chrono::milliseconds time);
+  // Ends the requests that are under way within about a second, and all later ones, with CANCELLED.
+  void Stop();
+  bool stopped() const { return stopped_; }
 
  private:
   void* Take();
@@ -64,7 +71,9 @@ class Http {
   const std::string ca_;
   const std::chrono::milliseconds silence_;
   const uint32_t most_idle_;
+  std::atomic<bool> stopped_{false};
   std::mutex mu_;
+  std::condition_variable stops_;
   std::vector<void*> idle_;  // guarded by mu_; handles of libcurl with their connections
 };
 

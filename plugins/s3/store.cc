@@ -21,7 +21,8 @@ Process::Process(const Settings& settings, const tw_host* host)
       parts(settings.threads),
       workers(settings.threads) {}
 
-Process::~Process() = default;
+// Only windows that nobody waits for are still being read.
+Process::~Process() { http.Stop(); }
 
 bool Process::EnterName(const std::string& path) {
   std::lock_guard lock(mu_);
