@@ -1,4 +1,5 @@
 // WebP, lossy, lossless and animated, by libwebp.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -6,12 +7,12 @@
 #include <webp/demux.h>
 
 #include "image.h"
+#include "webp_memory.h"
 
 namespace thalweg::input {
 namespace {
 
-// Bytes a pixel that libwebp holds at most while it decodes: colours and a plane of alpha; for animations also two canvases.
-constexpr uint64_t kStillBytes = 5, kAnimationBytes = 13;
+constexpr uint64_t kCanvasBytes = 8;  // a pixel, of the two canvases on which libwebp composes the frames of an animation
 
 [[noreturn]] void Fail(std::string_view bytes, VP8StatusCode status) {
   if (status == VP8_STATUS_OUT_OF_MEMORY) throw tw::Error{TW_RESOURCE_EXHAUSTED, Of("WebP", bytes) + "not enough memory to decode it"};
@@ -42,6 +43,20 @@ class Animation {
   int64_t frames() const { return WebPDemuxGetI(chunks_.get(), WEBP_FF_FRAME_COUNT); }
   int64_t width() const { return WebPDemuxGetI(chunks_.get(), WEBP_FF_CANVAS_WIDTH); }
   int64_t height() const { return WebPDemuxGetI(chunks_.get(), WEBP_FF_CANVAS_HEIGHT); }
+
+  // Returns a bound on the bytes that libwebp holds for any of the first frames while it decodes it.
+  uint64_t DecodingBytes(int64_t frames) const {
+    uint64_t most = 0;
+    for (int64_t k = 1; k <= frames; ++k) {
+      WebPIterator frame = {};
+      if (!WebPDemuxGetFrame(chunks_.get(), int(k), &frame))
+        Invalid(Of("WebP", bytes_) + "frame " + tw::text(k) + " of " + tw::text(this->frames()) + " is not there; it is damaged");
+      const std::string_view chunks(reinterpret_cast<const char*>(frame.fragment.bytes), frame.fragment.size);
+      most = std::max(most, WebPDecodingBytes(chunks, frame.width, frame.height));
+      WebPDemuxReleaseIterator(&frame);
+    }
+    return most;
+  }
 
   void Read(int64_t frames, int64_t channels, unsigned char* to) const {
     const std::unique_ptr<WebPAnimDecoder, decltype(&WebPAnimDecoderDelete)> decoder(WebPAnimDecoderNew(&data_, nullptr),
@@ -78,9 +93,10 @@ void ReadWebP(std::string_view bytes, int64_t channels, bool all, tw::Payer paye
   if (!head.has_animation) {
     if (channels == 0) channels = head.has_alpha ? 4 : 3;
     unsigned char* to = make(arg, FrameDims(all, 1, head.height, head.width, channels));
-    const tw::Charge charge(payer, kStillBytes * pixels);
+    const tw::Charge charge(payer, WebPDecodingBytes(bytes, head.width, head.height));
     return ReadStill(bytes, head.width, head.height, channels, to);
   }
+  tw::Charge charge(payer, 2 * WebPIndexBytes(bytes));  // the decoder of animations makes one of its own
   const Animation animation(bytes);
   if (channels == 0) channels = 4;
   const int64_t frames = all ? animation.frames() : 1;
@@ -88,7 +104,7 @@ void ReadWebP(std::string_view bytes, int64_t channels, bool all, tw::Payer paye
     Invalid(Of("WebP", bytes) + "its heads have different sizes, or it has no frame; it is damaged");
   CheckFrames("WebP", bytes, frames, head.width, head.height);
   unsigned char* to = make(arg, FrameDims(all, frames, head.height, head.width, channels));
-  const tw::Charge charge(payer, kAnimationBytes * pixels);
+  charge.add(kCanvasBytes * pixels + animation.DecodingBytes(frames));
   animation.Read(frames, channels, to);
 }
 

@@ -128,6 +128,15 @@ def test_a_webp_cut_anywhere_is_refused(case):
             ops.decode_web_p(file[:cut])
 
 
+def chunks_of(file):
+    """Yields names and payloads of the chunks of a WebP."""
+    at = 12
+    while at < len(file):
+        size = struct.unpack_from("<I", file, at + 4)[0]
+        yield file[at:at + 4], file[at + 8:at + 8 + size]
+        at += 8 + size + size % 2
+
+
 def test_webp_errors_say_what():
     file = GOLDEN["webp/lossless|file"].tobytes()
     chunks = b"VP8X" + struct.pack("<IB", 10, 2) + bytes(3) + struct.pack("<I", (1 << 24) - 1)[:3] + struct.pack("<I", 63)[:3]
@@ -139,6 +148,99 @@ def test_webp_errors_say_what():
     refuses("decode_web_p", file, "'channels' is 1; it must be one of 0, 3, 4", channels=1)
     refuses("decode_image", file, "'channels' is 1; it must be one of 0, 3, 4", channels=1)
     refuses("decode_web_p", gif([Frame(np.zeros((1, 1), int))], palette(2)), "no WebP")
+
+
+class Bits:
+    """A stream of bits as lossless WebP has it: the lowest bit of each byte first."""
+
+    def __init__(self):
+        self.bits = []
+
+    def add(self, value, n):
+        self.bits += [value >> i & 1 for i in range(n)]
+
+    def code(self, value, n):  # a prefix code: its highest bit first
+        self.bits += [value >> (n - 1 - i) & 1 for i in range(n)]
+
+    def single(self, symbol):  # a code with one symbol, which then takes no bits
+        for value, n in ((1, 1), (0, 1), (1, 1), (symbol, 8)):
+            self.add(value, n)
+
+    def bytewise(self, count):  # a code of 8 bits for each of 256 symbols, of `count` that there are
+        for value, n in ((0, 1), (8, 4), *[(0, 3)] * 11, (1, 3)):  # all lengths are 8
+            self.add(value, n)
+        if count == 256:
+            self.add(0, 1)
+        else:
+            for value, n in ((1, 1), (3, 3), (254, 8)):  # 256 lengths, those behind them are 0
+                self.add(value, n)
+
+    def bytes(self):
+        padded = self.bits + [0] * (-len(self.bits) % 8)
+        return np.packbits(np.array(padded, np.uint8), bitorder="little").tobytes()
+
+
+def grouped(blocks, cache_bits=11):
+    """A lossless stream without its head, which ends behind the image of blocks. blocks: a number of a group for each, or one for all."""
+    bits = Bits()
+    for value, n in ((0, 1), (1, 1), (cache_bits, 4), (1, 1), (0, 3), (0, 1)):  # no transform, a color cache, blocks of 4 by 4, no cache
+        bits.add(value, n)
+    if isinstance(blocks, int):
+        bits.single(blocks & 255)
+        bits.single(blocks >> 8)
+    else:
+        bits.bytewise(280)
+        bits.bytewise(256)
+    for _ in range(3):
+        bits.single(0)
+    for group in [] if isinstance(blocks, int) else blocks:
+        bits.code(group & 255, 8)
+        bits.code(group >> 8, 8)
+    return bits
+
+
+def head(width, height):
+    return b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14)
+
+
+def riff(*chunks):
+    body = b"WEBP" + b"".join(name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2) for name, data in chunks)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def three(n):
+    return struct.pack("<I", n)[:3]
+
+
+def test_the_tables_of_a_lossless_webp_count_before_they_are_allocated():
+    stream = head(256, 256) + grouped(range(4096)).bytes()  # tables of 80 MB for a file of 8 KB
+    lossy = dict(chunks_of(GOLDEN["webp/lossy with alpha|file"].tobytes()))
+    frame = three(0) * 2 + three(255) * 2 + three(100) + b"\0"
+    inside = b"VP8L" + struct.pack("<I", len(stream)) + stream + bytes(len(stream) % 2)
+    files = {
+        "still": riff((b"VP8L", stream)),
+        "alpha": riff((b"VP8X", lossy[b"VP8X"]), (b"ALPH", b"\1" + grouped(65535).bytes()), (b"VP8 ", lossy[b"VP8 "])),
+        "frame": riff((b"VP8X", b"\2" + bytes(3) + three(255) * 2), (b"ANIM", bytes(6)), (b"ANMF", frame + inside)),
+    }
+    with tw.Eager(memory_limit="64M"):
+        for name, file in files.items():
+            with pytest.raises(tw.ResourceExhaustedError, match="memory_limit"):
+                ops.decode_web_p(file)
+            assert len(file) < 9000, name
+    with pytest.raises(tw.InvalidArgumentError, match="damaged"):  # the groups that it names are not there
+        ops.decode_web_p(files["still"])
+
+
+def test_a_lossless_webp_whose_blocks_share_a_group_needs_little_memory():
+    for bits in (Bits(), grouped(0, cache_bits=1)):
+        if not bits.bits:
+            for _ in range(3):  # no transform, no color cache, one group
+                bits.add(0, 1)
+        for symbol in (20, 10, 30, 255, 0):  # green, red, blue, alpha, distance: every pixel is the same and takes no bits
+            bits.single(symbol)
+        with tw.Eager(memory_limit="8M"):
+            image = ops.decode_web_p(riff((b"VP8L", head(512, 512) + bits.bytes()))).numpy()
+        assert image.shape == (1, 512, 512, 3) and np.array_equal(np.unique(image.reshape(-1, 3), axis=0), [[10, 20, 30]])
 
 
 # ---- All formats ----
