@@ -156,6 +156,56 @@ def together(*calls):
     return results
 
 
+# ---- Requests ----
+
+def tensor(name, datatype, dims, data):
+    return {"name": name, "shape": dims, "datatype": datatype, "data": data}
+
+
+def binary(request, *parts):
+    """Returns body and headers of a request with binary tensor data."""
+    text = json.dumps(request).encode()
+    return text + b"".join(parts), {"Inference-Header-Content-Length": str(len(text)), "Content-Type": "application/octet-stream"}
+
+
+def ask_binary(server, path, request, *parts):
+    """Returns the JSON of the answer, and the bytes behind it."""
+    status, headers, body = server.ask("POST", path, *binary(request, *parts))
+    assert status == 200, body
+    n = int(headers["Inference-Header-Content-Length"])
+    assert headers["Content-Type"] == "application/octet-stream"
+    return json.loads(body[:n]), body[n:]
+
+
+PREDICT = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+
+
+def send(server, model, request):
+    """Sends a request on a connection of its own and returns the connection."""
+    body, connection = json.dumps(request).encode(), server.socket()
+    connection.sendall(PREDICT % (model.encode(), len(body), body))
+    return connection
+
+
+def left(server, model):
+    """Returns the number of requests whose client did not wait for the answer."""
+    return server.metrics().get(f'thalweg_requests_total{{model="{model}",version="1",protocol="v1",code="499"}}', 0)
+
+
+def rows_of(metrics, model="m", version="1"):
+    """Returns runs and rows so far."""
+    labels = f'{{model="{model}",version="{version}"}}'
+    return metrics.get("thalweg_batch_rows_count" + labels, 0), metrics.get("thalweg_batch_rows_sum" + labels, 0)
+
+
+def refuses(server):
+    try:
+        server.socket().close()
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: it was waiting to be accepted
+        return True
+    return False
+
+
 # ---- Models ----
 
 def written(path, message):
@@ -214,3 +264,9 @@ def gate(folder):
              node("sum", "Add", "dequeue", "w", T=FLOAT))
     return saved_model(folder, graph, {"serving_default": ({"w": ("w:0", 1)}, {"sum": ("sum:0", 1)}),
                                        "put": ({"v": ("v:0", 1)}, {"done": ("done:0", 1)})})
+
+
+def two_inputs(path):
+    """y = a + b and z = -b, for a [?, 2] and b [?, 2]."""
+    return written(path, node("a", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) + node("b", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) +
+                   node("y", "Add", "a", "b", T=FLOAT) + node("z", "Neg", "b", T=FLOAT))

@@ -1,24 +1,16 @@
-"""Tests of `thalweg serve`: both protocols, wrong requests, slow clients, batches, versions, the end."""
+"""Tests of `thalweg serve`: what requests and answers of both protocols say, and how wrong ones are refused."""
 import base64
 import gzip
-import http.client
 import json
 import math
-import os
-import pathlib
 import random
-import resource
 import shlex
-import shutil
-import signal
-import socket
 import struct
-import subprocess
 import sys
 import zlib
 
-from thalweg_command import FLOAT, INT32, THALWEG, dtype, field, node, run, run_tests, shape
-from thalweg_serve import (Server, answer_of, constant, gate, identity, is_quiet, negative, received, together, until, written)
+from thalweg_command import FLOAT, INT32, node, run_tests, shape
+from thalweg_serve import Server, answer_of, ask_binary, binary, constant, gate, identity, negative, tensor, two_inputs, written
 
 # Each datatype: the number of its type, the format of its values for `struct`, and values at its ends.
 DATATYPES = {
@@ -39,25 +31,6 @@ def bfloat16(values):
 def packed(datatype, values):
     form = DATATYPES[datatype][1]
     return struct.pack(f"<{len(values)}{form}", *values) if form else bfloat16(values)
-
-
-def tensor(name, datatype, dims, data):
-    return {"name": name, "shape": dims, "datatype": datatype, "data": data}
-
-
-def binary(request, *parts):
-    """Returns body and headers of a request with binary tensor data."""
-    text = json.dumps(request).encode()
-    return text + b"".join(parts), {"Inference-Header-Content-Length": str(len(text)), "Content-Type": "application/octet-stream"}
-
-
-def ask_binary(server, path, request, *parts):
-    """Returns the JSON of the answer, and the bytes behind it."""
-    status, headers, body = server.ask("POST", path, *binary(request, *parts))
-    assert status == 200, body
-    n = int(headers["Inference-Header-Content-Length"])
-    assert headers["Content-Type"] == "application/octet-stream"
-    return json.loads(body[:n]), body[n:]
 
 
 # ---- The Open Inference Protocol ----
@@ -260,103 +233,21 @@ def test_bodies_come_packed_and_in_chunks(folder):
             assert answer_of(c)[0] == 413
 
 
-def test_the_end_of_a_request_is_certain(folder):
-    request = json.dumps({"inputs": [tensor("x", "FP32", [1, 2], [1, 2])]}).encode()
-    head = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\n"
-    whole = head + b"Content-Length: %d\r\n\r\n" % len(request) + request
-    with Server(negative(f"{folder}/m.pb"), "--io-timeout-ms", "500") as server:
-        with server.socket() as c:  # pipelined requests are answered in order
-            c.sendall(whole + b"GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n" + whole)
-            assert [answer_of(c)[0] for _ in range(3)] == [200, 200, 200]
-        hidden = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
-        for lengths, status in [(b"Content-Length: 5\r\nContent-Length: 6\r\n", 400), (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400),
-                                (b"Content-Length: -5\r\n", 400), (b"Content-Length: 5x\r\n", 400), (b"Content-Length: 99999999999999999999\r\n", 400),
-                                (b"Transfer-Encoding: gzip\r\n", 501), (b"", 411)]:
-            with server.socket() as c:
-                c.sendall(head + lengths + b"\r\n" + hidden)
-                data = received(c)
-                assert data.startswith(b"HTTP/1.1 %d " % status) and data.count(b"HTTP/1.1 ") == 1, (lengths, data)
-                assert b"Connection: close" in data and b'{"error": ' in data, (lengths, data)
-        with server.socket() as c:  # a body that nobody reads is not taken for a request
-            c.sendall(b"GET /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(hidden) + hidden)
-            assert received(c).count(b"HTTP/1.1 ") == 1
-        for text in (b"nonsense\r\n\r\n", b"GET\r\n\r\n", b"GET /v2 HTTP/9.9\r\n\r\n", b"\0\1\2\r\n\r\n", b"GET /v2 HTTP/1.1\r\n" + b"A: b\r\n" * 20000,
-                     b"GET /" + b"a" * 200000, b"GET /v2 HTTP/1.1\r\nX: " + b"a" * 200000):
-            with server.socket() as c:
-                try:
-                    c.sendall(text)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the server had read enough
-                data = received(c)
-                assert data == b"" or data.startswith(b"HTTP/1.1 4"), data
-        with server.socket() as c:  # a body that ends early, by the client and by the clock
-            c.sendall(whole[:-3])
-            c.shutdown(1)
-            assert b" 400 " in received(c)[:20]
-        with server.socket() as c:
-            c.sendall(whole[:-3])
-            assert b" 400 " in received(c)[:20]
-        assert server.get("/v2/health/live")["live"]
-
-
-def test_slow_and_many_clients_do_not_keep_others_out(folder):
-    with Server(negative(f"{folder}/m.pb"), "--max-connections", "20", "--io-timeout-ms", "300") as server:
-        slow = [server.socket() for _ in range(300)]
-        for i, c in enumerate(slow):
-            if i % 2:
-                c.sendall(b"POST /v2/models/m/infer HTTP/1.1\r\nHost")
-        assert server.post("/v2/models/m/infer", {"inputs": [tensor("x", "FP32", [1, 2], [1, 2])]})
-        for c in slow:
-            if c.fileno() % 3 == 0:
-                received(c)
-            c.close()
-        kept = [http.client.HTTPConnection("127.0.0.1", server.port) for _ in range(60)]
-        for c in kept:  # more connections that stay open than threads
-            c.request("GET", "/v2/health/live")
-            assert c.getresponse().read() == b'{"live": true}\n'
-        assert server.get("/v2/health/live")["live"]
-        for c in kept:
-            c.close()
-        # A client that does not read its answer loses its connection, and the server its thread for no longer.
-        with server.socket() as c:
-            try:
-                while True:
-                    c.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
-            except (BrokenPipeError, ConnectionResetError, TimeoutError):
-                pass
-        assert server.get("/v2/health/live")["live"]
-
-
-def test_clients_together_get_the_bits_of_single_runs(folder):
-    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=FLOAT, shape=shape(-1, 64)) + node("m", "MatMul", "x", "x", T=FLOAT, transpose_b=field(5, 1)) +
-            node("y", "Softmax", "m", T=FLOAT))
-    odd = random.Random(3)
-    requests, single = [], []
-    for i in range(32):
-        values = [struct.unpack("<f", struct.pack("<f", odd.gauss(0, 1)))[0] for _ in range(64 * (1 + i % 5))]
-        data = struct.pack(f"<{len(values)}f", *values)
-        sent = {"name": "x", "shape": [1 + i % 5, 64], "datatype": "FP32", "parameters": {"binary_data_size": len(data)}}
-        requests.append(({"inputs": [sent], "parameters": {"binary_data_output": True}}, data))
-    with Server(f"{folder}/m.pb", "--threads", "2") as server:
-        single = [ask_binary(server, "/v2/models/m/infer", *r)[1] for r in requests]
-
-        def client(i):
-            return [ask_binary(server, "/v2/models/m/infer", *requests[(i + k) % 32])[1] == single[(i + k) % 32] for k in range(8)]
-
-        assert all(map(all, together(*(lambda i=i: client(i) for i in range(32)))))
-        m = server.metrics()
-        assert m['thalweg_requests_total{model="m",version="1",protocol="v2",code="200"}'] == 32 + 256 and m["thalweg_requests_in_flight"] == 0, m
-        assert m['thalweg_request_seconds_count{model="m",version="1",protocol="v2"}'] == 288
-        assert m['thalweg_request_seconds_bucket{model="m",version="1",protocol="v2",le="+Inf"}'] == 288
+def test_an_output_without_values_has_few_lists(folder):
+    # y has the sizes x.
+    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + constant("one", 1, [], struct.pack("<f", 1)) +
+            node("y", "Fill", "x", "one", T=FLOAT))
+    with Server(f"{folder}/m.pb") as server:
+        assert server.post("/v1/models/m:predict", {"inputs": [2, 0]}) == {"outputs": [[], []]}
+        for sizes in ([10**9, 0], [300, 300, 0], [2, 0, 10**9]):
+            request = {"inputs": [tensor("x", "INT32", [len(sizes)], sizes)]}
+            assert server.post("/v2/models/m/infer", request)["outputs"][0]["shape"] == sizes
+        for sizes in ([10**9, 0], [300, 300, 0]):
+            said = server.error("/v1/models/m:predict", {"inputs": sizes})
+            assert "output 'y': its shape is [" in said and "ask for it by /v2" in said, said
 
 
 # ---- TensorFlow Serving's protocol ----
-
-def two_inputs(path):
-    """y = a + b and z = -b, for a [?, 2] and b [?, 2]."""
-    return written(path, node("a", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) + node("b", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) +
-                   node("y", "Add", "a", "b", T=FLOAT) + node("z", "Neg", "b", T=FLOAT))
-
 
 def test_predictions_come_by_rows_and_by_columns(folder):
     negative(f"{folder}/negative/1/model.pb")
@@ -414,74 +305,6 @@ def test_status_and_metadata_are_as_tensorflow_serving_says_them(folder):
             got, _, body = server.ask(method, address, b"{}" if method == "POST" else None)
             assert got == status and json.loads(body)["error"], (method, address, got, body)
         assert "'thalweg serve'" not in server.get("/v1/models/two/labels/best", 404)["error"]
-
-
-# ---- Requests whose clients leave ----
-
-PREDICT = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
-
-
-def send(server, model, request):
-    """Sends a request on a connection of its own and returns the connection."""
-    body, connection = json.dumps(request).encode(), server.socket()
-    connection.sendall(PREDICT % (model.encode(), len(body), body))
-    return connection
-
-
-def left(server, model):
-    """Returns the number of requests whose client did not wait for the answer."""
-    return server.metrics().get(f'thalweg_requests_total{{model="{model}",version="1",protocol="v1",code="499"}}', 0)
-
-
-def test_the_run_of_a_client_that_leaves_is_cancelled(folder):
-    gate(f"{folder}/gate")
-    with Server(f"{folder}/gate", "--log") as server:
-        connection = send(server, "gate", {"inputs": [1]})
-        until(lambda: rows_of(server.metrics(), "gate")[0] == 1)  # it runs, and waits for a value
-        connection.close()
-        until(lambda: left(server, "gate") == 1)
-        # TCP does not tell a client that only stops to send from one that is gone; such a client gets an answer.
-        with send(server, "gate", {"inputs": [1]}) as connection:
-            until(lambda: rows_of(server.metrics(), "gate")[0] == 2)
-            connection.shutdown(socket.SHUT_WR)
-            status, body = answer_of(connection)
-        assert status == 499 and "closed the connection" in json.loads(body)["error"], body
-        assert server.metrics()["thalweg_requests_in_flight"] == 0
-        # The cancelled runs have taken no value.
-        assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [41]}) == {"outputs": [41]}
-        assert server.post("/v1/models/gate:predict", {"inputs": [1]}) == {"outputs": [42]}
-        said = server.stop()
-    assert said.count(" 499 ") == 2, said
-
-
-def test_a_request_that_leaves_its_batch_is_left_out(folder):
-    # A batch waits for a minute or until four rows are there, so that the test ends in time only if no row of a client that left counts.
-    with Server(negative(f"{folder}/m.pb"), "--max-batch", "4", "--batch-delay-us", "60000000") as server:
-        first, second = (send(server, "m", {"instances": [[v, v]]}) for v in (1, 2))
-        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 2)
-        first.close()
-        until(lambda: left(server, "m") == 1)
-        got = together(*(lambda v=v: server.post("/v1/models/m:predict", {"instances": [[v, v]]}) for v in (3, 4, 5)))
-        assert got == [{"predictions": [[-v, -v]]} for v in (3, 4, 5)] and rows_of(server.metrics()) == (1, 4), got
-        assert answer_of(second) == (200, b'{"predictions": [[-2.0, -2.0]]}\n')
-        second.close()
-        alone = send(server, "m", {"instances": [[6, 6]]})
-        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
-        alone.close()
-        until(lambda: left(server, "m") == 2)
-        assert rows_of(server.metrics()) == (1, 4)  # nothing ran for it
-
-
-def test_a_batch_that_nobody_waits_for_is_cancelled(folder):
-    gate(f"{folder}/gate")
-    with Server(f"{folder}/gate", "--max-batch", "2", "--batch-delay-us", "60000000") as server:
-        connections = [send(server, "gate", {"inputs": [v]}) for v in (1, 2)]
-        until(lambda: rows_of(server.metrics(), "gate") == (1, 2))
-        for connection in connections:
-            connection.close()
-        until(lambda: left(server, "gate") == 2)
-        assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [40, 41]}) == {"outputs": [40, 41]}
-        assert server.post("/v1/models/gate:predict", {"inputs": [1, 2]}) == {"outputs": [41, 43]}
 
 
 # ---- For those who serve a model for the first time ----
@@ -550,263 +373,6 @@ def test_web_pages_use_the_server_only_if_their_origin_may(folder):
         assert server.ask("GET", "/v2", headers=other)[1]["Access-Control-Allow-Origin"] == "*"
     with Server(model) as server:
         assert "Access-Control-Allow-Origin" not in server.ask("GET", "/v2", headers=mine)[1]
-
-
-# ---- Batches ----
-
-def rows_of(metrics, model="m", version="1"):
-    """Returns runs and rows so far."""
-    labels = f'{{model="{model}",version="{version}"}}'
-    return metrics.get("thalweg_batch_rows_count" + labels, 0), metrics.get("thalweg_batch_rows_sum" + labels, 0)
-
-
-def test_requests_that_wait_are_joined(folder):
-    # A request waits for an hour or until four rows are there, so that only a full batch runs.
-    with Server(negative(f"{folder}/m.pb"), "--max-batch", "4", "--batch-delay-us", "60000000") as server:
-        def ask(*values):
-            return server.post("/v1/models/m:predict", {"instances": [[v, v + 0.5] for v in values]})["predictions"]
-
-        got = together(lambda: ask(1), lambda: ask(2), lambda: ask(3), lambda: ask(4))
-        assert got == [[[-v, -v - 0.5]] for v in (1, 2, 3, 4)] and rows_of(server.metrics()) == (1, 4), got
-        got = together(lambda: ask(1, 2, 3), lambda: ask(4))
-        assert got == [[[-v, -v - 0.5] for v in (1, 2, 3)], [[-4, -4.5]]] and rows_of(server.metrics()) == (2, 8), got
-        assert ask(1, 2, 3, 4, 5)[4] == [-5, -5.5] and rows_of(server.metrics()) == (3, 13)  # alone
-        # The time of a request ends its wait.
-        said = server.error("/v1/models/m:predict", {"instances": [[1, 2]]}, 504, {"X-Request-Timeout-Ms": "1"})
-        assert "time" in said, said
-    with Server(identity(f"{folder}/m.pb", 7, -1), "--max-batch", "2", "--batch-delay-us", "60000000") as server:  # strings
-        got = together(*(lambda w=w: server.post("/v1/models/m:predict", {"instances": [w]}) for w in ("a", "bc")))
-        assert got == [{"predictions": ["a"]}, {"predictions": ["bc"]}] and rows_of(server.metrics()) == (1, 2), got
-
-
-def test_a_failure_in_a_batch_is_only_of_the_request_at_fault(folder):
-    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + node("y", "FloorDiv", "x", "x", T=INT32))
-    with Server(f"{folder}/m.pb", "--max-batch", "3", "--batch-delay-us", "60000000") as server:
-        got = together(*(lambda v=v: server.ask("POST", "/v1/models/m:predict", json.dumps({"instances": [v]})) for v in (5, 0, 7)))
-        assert [g[0] for g in got] == [200, 400, 200], got
-        assert json.loads(got[0][2]) == json.loads(got[2][2]) == {"predictions": [1]} and b"FloorDiv" in got[1][2], got
-        assert rows_of(server.metrics()) == (4, 6)  # joined, then apart
-
-
-def test_only_what_agrees_is_joined(folder):
-    # x [?, ?]: rows of different lengths are not joined; a model whose output has other rows than its input is never split.
-    written(f"{folder}/ragged/1/m.pb", node("x", "Placeholder", dtype=FLOAT, shape=shape(-1, -1)) + node("y", "Neg", "x", T=FLOAT))
-    written(f"{folder}/where/1/m.pb", node("x", "Placeholder", dtype=dtype(10), shape=shape(-1)) + node("y", "Where", "x", T=dtype(10)))
-    fixed = node("x", "Placeholder", dtype=FLOAT, shape=shape(2, 1)) + node("y", "Neg", "x", T=FLOAT)
-    written(f"{folder}/fixed/1/m.pb", fixed)
-    with Server("--models", folder, "--max-batch", "2", "--batch-delay-us", "2000") as server:
-        got = together(*(lambda n=n: server.post("/v1/models/ragged:predict", {"instances": [[1] * n]}) for n in (1, 2, 3)))
-        assert got == [{"predictions": [[-1] * n]} for n in (1, 2, 3)] and rows_of(server.metrics(), "ragged") == (3, 3), got
-        for _ in range(3):
-            got = together(*(lambda v=v: server.post("/v1/models/where:predict", {"inputs": [v]}) for v in (True, False)))
-            assert got == [{"outputs": [[0]]}, {"outputs": []}], got
-        assert server.post("/v1/models/fixed:predict", {"instances": [[1], [2]]}) == {"predictions": [[-1], [-2]]}
-
-
-# ---- Versions ----
-
-def put(folder, name, version, make, *arguments):
-    """Adds a version as a careful person does: whole, by one rename."""
-    hidden = pathlib.Path(folder) / f".{name}-{version}"
-    make(hidden / "model.pb", *arguments)
-    (pathlib.Path(folder) / name).mkdir(exist_ok=True)
-    hidden.rename(pathlib.Path(folder) / name / str(version))
-
-
-def states(server, name="m"):
-    return {s["version"]: s["state"] for s in server.get(f"/v1/models/{name}")["model_version_status"]}
-
-
-def test_new_versions_are_loaded_and_requests_finish_on_theirs(folder):
-    put(folder, "m", 1, negative)
-    request = json.dumps({"inputs": [tensor("x", "FP32", [1, 2], [1, 2])]}).encode()
-    with Server("--models", folder, "--poll", "0.02") as server:
-        with server.socket() as c:  # begun on version 1, which is known before the body is there
-            c.sendall(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(request) + request[:9])
-            until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
-            put(folder, "m", 2, negative, "Square")
-            until(lambda: states(server) == {"2": "AVAILABLE"})
-            assert server.post("/v1/models/m:predict", {"inputs": [[3, 4]]}) == {"outputs": [[9, 16]]}
-            assert "these are: 2" in server.get("/v2/models/m/versions/1", 404)["error"]
-            assert is_quiet(c)
-            c.sendall(request[9:])
-            status, body = answer_of(c)
-            assert status == 200 and json.loads(body)["model_version"] == "1" and json.loads(body)["outputs"][0]["data"] == [-1, -2], body
-        put(folder, "m", 3, lambda path: written(path, b"nonsense"))  # the old version stays
-        until(lambda: states(server) == {"3": "END", "2": "AVAILABLE"})
-        broken = server.get("/v1/models/m/versions/3")["model_version_status"][0]["status"]
-        assert broken["error_code"] == "INVALID_ARGUMENT" and "no importer recognises" in broken["error_message"], broken
-        assert server.post("/v1/models/m:predict", {"inputs": [[3, 4]]}) == {"outputs": [[9, 16]]} and server.get("/v2/health/ready")["ready"]
-        negative(f"{folder}/m/3/model.pb", "Abs")  # repaired
-        until(lambda: states(server) == {"3": "AVAILABLE"})
-        assert server.post("/v1/models/m:predict", {"inputs": [[-3, 4]]}) == {"outputs": [[3, 4]]}
-        shutil.rmtree(f"{folder}/m/3")  # back to the one before
-        until(lambda: states(server) == {"2": "AVAILABLE"})
-        put(folder, "n", 7, negative)
-        until(lambda: "n" in server.ask("GET", "/metrics")[2].decode() and server.ask("GET", "/v2/models/n")[0] == 200)
-        shutil.rmtree(f"{folder}/m")
-        until(lambda: server.ask("GET", "/v2/models/m")[0] == 404)
-        m = server.metrics()
-        assert m['thalweg_model_loads_total{model="m",result="failed"}'] >= 1 and m['thalweg_model_ready{model="n",version="7"}'] == 1, m
-        os.rename(folder, folder + "-away")  # nothing is let go for a folder that cannot be read
-        try:
-            until(lambda: any("stay as they are" in line for line in server.errors))
-            assert server.post("/v1/models/n:predict", {"inputs": [[3, 4]]}) == {"outputs": [[-3, -4]]}
-        finally:
-            os.rename(folder + "-away", folder)
-        said = server.stop()
-    assert "model 'm' version 3 was not loaded" in said and "model 'm' version 2: loaded" in said, said
-
-
-def test_all_versions_are_served_if_asked(folder):
-    put(folder, "m", 1, negative)
-    put(folder, "m", 10, negative, "Square")
-    put(folder, "m", 9, lambda path: written(path, b""))
-    (pathlib.Path(folder) / "m" / "notes").mkdir()
-    (pathlib.Path(folder) / "m" / "007").mkdir()
-    (pathlib.Path(folder) / "none").mkdir()
-    (pathlib.Path(folder) / "README").write_text("a file")
-    gate(f"{folder}/gate/4/model.savedmodel")
-    gate(f"{folder}/plain/5")
-    with Server("--models", folder, "--versions", "all", "--label", "m:old=1") as server:
-        assert server.get("/v2/models/m")["versions"] == ["10", "1"] and states(server) == {"10": "AVAILABLE", "9": "END", "1": "AVAILABLE"}
-        for address, value in [("m", 4), ("m/versions/10", 4), ("m/versions/1", -2), ("m/labels/old", -2)]:
-            assert server.post(f"/v1/models/{address}:predict", {"inputs": [[2, 2]]}) == {"outputs": [[value, value]]}, address
-        assert server.get("/v2/models/gate")["inputs"][0]["name"] == server.get("/v2/models/plain")["inputs"][0]["name"] == "w"
-        assert "not ready: it has no version" in server.get("/v2/models/none", 503)["error"]
-        assert server.get("/v2/health/ready", 503) == {"ready": False}
-    with Server("--models", folder) as server:
-        assert server.get("/v2/models/m")["versions"] == ["10"]
-
-
-# ---- Limits and the end ----
-
-def test_requests_beyond_the_limit_are_sent_away(folder):
-    gate(f"{folder}/gate")
-    ask, opens = json.dumps({"inputs": [1]}).encode(), json.dumps({"signature_name": "put", "inputs": [41]}).encode()
-    head = b"POST /v1/models/gate:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
-    with Server(f"{folder}/gate", "--max-requests", "2") as server, server.socket() as waiting, server.socket() as later:
-        waiting.sendall(head % len(ask) + ask)
-        later.sendall(head % len(opens) + opens[:-1])
-        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 2)
-        status, headers, body = server.ask("POST", "/v1/models/gate:predict", ask)
-        assert status == 429 and headers["Retry-After"] == "1" and "2 requests run already" in json.loads(body)["error"], body
-        assert server.get("/v2/health/live")["live"] and server.get("/v1/models/gate")  # these need no place
-        later.sendall(opens[-1:])
-        assert answer_of(later) == (200, b'{"outputs": [41.0]}\n') and answer_of(waiting) == (200, b'{"outputs": [42.0]}\n')
-        # The earliest deadline counts, wherever it is from.
-        for headers, parameters in [({"X-Request-Timeout-Ms": "20"}, {}), ({}, {"timeout": 20000}), ({"X-Request-Timeout-Ms": "900000"}, {"timeout": 20000})]:
-            request = {"inputs": [tensor("w", "FP32", [1], [1])], "parameters": parameters}
-            said = server.error("/v2/models/gate/infer", request, 504, headers)
-            assert "model 'gate'" in said, said
-        for wrong in ("0", "-1", "x", "1e3", "99999999999"):
-            assert "X-Request-Timeout-Ms is" in server.error("/v1/models/gate:predict", ask, 400, {"X-Request-Timeout-Ms": wrong})
-    with Server(f"{folder}/gate", "--timeout-ms", "20") as server:
-        assert server.error("/v1/models/gate:predict", ask, 504)
-
-
-def test_the_memory_of_a_model_is_bounded(folder):
-    # y is the sum of x ones.
-    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape()) + constant("one", 1, [], struct.pack("<f", 1)) +
-            node("dims", "Pack", "x", N=field(3, 1), T=INT32) + node("ones", "Fill", "dims", "one", T=FLOAT) +
-            constant("axis", 3, [], struct.pack("<i", 0)) + node("y", "Sum", "ones", "axis", T=FLOAT))
-    with Server(f"{folder}/m.pb", "--memory-limit", "1000000") as server:
-        assert server.post("/v1/models/m:predict", {"inputs": 10}) == {"outputs": 10}
-        said = server.error("/v1/models/m:predict", {"inputs": 2**30}, 503)
-        assert "model 'm'" in said and "1000000" in said, said
-        assert server.post("/v1/models/m:predict", {"inputs": 10}) == {"outputs": 10}
-
-
-def test_an_output_without_values_has_few_lists(folder):
-    # y has the sizes x.
-    written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + constant("one", 1, [], struct.pack("<f", 1)) +
-            node("y", "Fill", "x", "one", T=FLOAT))
-    with Server(f"{folder}/m.pb") as server:
-        assert server.post("/v1/models/m:predict", {"inputs": [2, 0]}) == {"outputs": [[], []]}
-        for sizes in ([10**9, 0], [300, 300, 0], [2, 0, 10**9]):
-            request = {"inputs": [tensor("x", "INT32", [len(sizes)], sizes)]}
-            assert server.post("/v2/models/m/infer", request)["outputs"][0]["shape"] == sizes
-        for sizes in ([10**9, 0], [300, 300, 0]):
-            said = server.error("/v1/models/m:predict", {"inputs": sizes})
-            assert "output 'y': its shape is [" in said and "ask for it by /v2" in said, said
-
-
-def test_the_time_of_a_request_ends_its_body_too(folder):
-    with Server(negative(f"{folder}/m.pb"), "--timeout-ms", "20") as server, server.socket() as c:
-        c.sendall(b"POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-        until(lambda: not is_quiet(c) or c.sendall(b" "))
-        status, body = answer_of(c)
-        assert status == 504 and b"before its body was whole" in body, body
-
-
-def test_a_server_that_was_out_of_files_accepts_connections_again(folder):
-    with Server(negative(f"{folder}/m.pb")) as server:
-        pid = server.process.pid
-        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))  # those that are open stay so
-        # The system may have set a descriptor aside for the call that waits; the first connection takes it.
-        with server.socket(), server.socket() as c:
-            c.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
-            until(lambda: any("cannot accept a connection: Too many open files" in line for line in server.errors))
-            assert is_quiet(c)
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
-            assert answer_of(c)[0] == 200
-
-
-def refuses(server):
-    try:
-        server.socket().close()
-    except (ConnectionRefusedError, ConnectionResetError):  # reset: it was waiting to be accepted
-        return True
-    return False
-
-
-def test_a_signal_lets_running_requests_finish(folder):
-    request = json.dumps({"inputs": [[1, 2]]}).encode()
-    for end in (signal.SIGTERM, signal.SIGINT):
-        with Server(negative(f"{folder}/m.pb")) as server, server.socket() as running, server.socket() as idle:
-            idle.sendall(b"GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert answer_of(idle)[0] == 200
-            running.sendall(b"POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(request) + request[:5])
-            until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
-            server.process.send_signal(end)
-            until(lambda: refuses(server))
-            assert received(idle) == b""  # closed at once
-            assert server.process.poll() is None and is_quiet(running)
-            running.sendall(request[5:])
-            data = received(running)
-            assert data.startswith(b"HTTP/1.1 200 ") and b"Connection: close" in data and data.endswith(b'{"outputs": [[-1.0, -2.0]]}\n'), data
-            server.wait()
-
-
-def test_what_does_not_finish_is_ended(folder):
-    gate(f"{folder}/gate")
-    with Server(f"{folder}/gate", "--drain-ms", "50") as server, server.socket() as running, server.socket() as slow:
-        ask = json.dumps({"inputs": [1]}).encode()
-        running.sendall(b"POST /v1/models/gate:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(ask) + ask)
-        slow.sendall(b"POST /v1/models/gate:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
-        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 2)
-        server.stop()
-        received(running)
-        received(slow)
-
-
-def test_wrong_arguments_are_named(folder):
-    model = negative(f"{folder}/m.pb")
-    for arguments, part in [((), "give a model or --models FOLDER"), ((model, "--models", folder), "give a model or --models FOLDER"),
-                            ((model, "--port", "65536"), "at most 65535"), ((model, "--versions", "some"), "latest or all"),
-                            ((model, "--label", "x"), "MODEL:LABEL=VERSION"), ((model, "--allow-origin", "a.example/x"), "https://example.org"), ((model, "--max-batch", "0"), "at least 1"),
-                            (("--models", folder, "--name", "x"), "--name"), ((model, "--name", "a/b"), "without '/'"), ((model, "--poll", "1"), "for --models"), ((model, "--polls", "1"), "did you mean '--poll'")]:
-        assert part in run("serve", *arguments, status=2), arguments
-    assert "nothing" in run("serve", f"{folder}/nothing.pb", status=1)
-    assert "colour" in run("serve", model, "--session-option", "colour=red", status=1)
-    assert "'/nowhere'" in run("serve", "--models", "/nowhere", status=1)
-    assert "listen at 203.0.113.1:0" in run("serve", model, "--host", "203.0.113.1", "--port", "0", status=1)
-    with Server(model) as server:
-        taken = subprocess.run([str(THALWEG), "serve", str(model), "--port", str(server.port)], capture_output=True, text=True)
-        assert taken.returncode == 1 and "Address already in use" in taken.stderr, taken
-    with Server(model, "--name", "other name") as server:
-        assert server.get("/v2/models/other%20name")["name"] == "other name"
 
 
 sys.exit(run_tests(globals()))
