@@ -59,6 +59,8 @@ struct Server {
   tw::Runtime runtime{std::vector<const char*>{"threads=1", "disabled_plugins=org.thalweg.opencl"}};
   Settings settings = {};
   Metrics metrics;
+  RequestBudget budget{64 << 20};
+  Runners runners;
   std::unique_ptr<Repository> repository;
   std::unique_ptr<Service> service;
 
@@ -69,11 +71,11 @@ struct Server {
     settings.max_batch = 1;
     settings.allow_origins = {"https://example.org"};
     const auto load = [this](const std::string& name, uint64_t version, const std::string& path) {
-      return std::make_shared<ServedModel>(runtime, name, version, path, tw::ModelOptions(), settings, &metrics);
+      return std::make_shared<ServedModel>(runtime, name, version, path, tw::ModelOptions(), settings, &metrics, &runners);
     };
     repository =
         std::make_unique<Repository>(false, Repository::Labels{{"FP32", {{"stable", 1}}}}, load, &metrics, [](const std::string&) {});
-    service = std::make_unique<Service>(settings, repository.get(), &metrics);
+    service = std::make_unique<Service>(settings, repository.get(), &budget, &metrics);
     char name[] = "/dev/shm/serve_fuzz_XXXXXX";
     if (!mkdtemp(name)) Broken("cannot make a folder in /dev/shm");
     const std::filesystem::path folder = name;
@@ -167,7 +169,12 @@ Answer Ask(const Request& request) {
   call.client = "client";
   call.header = [&](const char* name) { return Header(request, name); };
   call.body = [&](size_t aligned) { return Place(request.body, aligned); };
+  call.memory = std::make_shared<RequestMemory>(&TheServer().budget);
   Answer answer = TheServer().service->Serve(call);
+  if (answer.charge.bytes() > 0 && answer.charge.bytes() < answer.body.size()) Broken("an answer has more bytes than are charged");
+  call.memory.reset();
+  answer.charge = Charge();
+  if (TheServer().budget.held() != 0) Broken(std::to_string(TheServer().budget.held()) + " bytes are charged to no request");
   for (const auto& [key, value] : answer.headers) {
     if (value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos) Broken("header " + key + " has an end of line");
   }

@@ -177,13 +177,11 @@ def ask_binary(server, path, request, *parts):
     return json.loads(body[:n]), body[n:]
 
 
-PREDICT = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
-
-
-def send(server, model, request):
-    """Sends a request on a connection of its own and returns the connection."""
+def send(server, model, request, **headers):
+    """Sends a request on a connection of its own and returns the connection. headers: X_Y=VALUE for the header X-Y."""
     body, connection = json.dumps(request).encode(), server.socket()
-    connection.sendall(PREDICT % (model.encode(), len(body), body))
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    connection.sendall(f"POST /v1/models/{model}:predict HTTP/1.1\r\nHost: x\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return connection
 
 

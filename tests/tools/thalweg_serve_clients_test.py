@@ -1,12 +1,15 @@
 """Tests of `thalweg serve`: hostile, slow and many clients, clients that leave, and limits."""
+import gzip
 import http.client
 import json
 import resource
 import socket
+import struct
 import sys
 
-from thalweg_command import run_tests
-from thalweg_serve import Server, answer_of, gate, is_quiet, left, negative, received, rows_of, send, tensor, until
+from thalweg_command import FLOAT, INT32, node, run_tests, shape
+from thalweg_serve import (Server, answer_of, binary, constant, gate, identity, is_quiet, left, negative, received, rows_of, send, tensor, until,
+                           written)
 
 # ---- Hostile and slow clients ----
 
@@ -146,6 +149,62 @@ def test_requests_beyond_the_limit_are_sent_away(folder):
             assert "X-Request-Timeout-Ms is" in server.error("/v1/models/gate:predict", ask, 400, {"X-Request-Timeout-Ms": wrong})
     with Server(f"{folder}/gate", "--timeout-ms", "20") as server:
         assert server.error("/v1/models/gate:predict", ask, 504)
+
+
+def held(server):
+    """Returns the bytes that requests in flight hold."""
+    return server.metrics()["thalweg_request_memory_bytes"]
+
+
+def test_requests_in_flight_share_one_budget_of_memory(folder):
+    identity(f"{folder}/same/1/model.pb", 1, -1)
+    request = json.dumps({"inputs": [1], "comment": "x" * 400000})
+    with Server("--models", folder, "--request-memory", "16M") as server:
+        assert server.metrics()["thalweg_request_memory_limit_bytes"] == 16 << 20
+        assert server.post("/v1/models/same:predict", request) == {"outputs": [1]}
+        with server.socket() as c:  # its body is charged before it comes
+            c.sendall(b"POST /v1/models/same:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 16500000\r\n\r\n")
+            until(lambda: held(server) >= 16500000)
+            status, headers, body = server.ask("POST", "/v1/models/same:predict", request)
+            said = json.loads(body)["error"]
+            assert status == 429 and headers["Retry-After"] == "1" and "--request-memory" in said and "try again" in said, (status, body)
+            assert server.get("/v2/health/ready") == {"ready": True}
+            assert server.post("/v1/models/same:predict", {"inputs": [2]}) == {"outputs": [2]}  # there is room for a small one
+        until(lambda: held(server) == 0)
+        assert server.post("/v1/models/same:predict", request) == {"outputs": [1]}
+
+
+def test_the_memory_of_a_request_counts_in_all_its_forms(folder):
+    identity(f"{folder}/same/1/model.pb", 1, -1)
+    identity(f"{folder}/text/1/model.pb", 7, -1)
+    # y is x ones.
+    written(f"{folder}/ones/1/model.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + constant("one", 1, [], struct.pack("<f", 1)) +
+            node("y", "Fill", "x", "one", T=FLOAT))
+    zeros = {"name": "x", "shape": [200000], "datatype": "FP32", "parameters": {"binary_data_size": 800000}}
+    with Server("--models", folder, "--request-memory", "1M") as server:
+        with server.socket() as c:  # a body, before it comes
+            c.sendall(b"POST /v1/models/same:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n")
+            status, body = answer_of(c)
+            assert status == 413 and "--request-memory" in json.loads(body)["error"], body
+        many = "[" + "0," * 60000 + "0]"
+        cases = [
+            ("same", b" " * 5_000_000, {"Content-Encoding": "gzip"}),  # a body that grows as it is unpacked
+            ("same", b'{"inputs": [1]}', {"Content-Encoding": "br"}),  # Brotli's window alone
+            ("same", f'{{"inputs": {many}}}'.encode(), {}),  # values of JSON
+            ("text", json.dumps({"inputs": ["x" * 150000]}).encode(), {}),  # a long word of JSON
+            ("ones", b'{"inputs": [300000]}', {}),  # outputs
+            ("ones", b'{"inputs": [100000]}', {}),  # the text of the answer
+        ]
+        for model, body, headers in cases:
+            sent = gzip.compress(body) if headers.get("Content-Encoding") == "gzip" else body
+            said = server.error(f"/v1/models/{model}:predict", sent, 413, headers)
+            assert "--request-memory" in said, (model, said)
+            until(lambda: held(server) == 0)
+        # Binary data: the body alone fits, but not beside the outputs.
+        status, _, body = server.ask("POST", "/v2/models/same/infer", *binary({"inputs": [zeros], "parameters": {"binary_data_output": True}}, bytes(800000)))
+        assert status == 413 and "--request-memory" in json.loads(body)["error"], body
+        assert server.post("/v1/models/ones:predict", {"inputs": [1000]}) == {"outputs": [1] * 1000}
+        until(lambda: held(server) == 0)
 
 
 sys.exit(run_tests(globals()))

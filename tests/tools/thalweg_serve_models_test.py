@@ -49,9 +49,6 @@ def test_requests_that_wait_are_joined(folder):
         got = together(lambda: ask(1, 2, 3), lambda: ask(4))
         assert got == [[[-v, -v - 0.5] for v in (1, 2, 3)], [[-4, -4.5]]] and rows_of(server.metrics()) == (2, 8), got
         assert ask(1, 2, 3, 4, 5)[4] == [-5, -5.5] and rows_of(server.metrics()) == (3, 13)  # alone
-        # The time of a request ends its wait.
-        said = server.error("/v1/models/m:predict", {"instances": [[1, 2]]}, 504, {"X-Request-Timeout-Ms": "1"})
-        assert "time" in said, said
     with Server(identity(f"{folder}/m.pb", 7, -1), "--max-batch", "2", "--batch-delay-us", "60000000") as server:  # strings
         got = together(*(lambda w=w: server.post("/v1/models/m:predict", {"instances": [w]}) for w in ("a", "bc")))
         assert got == [{"predictions": ["a"]}, {"predictions": ["bc"]}] and rows_of(server.metrics()) == (1, 2), got
@@ -109,6 +106,44 @@ def test_a_batch_that_nobody_waits_for_is_cancelled(folder):
         until(lambda: left(server, "gate") == 2)
         assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [40, 41]}) == {"outputs": [40, 41]}
         assert server.post("/v1/models/gate:predict", {"inputs": [1, 2]}) == {"outputs": [41, 43]}
+
+
+def test_a_request_waits_for_others_for_half_of_its_time(folder):
+    # Without the request that has little time the batch waits for a minute or four rows.
+    with Server(negative(f"{folder}/m.pb"), "--max-batch", "4", "--batch-delay-us", "60000000") as server, \
+            send(server, "m", {"instances": [[1, 2]]}) as patient:
+        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
+        got = server.post("/v1/models/m:predict", {"instances": [[3, 4]]}, headers={"X-Request-Timeout-Ms": "2000"})
+        assert got == {"predictions": [[-3, -4]]}, got
+        assert answer_of(patient) == (200, b'{"predictions": [[-1.0, -2.0]]}\n') and rows_of(server.metrics()) == (1, 2)
+
+
+def test_a_request_that_leads_a_batch_is_answered_at_its_own_deadline(folder):
+    gate(f"{folder}/gate")
+    with Server(f"{folder}/gate", "--max-batch", "2", "--batch-delay-us", "60000000") as server, \
+            send(server, "gate", {"inputs": [1]}, X_Request_Timeout_Ms=3000) as leader:
+        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
+        with send(server, "gate", {"inputs": [2]}) as follower:
+            until(lambda: rows_of(server.metrics(), "gate") == (1, 2))  # it runs, and waits for values
+            status, body = answer_of(leader)
+            assert status == 504 and "while its batch ran" in json.loads(body)["error"], (status, body)
+            assert is_quiet(follower)
+            assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [40, 41]}) == {"outputs": [40, 41]}
+            assert answer_of(follower) == (200, b'{"outputs": [43.0]}\n')
+
+
+def test_a_client_whose_request_leads_a_running_batch_may_leave(folder):
+    gate(f"{folder}/gate")
+    with Server(f"{folder}/gate", "--max-batch", "2", "--batch-delay-us", "60000000") as server:
+        leader = send(server, "gate", {"inputs": [1]})
+        until(lambda: server.metrics()["thalweg_requests_in_flight"] == 1)
+        with send(server, "gate", {"inputs": [2]}) as follower:
+            until(lambda: rows_of(server.metrics(), "gate") == (1, 2))
+            leader.close()
+            until(lambda: left(server, "gate") == 1)  # its place is free while the batch runs
+            assert is_quiet(follower)
+            assert server.post("/v1/models/gate:predict", {"signature_name": "put", "inputs": [40, 41]}) == {"outputs": [40, 41]}
+            assert answer_of(follower) == (200, b'{"outputs": [43.0]}\n')
 
 
 # ---- Versions ----
@@ -238,6 +273,7 @@ def test_wrong_arguments_are_named(folder):
     for arguments, part in [((), "give a model or --models FOLDER"), ((model, "--models", folder), "give a model or --models FOLDER"),
                             ((model, "--port", "65536"), "at most 65535"), ((model, "--versions", "some"), "latest or all"),
                             ((model, "--label", "x"), "MODEL:LABEL=VERSION"), ((model, "--allow-origin", "a.example/x"), "https://example.org"), ((model, "--max-batch", "0"), "at least 1"),
+                            ((model, "--request-memory", "0"), "--request-memory takes a number of bytes"), ((model, "--max-request-bytes", "1X"), "such as 65536, 32M or 2G, not '1X'"),
                             (("--models", folder, "--name", "x"), "--name"), ((model, "--name", "a/b"), "without '/'"), ((model, "--poll", "1"), "for --models"), ((model, "--polls", "1"), "did you mean '--poll'")]:
         assert part in run("serve", *arguments, status=2), arguments
     assert "nothing" in run("serve", f"{folder}/nothing.pb", status=1)

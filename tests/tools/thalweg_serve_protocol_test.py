@@ -233,6 +233,16 @@ def test_bodies_come_packed_and_in_chunks(folder):
             assert answer_of(c)[0] == 413
 
 
+def test_large_answers_are_packed_with_gzip_if_the_client_accepts_it(folder):
+    with Server(identity(f"{folder}/m.pb", 1, -1)) as server:
+        for n, accepts, packs in [(2000, "br, gzip", True), (2000, "GZIP;q=0.5", True), (2000, "br", False), (2000, "gzip;q=0, br", False), (3, "gzip", False)]:
+            request = json.dumps({"inputs": [tensor("x", "FP32", [n], list(range(n)))]})
+            status, headers, body = server.ask("POST", "/v2/models/m/infer", request, {"Accept-Encoding": accepts})
+            assert status == 200 and headers["Content-Encoding"] == ("gzip" if packs else None), (accepts, headers)
+            assert headers["Vary"] == ("Accept-Encoding" if n > 3 else None), headers
+            assert json.loads(gzip.decompress(body) if packs else body)["outputs"][0]["data"] == list(range(n))
+
+
 def test_an_output_without_values_has_few_lists(folder):
     # y has the sizes x.
     written(f"{folder}/m.pb", node("x", "Placeholder", dtype=INT32, shape=shape(-1)) + constant("one", 1, [], struct.pack("<f", 1)) +

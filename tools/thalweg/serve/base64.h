@@ -4,10 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "charged_text.h"
+
 namespace thalweg::cli::serve {
 
-std::string ToBase64(std::string_view bytes);
-// Returns nothing for a text that is not base64. The padding may be left out.
+void AppendBase64(std::string_view bytes, ChargedText* out);
+// Returns nothing for a text that is not base64. The padding may be left out. Takes memory for at most FromBase64Bytes.
 std::optional<std::string> FromBase64(std::string_view text);
+inline size_t FromBase64Bytes(std::string_view text) { return text.size() / 4 * 3 + 3; }
 
 }  // namespace thalweg::cli::serve

@@ -18,8 +18,11 @@ constexpr uint64_t kLength = 4;  // bytes of a string's length
 constexpr uint64_t kLeastShared = 16 << 10, kLeastPart = 4;
 
 // Splits the bytes into `count` strings. Takes no memory of a size that only a header claims.
-std::vector<std::string_view> Split(std::string_view bytes, uint64_t count, const std::string& where) {
+std::vector<std::string_view> Split(std::string_view bytes, uint64_t count, const std::string& where, Charge* charge) {
+  const uint64_t most = std::min<uint64_t>(count, bytes.size() / kLength);
+  charge->Add(most * sizeof(std::string_view));
   std::vector<std::string_view> strings;
+  strings.reserve(most);
   while (!bytes.empty()) {
     uint32_t n = 0;
     if (bytes.size() < kLength)
@@ -31,6 +34,7 @@ std::vector<std::string_view> Split(std::string_view bytes, uint64_t count, cons
       Wrong(where, "string " + std::to_string(strings.size()) + " has a length of " + std::to_string(n) + ", but " +
                        std::to_string(bytes.size()) + " bytes are left");
     }
+    if (strings.size() == most) Wrong(where, "the binary data has more strings than the " + std::to_string(count) + " of the shape");
     strings.push_back(bytes.substr(0, n));
     bytes.remove_prefix(n);
   }
@@ -46,8 +50,9 @@ std::string_view String(const Part& part, uint64_t i) {
   return {data, bytes};
 }
 
-tw::Tensor ReadStrings(std::string_view bytes, uint64_t count, const std::vector<int64_t>& dims, const std::string& where) {
-  const auto strings = Split(bytes, count, where);
+tw::Tensor ReadStrings(std::string_view bytes, uint64_t count, const std::vector<int64_t>& dims, const std::string& where, Charge* charge) {
+  const auto strings = Split(bytes, count, where, charge);
+  charge->Add(TensorBytes(TW_STRING, count) + bytes.size());
   tw_tensor* made = nullptr;
   tw::raise(tw_tensor_create(TW_STRING, dims.data(), uint32_t(dims.size()), &made));
   tw::Tensor tensor = tw::Tensor::adopt(made);
@@ -57,10 +62,11 @@ tw::Tensor ReadStrings(std::string_view bytes, uint64_t count, const std::vector
 
 // REQUIRES: the bytes are as many as type and shape need.
 tw::Tensor ReadNumbers(std::string_view bytes, const std::shared_ptr<const std::string>& storage, uint32_t dtype,
-                       const std::vector<int64_t>& dims) {
+                       const std::vector<int64_t>& dims, Charge* charge) {
   tw_tensor* made = nullptr;
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment == 0;
   if (!aligned || bytes.size() < kLeastShared || bytes.size() < storage->size() / kLeastPart) {
+    charge->Add(TensorBytes(TW_UINT8, bytes.size()));
     tw::raise(tw_tensor_create_copy(dtype, dims.data(), uint32_t(dims.size()), bytes.data(), bytes.size(), &made));
     return tw::Tensor::adopt(made);
   }
@@ -74,14 +80,14 @@ tw::Tensor ReadNumbers(std::string_view bytes, const std::shared_ptr<const std::
 }  // namespace
 
 tw::Tensor ReadBinary(std::string_view bytes, const std::shared_ptr<const std::string>& storage, uint32_t dtype,
-                      const std::vector<int64_t>& dims, const std::string& where) {
+                      const std::vector<int64_t>& dims, const std::string& where, Charge* charge) {
   uint64_t count = 1, needed = 0;
   bool over = false;
   for (const int64_t dim : dims) over |= __builtin_mul_overflow(count, uint64_t(dim), &count);
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) count = 0, over = false;
   if (dtype == TW_STRING) {
     if (over) Wrong(where, "shape " + DimsText(dims) + " has more values than there can be");
-    return ReadStrings(bytes, count, dims, where);
+    return ReadStrings(bytes, count, dims, where, charge);
   }
   over |= __builtin_mul_overflow(count, uint64_t(tw_dtype_bytes(dtype)), &needed);
   if (over || needed != bytes.size()) {
@@ -93,7 +99,7 @@ tw::Tensor ReadBinary(std::string_view bytes, const std::shared_ptr<const std::s
     if (bad != bytes.end())
       Wrong(where, "byte " + std::to_string(bad - bytes.begin()) + " is " + std::to_string(uint8_t(*bad)) + ", which is no BOOL");
   }
-  return ReadNumbers(bytes, storage, dtype, dims);
+  return ReadNumbers(bytes, storage, dtype, dims, charge);
 }
 
 uint64_t BinaryBytes(const Part& part) {
@@ -108,16 +114,16 @@ uint64_t BinaryBytes(const Part& part) {
   return total;
 }
 
-void WriteBinary(const Part& part, std::string* out) {
+void WriteBinary(const Part& part, ChargedText* out) {
   if (part.tensor.dtype() != TW_STRING) {
-    out->append(part.data(), part.count * part.element_bytes());
+    if (part.count > 0) out->Append({part.data(), part.count * part.element_bytes()});
     return;
   }
   for (uint64_t i = 0; i < part.count; ++i) {
     const std::string_view text = String(part, i);
     const auto n = uint32_t(text.size());
-    out->append(reinterpret_cast<const char*>(&n), kLength);
-    out->append(text);
+    out->Append({reinterpret_cast<const char*>(&n), kLength});
+    out->Append(text);
   }
 }
 

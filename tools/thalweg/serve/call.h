@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cancellation.h"
+#include "request_memory.h"
 
 namespace thalweg::cli::serve {
 
@@ -25,9 +26,11 @@ struct Call {
   std::string method, path;  // the path without query, with %XX decoded
   std::string client;        // its address
   std::function<std::string(const char* name)> header;  // "" if the request has none of this name
-  // Reads the body, once. Byte `aligned` of it lies at a multiple of kAlignment if the request said its length. Throws HttpError.
+  // Reads the body, once. Byte `aligned` of it lies at a multiple of kAlignment if the request said its length. The storage holds the
+  // charge for its memory. Throws HttpError.
   std::function<Body(size_t aligned)> body;
-  Cancellation cancellation;  // cancelled when the client leaves or the server ends
+  Cancellation cancellation;              // cancelled when the client leaves or the server ends
+  std::shared_ptr<RequestMemory> memory;  // pays for the body, for what is made of it, and for the answer
 };
 
 struct Answer {
@@ -35,6 +38,7 @@ struct Answer {
   std::string body;
   std::string type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers = {};
+  Charge charge = {};  // for the body
 };
 
 using AnswerCall = std::function<Answer(Call& call)>;  // throws nothing

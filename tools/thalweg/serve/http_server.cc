@@ -10,14 +10,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <thread>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "charged_text.h"
 #include "client_watch.h"
 #include "connections.h"
+#include "gzip.h"
 #include "http_error.h"
 #include "stream.h"
 
@@ -43,12 +47,15 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
 
 // What the library does not tell the handler about the request that a thread serves.
 struct Exchange {
-  ClientWatch::Client* client;
+  ClientWatch::Client* client = nullptr;
   bool parsed = false;                  // the header was whole
   bool body_left = false;               // bytes of the body may be unread, so the connection cannot be used again
   uint64_t length = 0;                  // of the body as it is sent; 0 if it comes in chunks
   Deadline deadline = Deadline::max();  // of the body, by --timeout-ms
-  int refused = 0;                      // the status of a request that must not be handled; 0: none
+  std::shared_ptr<RequestMemory> memory;
+  Charge answer;            // for the body of the answer, until it is written
+  bool takes_gzip = false;  // the client accepts an answer that is packed
+  int refused = 0;          // the status of a request that must not be handled; 0: none
   std::string why;
 
   // The first reason counts.
@@ -99,12 +106,43 @@ void Check(httplib::Request* request, const Settings& settings, Exchange* exchan
     exchange->Refuse(415, "Content-Encoding is '" + packed + "'; gzip, deflate and br are known");
   }
   if (exchange->refused) exchange->body_left = true;
+  // The library would pack answers without an account of their memory.
+  exchange->takes_gzip = AcceptsGzip(request->get_header_value("Accept-Encoding"));
+  request->headers.erase("Accept-Encoding");
+}
+
+// A body and the charge for its memory.
+struct ChargedBody {
+  explicit ChargedBody(const std::shared_ptr<RequestMemory>& memory) : charge(memory) {}
+  Charge charge;
+  std::string text;
+};
+
+// Appends bytes and charges the memory that they need before they take it. The old memory and the new one are there together for a moment.
+void AppendTo(ChargedBody* body, const char* bytes, size_t n) {
+  std::string& text = body->text;
+  const size_t before = text.capacity(), needed = text.size() + n;
+  if (needed > before) {
+    const size_t after = std::max(needed, 2 * before);
+    body->charge.Add(after);
+    text.reserve(after);
+    body->charge.Remove(std::min<uint64_t>(before, body->charge.bytes() - after));
+  }
+  text.append(bytes, n);
+}
+
+// Returns the bytes that the library holds to unpack a body: a window, tables, a buffer.
+uint64_t UnpackingBytes(const std::string& coding) {
+  constexpr uint64_t kDeflate = 96 << 10, kBrotli = 32 << 20;  // Brotli's window has up to 16 MiB, and is copied as it grows
+  return IsOneOf(coding, {"br"}) ? kBrotli : IsOneOf(coding, {"gzip", "deflate"}) ? kDeflate : 0;
 }
 
 // Takes memory for a body whose length is known, and fills the front of *storage so that byte `aligned` of the body will be aligned.
 // Returns the number of bytes in front. The body comes without a further copy then.
-size_t Reserve(uint64_t length, size_t aligned, std::string* storage) {
+size_t Reserve(uint64_t length, size_t aligned, ChargedBody* body) {
   if (length == 0 || length > kMostReserved) return 0;
+  std::string* const storage = &body->text;
+  body->charge.Add(length + kAlignment);
   storage->reserve(length + kAlignment);
   const size_t front = (kAlignment - (reinterpret_cast<uintptr_t>(storage->data()) + aligned) % kAlignment) % kAlignment;
   storage->append(front, ' ');
@@ -113,21 +151,48 @@ size_t Reserve(uint64_t length, size_t aligned, std::string* storage) {
 
 // reader: NULL for a request without a body.
 Body ReadBody(const httplib::Request& request, const httplib::ContentReader* reader, uint64_t most, size_t aligned, Exchange* exchange) {
-  const auto storage = std::make_shared<std::string>();
+  const auto body = std::make_shared<ChargedBody>(exchange->memory);
   const bool packed = request.has_header("Content-Encoding");  // its length is that of the packed bytes
-  const size_t front = Reserve(packed ? 0 : exchange->length, aligned, storage.get());
+  Charge unpacking(exchange->memory);
+  if (packed) unpacking.Add(UnpackingBytes(request.get_header_value("Content-Encoding")));
+  const size_t front = Reserve(packed ? 0 : exchange->length, aligned, body.get());
   bool over = false, late = false;
+  std::exception_ptr no_memory;  // not thrown through the library
   const bool whole = reader && (*reader)([&](const char* part, size_t n) {
-                       over = n > most - (storage->size() - front);
+                       over = n > most - (body->text.size() - front);
                        late = Clock::now() >= exchange->deadline;
-                       if (!over && !late) storage->append(part, n);
-                       return !over && !late;
+                       if (over || late) return false;
+                       try {
+                         AppendTo(body.get(), part, n);
+                       } catch (...) {
+                         no_memory = std::current_exception();
+                       }
+                       return !no_memory;
                      });
+  if (no_memory) std::rethrow_exception(no_memory);
   if (late) throw HttpError(504, "the request's time ran out before its body was whole (--timeout-ms)");
   if (over) throw HttpError(413, "the request's body has more than " + std::to_string(most) + " bytes (--max-request-bytes)");
   if (!whole) throw HttpError(400, "the request's body ended early, came too slowly or is not packed as its Content-Encoding says");
   exchange->body_left = false;
-  return {storage, std::string_view(*storage).substr(front)};
+  return {std::shared_ptr<const std::string>(body, &body->text), std::string_view(body->text).substr(front)};
+}
+
+// Packs the answer if the client accepts that, the answer is text, and packing is worth its time. Without memory for it the answer goes
+// as it is.
+void PackAnswer(const Exchange& exchange, Answer* answer) {
+  constexpr size_t kLeastPacked = 1024;
+  const bool text = IsOneOf(answer->type, {"application/json"}) || answer->type.starts_with("text/");
+  if (!text || answer->body.size() < kLeastPacked) return;
+  answer->headers.emplace_back("Vary", "Accept-Encoding");
+  if (!exchange.takes_gzip) return;
+  try {
+    ChargedText packed(exchange.memory);
+    Gzip(answer->body, &packed);
+    answer->body = packed.TakeText();
+    answer->charge = packed.TakeCharge();
+    answer->headers.emplace_back("Content-Encoding", "gzip");
+  } catch (const HttpError&) {
+  }
 }
 
 // Gives answers that the library makes by itself, which have no body, the body of an error.
@@ -145,7 +210,7 @@ void ExplainError(httplib::Response* response) {
 
 class HttpServer::Library final : private httplib::Server {
  public:
-  Library(const Settings& settings, AnswerCall answer);
+  Library(const Settings& settings, RequestBudget* budget, AnswerCall answer);
   ~Library() override;
   int Start();
   void Stop(Deadline deadline);
@@ -157,19 +222,21 @@ class HttpServer::Library final : private httplib::Server {
   void Fill(const httplib::Request& request, const httplib::ContentReader* reader, httplib::Response* response);
 
   const Settings settings_;
+  RequestBudget* const budget_;
   const AnswerCall answer_;
   ClientWatch watch_;
   Connections connections_;
   std::thread listener_;
 };
 
-HttpServer::HttpServer(const Settings& settings, AnswerCall answer) : library_(std::make_unique<Library>(settings, std::move(answer))) {}
+HttpServer::HttpServer(const Settings& settings, RequestBudget* budget, AnswerCall answer)
+    : library_(std::make_unique<Library>(settings, budget, std::move(answer))) {}
 HttpServer::~HttpServer() = default;
 int HttpServer::Start() { return library_->Start(); }
 void HttpServer::Stop(Deadline deadline) { library_->Stop(deadline); }
 
-HttpServer::Library::Library(const Settings& settings, AnswerCall answer)
-    : settings_(settings), answer_(std::move(answer)), connections_(settings.max_connections) {
+HttpServer::Library::Library(const Settings& settings, RequestBudget* budget, AnswerCall answer)
+    : settings_(settings), budget_(budget), answer_(std::move(answer)), connections_(settings.max_connections) {
   set_keep_alive_timeout(kMostIdle.count());  // for the answer's header
   set_keep_alive_max_count(kMostRequests);
   // Not SO_REUSEPORT, which is the library's choice: two servers would share a port without a word.
@@ -269,7 +336,9 @@ void HttpServer::Library::Serve(int socket) {
     const bool came = stream.Await(kMostIdle);
     open.Idle(false);
     if (!came) return;
-    Exchange exchange = {&client};
+    Exchange exchange;
+    exchange.client = &client;
+    exchange.memory = std::make_shared<RequestMemory>(budget_);
     Current() = &exchange;
     stream.Begin();
     bool closed = false;
@@ -291,8 +360,11 @@ void HttpServer::Library::Fill(const httplib::Request& request, const httplib::C
   call.body = [&](size_t aligned) { return ReadBody(request, reader, settings_.max_request_bytes, aligned, exchange); };
   call.refused = exchange->refused;
   call.why = exchange->why;
+  call.memory = exchange->memory;
   const ClientWatch::Serving serving(exchange->client, &call.cancellation);
   Answer answer = answer_(call);
+  PackAnswer(*exchange, &answer);
+  exchange->answer = std::move(answer.charge);
   response->status = answer.status;
   for (const auto& [name, value] : answer.headers) response->set_header(name, value);
   if (exchange->body_left || connections_.stopping()) response->set_header("Connection", "close");

@@ -14,7 +14,8 @@ namespace thalweg::cli::serve {
 
 class HttpServer {
  public:
-  HttpServer(const Settings& settings, AnswerCall answer);  // throws std::system_error
+  // budget: for the memory of requests; it outlives the server. Throws std::system_error.
+  HttpServer(const Settings& settings, RequestBudget* budget, AnswerCall answer);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

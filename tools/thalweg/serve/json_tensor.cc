@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base64.h"
 #include "datatype.h"
@@ -19,13 +20,26 @@ using nlohmann::json;
 
 constexpr uint64_t kMostEmpty = 64 << 10;  // lists that are written of an output without values, whose sizes a request may choose
 
+constexpr uint64_t kHeapBlock = 16;  // the heap's own share of a block
+
+// Returns the number of elements; nothing for more than there can be.
+std::optional<uint64_t> CountOfDims(const std::vector<int64_t>& dims) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
+  uint64_t count = 1;
+  for (const int64_t dim : dims) {
+    if (__builtin_mul_overflow(count, uint64_t(dim), &count)) return std::nullopt;
+  }
+  return count;
+}
+
 // ---- Reading ----
 
 // Appends the leaves of nested lists as elements of a tensor.
 class Reader {
  public:
-  Reader(uint32_t dtype, const std::vector<int64_t>& dims, bool base64, const std::string& where)
-      : dtype_(dtype), base64_(base64), where_(where) {
+  Reader(uint32_t dtype, const std::vector<int64_t>& dims, bool base64, const std::string& where, Charge* charge)
+      : dtype_(dtype), base64_(base64), where_(where), charge_(charge) {
+    charge->Add(TensorBytes(dtype, CountOfDims(dims).value_or(UINT64_MAX)));
     tw_tensor* made = nullptr;
     tw::raise(tw_tensor_create(dtype, dims.data(), uint32_t(dims.size()), &made));
     tensor_ = tw::Tensor::adopt(made);
@@ -105,22 +119,25 @@ class Reader {
     Store(number);
   }
   void Text(const json& value) {
-    std::string bytes;
-    if (value.is_string()) {
-      bytes = value.get<std::string>();
-    } else {
-      const json* packed = base64_ && value.is_object() && value.size() == 1 ? Member(value, "b64") : nullptr;
-      if (!packed || !packed->is_string()) Not(value);
-      const auto decoded = FromBase64(packed->get_ref<const std::string&>());
-      if (!decoded) Wrong(where_, "value " + std::to_string(at_) + ": " + Shown(*packed) + " is no base64");
-      bytes = *decoded;
-    }
+    if (value.is_string()) return Set(value.get_ref<const std::string&>());
+    const json* packed = base64_ && value.is_object() && value.size() == 1 ? Member(value, "b64") : nullptr;
+    if (!packed || !packed->is_string()) Not(value);
+    const auto& text = packed->get_ref<const std::string&>();
+    charge_->Add(FromBase64Bytes(text));
+    const auto decoded = FromBase64(text);
+    if (!decoded) Wrong(where_, "value " + std::to_string(at_) + ": " + Shown(*packed) + " is no base64");
+    Set(*decoded);
+    charge_->Remove(FromBase64Bytes(text));
+  }
+  void Set(std::string_view bytes) {
+    charge_->Add(bytes.size() + kHeapBlock);
     tw::raise(tw_tensor_set_string(tensor_.c(), at_, bytes.data(), bytes.size()));
   }
 
   const uint32_t dtype_;
   const bool base64_;
   const std::string& where_;
+  Charge* const charge_;
   tw::Tensor tensor_;
   char* to_ = nullptr;
   uint64_t at_ = 0, left_ = 0;
@@ -149,7 +166,7 @@ void CheckSizes(const json& value, const std::vector<int64_t>& dims, size_t dept
 // ---- Writing ----
 
 template <class T>
-void WriteReal(T value, std::string* out) {
+void WriteReal(T value, ChargedText* out) {
   if (std::isnan(value)) {
     *out += "NaN";
   } else if (std::isinf(value)) {
@@ -170,9 +187,9 @@ T Get(const char* from) {
   return value;
 }
 
-void WriteInteger(auto value, std::string* out) {
+void WriteInteger(auto value, ChargedText* out) {
   char text[24];
-  out->append(text, size_t(std::to_chars(text, text + sizeof(text), value).ptr - text));
+  out->Append({text, size_t(std::to_chars(text, text + sizeof(text), value).ptr - text)});
 }
 
 bool IsUtf8(std::string_view text) {
@@ -187,7 +204,7 @@ bool IsUtf8(std::string_view text) {
 class Writer {
  public:
   enum class Strings { kUtf8Alone, kBase64IfNeeded, kBase64 };
-  Writer(const Part& part, Strings strings, const std::string& where, std::string* out)
+  Writer(const Part& part, Strings strings, const std::string& where, ChargedText* out)
       : part_(part),
         strings_(strings),
         where_(where),
@@ -253,18 +270,16 @@ class Writer {
     if (!utf8 && strings_ == Strings::kUtf8Alone) {
       Wrong(where_, "value " + std::to_string(i) + " is no UTF-8, which JSON requires; ask for it as binary data");
     }
-    if (utf8) {
-      AppendQuoted(text);
-    } else {
-      *out_ += "{\"b64\": \"" + ToBase64(text) + "\"}";
-    }
+    if (utf8) return AppendJsonString(text, out_);
+    *out_ += "{\"b64\": \"";
+    AppendBase64(text, out_);
+    *out_ += "\"}";
   }
-  void AppendQuoted(std::string_view text) { *out_ += json(text).dump(); }
 
   const Part& part_;
   const Strings strings_;
   const std::string& where_;
-  std::string* const out_;
+  ChargedText* const out_;
   const char* const from_;  // the values; NULL for strings
   const uint64_t bytes_;
   uint64_t empty_ = 0;  // lists without values so far
@@ -272,53 +287,74 @@ class Writer {
 
 }  // namespace
 
-tw::Tensor ReadData(const json& data, uint32_t dtype, const std::vector<int64_t>& dims, const std::string& where) {
+tw::Tensor ReadData(const json& data, uint32_t dtype, const std::vector<int64_t>& dims, const std::string& where, Charge* charge) {
   if (!data.is_array()) Wrong(where, "data is " + Shown(data) + " where a list is expected");
   // The size is that of the values that came before memory of that size is taken.
-  uint64_t count = 1;
-  bool over = false;
-  for (const int64_t dim : dims) over |= __builtin_mul_overflow(count, uint64_t(dim), &count);
+  const std::optional<uint64_t> count = CountOfDims(dims);
   const uint64_t came = Leaves(data);
-  const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
-  if (empty ? came != 0 : over || came != count) {
+  if (came != count) {
     Wrong(where, "data has " + std::to_string(came) + " values; shape " + DimsText(dims) + " needs " +
-                     (empty  ? "none"
-                      : over ? "more than there can be"
-                             : std::to_string(count)));
+                     (!count        ? "more than there can be"
+                      : *count == 0 ? "none"
+                                    : std::to_string(*count)));
   }
   const bool nested = std::any_of(data.begin(), data.end(), [](const json& item) { return item.is_array(); });
   if (nested) CheckSizes(data, dims, 0, where);
-  Reader reader(dtype, dims, false, where);
+  Reader reader(dtype, dims, false, where, charge);
   reader.Add(data);
   return reader.Take();
 }
 
-tw::Tensor ReadNested(const json& value, uint32_t dtype, const tw_shape& expected, const std::string& where) {
+tw::Tensor ReadNested(const json& value, uint32_t dtype, const tw_shape& expected, const std::string& where, Charge* charge) {
   std::vector<int64_t> dims;
   for (const json* at = &value; at->is_array(); at = &at->front()) {
     dims.push_back(int64_t(at->size()));
     if (!at->empty()) continue;
     // Nothing says what an empty list would hold.
     for (auto axis = int32_t(dims.size()); axis < expected.rank; ++axis) dims.push_back(std::max<int64_t>(expected.dims[axis], 0));
-    Reader reader(dtype, dims, true, where);
     CheckSizes(value, dims, 0, where);
-    return reader.Take();
+    return Reader(dtype, dims, true, where, charge).Take();
   }
   CheckSizes(value, dims, 0, where);
-  Reader reader(dtype, dims, true, where);
+  Reader reader(dtype, dims, true, where, charge);
   reader.Add(value);
   return reader.Take();
 }
 
-void WriteFlat(const Part& part, const std::string& where, std::string* out) {
+void AppendJsonString(std::string_view text, ChargedText* out) {
+  static constexpr const char* kDigits = "0123456789abcdef";
+  *out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"': *out += "\\\""; break;
+      case '\\': *out += "\\\\"; break;
+      case '\b': *out += "\\b"; break;
+      case '\f': *out += "\\f"; break;
+      case '\n': *out += "\\n"; break;
+      case '\r': *out += "\\r"; break;
+      case '\t': *out += "\\t"; break;
+      default:
+        if (uint8_t(c) >= 0x20) {
+          *out += c;
+        } else {
+          *out += "\\u00";
+          *out += kDigits[uint8_t(c) >> 4];
+          *out += kDigits[uint8_t(c) & 15];
+        }
+    }
+  }
+  *out += '"';
+}
+
+void WriteFlat(const Part& part, const std::string& where, ChargedText* out) {
   Writer(part, Writer::Strings::kUtf8Alone, where, out).List(0, part.count);
 }
 
-void WriteNested(const Part& part, bool base64, const std::string& where, std::string* out) {
+void WriteNested(const Part& part, bool base64, const std::string& where, ChargedText* out) {
   Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, where, out).Nested(0, 0, part.count);
 }
 
-void WriteRow(const Part& part, int64_t row, bool base64, const std::string& where, std::string* out) {
+void WriteRow(const Part& part, int64_t row, bool base64, const std::string& where, ChargedText* out) {
   const uint64_t n = part.count / uint64_t(part.dims[0]);
   Writer(part, base64 ? Writer::Strings::kBase64 : Writer::Strings::kBase64IfNeeded, where, out).Nested(1, uint64_t(row) * n, n);
 }

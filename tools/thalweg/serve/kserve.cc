@@ -106,6 +106,7 @@ std::vector<int64_t> Shape(const json& input, const std::string& where) {
 // A body, and its two parts: the JSON and the binary data behind it.
 struct Request {
   Body body;
+  Charge charge;  // for the JSON's values
   json header;
   std::string_view binary;
 };
@@ -116,30 +117,30 @@ Request Parse(const ModelCall& call) {
   size_t n = 0;
   const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), n);
   const bool good = error == std::errc() && end == length.data() + length.size();
-  Request request;
+  Request request = {.charge = call.NewCharge()};
   request.body = call.TakeBody(good ? n : 0);
   const std::string_view text = request.body.text;
   if (length.empty()) {
     n = text.size();
   } else if (!good || n > text.size()) {
     throw HttpError(400,
-                    std::string(kLengthHeader) + " is '" + OneLine(length) + "'; the body has " + std::to_string(text.size()) + " bytes");
+                    std::string(kLengthHeader) + " is '" + ShownName(length) + "'; the body has " + std::to_string(text.size()) + " bytes");
   }
-  request.header = ParseJson(text.substr(0, n), call.json_memory());
+  request.header = ParseJson(text.substr(0, n), call.json_memory(), &request.charge);
   request.binary = text.substr(n);
   if (!request.header.is_object()) throw HttpError(400, "the request is " + Shown(request.header) + ", not a JSON object");
   return request;
 }
 
 // Takes the input's bytes from the front of `binary`.
-tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model_value& wanted, const Body& body,
-                     std::string_view* binary) {
+tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model_value& wanted, const Body& body, std::string_view* binary,
+                     Charge* charge) {
   const std::string where = model.Where("input", wanted.name);
   RequireCarried(model, "input", wanted);
   const std::string& datatype = Required(input, "datatype", json::value_t::string, where).get_ref<const std::string&>();
   if (FindDatatype(datatype) == TW_INVALID_TYPE)
     throw HttpError(
-        400, where + ": datatype '" + OneLine(datatype) + "' is none of the protocol's; " + DatatypeName(wanted.dtype) + " is expected");
+        400, where + ": datatype '" + ShownName(datatype) + "' is none of the protocol's; " + DatatypeName(wanted.dtype) + " is expected");
   if (FindDatatype(datatype) != wanted.dtype)
     throw HttpError(400, where + ": the datatype is " + datatype + "; " + DatatypeName(wanted.dtype) + " is expected");
   const std::vector<int64_t> dims = Shape(input, where);
@@ -148,17 +149,17 @@ tw::Tensor ReadInput(const ServedModel& model, const json& input, const tw_model
   const json* data = Member(input, "data");
   if (size && data) throw HttpError(400, where + ": it has both \"data\" and binary data; send one of them");
   if (!size && !data) throw HttpError(400, where + ": it has neither \"data\" nor the parameter binary_data_size");
-  if (data) return ReadData(*data, wanted.dtype, dims, where);
+  if (data) return ReadData(*data, wanted.dtype, dims, where, charge);
   if (*size > binary->size()) {
     throw HttpError(400, where + ": binary_data_size is " + std::to_string(*size) + ", but " + std::to_string(binary->size()) +
                              " bytes are left behind the JSON; " + kLengthHeader + " must be the length of the JSON");
   }
   const std::string_view bytes = binary->substr(0, *size);
   binary->remove_prefix(*size);
-  return ReadBinary(bytes, body.storage, wanted.dtype, dims, where);
+  return ReadBinary(bytes, body.storage, wanted.dtype, dims, where, charge);
 }
 
-Inputs ReadInputs(const ServedModel& model, const tw_model_signature& s, const Request& request) {
+Inputs ReadInputs(const ServedModel& model, const tw_model_signature& s, const Request& request, Charge* charge) {
   Inputs inputs(s.n_inputs);
   std::string_view binary = request.binary;
   for (const json& input : Required(request.header, "inputs", json::value_t::array, "the request")) {
@@ -166,7 +167,7 @@ Inputs ReadInputs(const ServedModel& model, const tw_model_signature& s, const R
     const std::string& name = Required(input, "name", json::value_t::string, "an input of the request").get_ref<const std::string&>();
     const size_t at = InputAt(model, s, name);
     if (inputs[at]) throw HttpError(400, model.Where("input", name) + ": it comes twice");
-    inputs[at] = ReadInput(model, input, *s.inputs[at], request.body, &binary);
+    inputs[at] = ReadInput(model, input, *s.inputs[at], request.body, &binary, charge);
   }
   if (!binary.empty()) {
     throw HttpError(
@@ -192,12 +193,12 @@ std::vector<Wanted> WantedOutputs(const ServedModel& model, const tw_model_signa
   for (const json& output : Required(request, "outputs", json::value_t::array, "the request")) {
     if (!output.is_object()) throw HttpError(400, "the request: an output is " + Shown(output) + ", not an object");
     const std::string& name = Required(output, "name", json::value_t::string, "an output of the request").get_ref<const std::string&>();
-    const std::string where = model.Where("output", OneLine(name));
+    const std::string where = model.Where("output", ShownName(name));
     const auto found = std::find_if(s.outputs, s.outputs + s.n_outputs, [&](const auto* v) { return v->name == name; });
     if (found == s.outputs + s.n_outputs) {
       std::string names;
       for (uint32_t i = 0; i < s.n_outputs; ++i) names += (i ? ", '" : "'") + std::string(s.outputs[i]->name) + "'";
-      throw HttpError(400, "model '" + model.name() + "' has no output '" + OneLine(name) + "'; its outputs are " + names);
+      throw HttpError(400, "model '" + model.name() + "' has no output '" + ShownName(name) + "'; its outputs are " + names);
     }
     const auto at = uint32_t(found - s.outputs);
     if (std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.at == at; }))
@@ -212,7 +213,7 @@ std::vector<Wanted> WantedOutputs(const ServedModel& model, const tw_model_signa
 // ---- Answers ----
 
 // Appends an output's entry to the JSON. Its bytes, if it goes as such, come behind the JSON.
-void AddOutput(const ServedModel& model, const tw_model_value& value, const Part& part, bool binary, std::string* out) {
+void AddOutput(const ServedModel& model, const tw_model_value& value, const Part& part, bool binary, ChargedText* out) {
   *out += "{\"name\": " + JsonQuote(value.name) + ", \"datatype\": \"" + DatatypeName(part.tensor.dtype()) +
           "\", \"shape\": " + DimsText(part.dims);
   if (binary) {
@@ -224,11 +225,14 @@ void AddOutput(const ServedModel& model, const tw_model_value& value, const Part
   *out += "}";
 }
 
-Answer InferAnswer(const ServedModel& model, const tw_model_signature& s, const json& request, const std::vector<Wanted>& wanted,
+Answer InferAnswer(const ModelCall& call, const tw_model_signature& s, const json& request, const std::vector<Wanted>& wanted,
                    const std::vector<Part>& parts) {
-  std::string out = "{\"model_name\": " + JsonQuote(model.name()) + ", \"model_version\": \"" + model.version() + "\"";
+  const ServedModel& model = *call.model;
+  ChargedText out = call.NewText();
+  out += "{\"model_name\": " + JsonQuote(model.name()) + ", \"model_version\": \"" + model.version() + "\"";
   if (const json* id = Member(request, "id"); id && id->is_string() && !id->get_ref<const std::string&>().empty()) {
-    out += ", \"id\": " + id->dump();
+    out += ", \"id\": ";
+    AppendJsonString(id->get_ref<const std::string&>(), &out);
   }
   out += ", \"outputs\": [";
   uint64_t bytes = 0;
@@ -239,13 +243,16 @@ Answer InferAnswer(const ServedModel& model, const tw_model_signature& s, const 
     if (wanted[i].binary) bytes += BinaryBytes(part);
   }
   out += "]}";
-  if (std::none_of(wanted.begin(), wanted.end(), [](const Wanted& w) { return w.binary; })) return {200, out + "\n"};
+  if (std::none_of(wanted.begin(), wanted.end(), [](const Wanted& w) { return w.binary; })) {
+    out += '\n';
+    return GoodAnswer(std::move(out));
+  }
   const std::string length = std::to_string(out.size());
-  out.reserve(out.size() + bytes);
+  out.Reserve(out.size() + bytes);
   for (const Wanted& w : wanted) {
     if (w.binary) WriteBinary(parts[w.at], &out);
   }
-  return {200, std::move(out), "application/octet-stream", {{kLengthHeader, length}}};
+  return GoodAnswer(std::move(out), "application/octet-stream", {{kLengthHeader, length}});
 }
 
 Answer Infer(ModelCall* call) {
@@ -260,8 +267,10 @@ Answer Infer(ModelCall* call) {
   const Deadline deadline = call->DeadlineAfter(std::chrono::microseconds(std::min<uint64_t>(microseconds.value_or(0), INT64_MAX / 4096)));
   const std::vector<Wanted> wanted = WantedOutputs(model, s, request.header);
   for (const Wanted& w : wanted) RequireCarried(model, "output", *s.outputs[w.at]);
-  const std::vector<Part> parts = call->model->Run(s, ReadInputs(model, s, request), deadline, &call->call->cancellation);
-  return InferAnswer(model, s, request.header, wanted, parts);
+  Charge charge = call->NewCharge();
+  Inputs inputs = ReadInputs(model, s, request, &charge);
+  const std::vector<Part> parts = call->model->Run(s, std::move(inputs), std::move(charge), deadline, &call->call->cancellation);
+  return InferAnswer(*call, s, request.header, wanted, parts);
 }
 
 Answer OfModel(ModelCall* call) {

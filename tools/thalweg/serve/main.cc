@@ -1,5 +1,6 @@
 // thalweg-serve: answers requests over HTTP with models from files. `thalweg serve` executes it.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "command_table.h"
+#include "framework/base/machine_memory.h"
 #include "http_server.h"
 #include "repository.h"
 #include "service.h"
@@ -33,6 +35,22 @@ std::vector<std::string> ReadOrigins(const Args& args) {
   return origins;
 }
 
+// Reads a number of bytes such as 65536 or 2G, of at most 2^62; `other` if the option was not given.
+uint64_t ReadBytes(const Args& args, const char* option, uint64_t other) {
+  if (!args.has(option)) return other;
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  const std::string text = args.get(option);
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const std::string_view unit = std::string_view(text).substr(size_t(end - text.data()));
+  const size_t power = unit.empty() ? 0 : std::string_view("KMGT").find(unit[0]) + 1;
+  const bool known = unit.empty() || (power != 0 && (unit.size() == 1 || unit.substr(1) == "iB"));
+  if (error != std::errc() || !known || bytes == 0 || bytes > kMost >> (10 * power)) {
+    throw UsageError{std::string(option) + " takes a number of bytes of at least 1, such as 65536, 32M or 2G, not '" + text + "'"};
+  }
+  return bytes << (10 * power);
+}
+
 Settings ReadSettings(const Args& args) {
   const int64_t port = args.integer("--port", 8000, 0);
   if (port > 65535) throw UsageError{"--port takes a number of at most 65535, not '" + args.get("--port") + "'"};
@@ -42,7 +60,8 @@ Settings ReadSettings(const Args& args) {
   Settings settings = {};
   settings.host = args.get("--host", "127.0.0.1");
   settings.port = int(port);
-  settings.max_request_bytes = uint64_t(std::min<int64_t>(args.integer("--max-request-bytes", 32 << 20, 1), int64_t{1} << 40));
+  settings.max_request_bytes = std::min(ReadBytes(args, "--max-request-bytes", 32 << 20), uint64_t{1} << 40);
+  settings.request_memory = ReadBytes(args, "--request-memory", MachineMemory() / 2);
   settings.max_requests = uint64_t(args.integer("--max-requests", 64, 1));
   settings.max_connections = uint64_t(args.integer("--max-connections", 512, 1));
   settings.timeout = ms("--timeout-ms", 300000, 0);
@@ -155,14 +174,16 @@ int Run(const Args& args) {
   const tw::Runtime runtime = MakeRuntime(args);
   tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
   Metrics metrics;
+  RequestBudget budget(settings.request_memory);
+  Runners runners;
   const auto load = [&](const std::string& name, uint64_t version, const std::string& path) {
     const std::string file = content.is_folder ? FindModel(runtime, path) : path;
-    return std::make_shared<ServedModel>(runtime, name, version, file, options, settings, &metrics);
+    return std::make_shared<ServedModel>(runtime, name, version, file, options, settings, &metrics, &runners);
   };
   Repository repository(content.all_versions, content.labels, load, &metrics, LogLine);
   content.is_folder ? repository.Scan(content.folder) : repository.Add(content.name, content.file);
-  Service service(settings, &repository, &metrics);
-  HttpServer server(settings, [&](Call& call) { return service.Serve(call); });
+  Service service(settings, &repository, &budget, &metrics);
+  HttpServer server(settings, &budget, [&](Call& call) { return service.Serve(call); });
   const int port = server.Start();
   if (content.poll.count() > 0) repository.Watch(content.folder, content.poll);
   const bool v6 = settings.host.find(':') != std::string::npos;

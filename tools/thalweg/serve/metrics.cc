@@ -77,7 +77,7 @@ void Metrics::End() {
   --in_flight_;
 }
 
-std::string Metrics::Text(const std::vector<std::string>& ready) const {
+std::string Metrics::Text(const std::vector<std::string>& ready, uint64_t held, uint64_t limit) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string text = Head("thalweg_requests_total", "counter", "Requests to models that were answered.");
   for (const auto& [labels, n] : requests_) text += "thalweg_requests_total{" + labels + "} " + std::to_string(n) + "\n";
@@ -87,6 +87,10 @@ std::string Metrics::Text(const std::vector<std::string>& ready) const {
   for (const auto& [labels, h] : rows_) text += h.Text("thalweg_batch_rows", labels, kRows);
   text += Head("thalweg_requests_in_flight", "gauge", "Requests to models that run now.");
   text += "thalweg_requests_in_flight " + std::to_string(in_flight_) + "\n";
+  text += Head("thalweg_request_memory_bytes", "gauge", "Memory that requests in flight hold: bodies, values, answers.");
+  text += "thalweg_request_memory_bytes " + std::to_string(held) + "\n";
+  text += Head("thalweg_request_memory_limit_bytes", "gauge", "What they may hold (--request-memory).");
+  text += "thalweg_request_memory_limit_bytes " + std::to_string(limit) + "\n";
   text += Head("thalweg_model_loads_total", "counter", "Loads of versions of models.");
   for (const auto& [labels, n] : loads_) text += "thalweg_model_loads_total{" + labels + "} " + std::to_string(n) + "\n";
   text += Head("thalweg_model_ready", "gauge", "1 for each version that is served.");

@@ -22,8 +22,8 @@ class Metrics {
   // A request for a model begins and ends. Begin returns how many run now, with this one.
   uint64_t Begin();
   void End();
-  // Texts of lines that others know: one `name{labels} value` each.
-  std::string Text(const std::vector<std::string>& ready) const;
+  // ready: lines that others know, one `name{labels} value` each. held and limit: bytes of all requests in flight.
+  std::string Text(const std::vector<std::string>& ready, uint64_t held, uint64_t limit) const;
 
  private:
   template <size_t N>

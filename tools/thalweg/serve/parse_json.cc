@@ -1,6 +1,7 @@
 #include "parse_json.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "http_error.h"
@@ -11,12 +12,35 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kDeepest = 100;
+constexpr size_t kMostWhy = 300;                                                     // bytes of the library's words that an error has
 constexpr uint64_t kValueBytes = sizeof(json), kListBytes = 64, kMemberBytes = 112;  // with the heap's own share
+
+// Returns at least the bytes of the longest string, number or word of a JSON text.
+uint64_t LongestToken(std::string_view text) {
+  static constexpr auto kEnds = [] {
+    std::array<bool, 256> ends = {};
+    for (const char c : std::string_view(",:[]{}\" \t\r\n")) ends[uint8_t(c)] = true;
+    return ends;
+  }();
+  uint64_t longest = 0;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    if (text[at] == '"') {
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+    } else if (!kEnds[uint8_t(text[at])]) {
+      while (end < text.size() && !kEnds[uint8_t(text[end])]) ++end;
+    }
+    longest = std::max<uint64_t>(longest, end - at);
+    at = end;
+  }
+  return longest;
+}
 
 // Builds the values and throws at the first bound that they exceed.
 class Builder final : public nlohmann::json_sax<json> {
  public:
-  Builder(uint64_t memory, json* root) : left_(memory), root_(root) {}
+  Builder(uint64_t memory, Charge* charge, json* root) : left_(memory), charge_(charge), root_(root) {}
 
   bool null() override { return Add(nullptr); }
   bool boolean(bool value) override { return Add(value); }
@@ -24,7 +48,8 @@ class Builder final : public nlohmann::json_sax<json> {
   bool number_unsigned(number_unsigned_t value) override { return Add(value); }
   bool number_float(number_float_t value, const string_t&) override { return Add(value); }
   bool string(string_t& value) override {
-    Charge(kListBytes + value.size());
+    Limit(kListBytes + value.size());
+    charge_->Add(kListBytes + value.capacity());
     return Add(std::move(value));
   }
   bool binary(binary_t&) override { return false; }
@@ -33,7 +58,8 @@ class Builder final : public nlohmann::json_sax<json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& value) override {
-    Charge(kMemberBytes + value.size());
+    Limit(kMemberBytes + value.size());
+    charge_->Add(kMemberBytes + value.size());
     const auto [member, added] = open_.back()->get_ref<json::object_t&>().emplace(value, nullptr);
     if (!added) throw HttpError(400, "the request's JSON has the key " + Shown(value) + " twice in one object");
     member_ = &member->second;
@@ -47,21 +73,31 @@ class Builder final : public nlohmann::json_sax<json> {
     // The library puts a code and the place before its words.
     if (const size_t end = why.find("] "); end != why.npos) why = why.substr(end + 2);
     if (const size_t end = why.find(": "); why.starts_with("parse error at") && end != why.npos) why = why.substr(end + 2);
+    if (why.size() > kMostWhy) why = why.substr(0, kMostWhy) + "...";  // it quotes the text
     throw HttpError(400, "the request is no JSON, at byte " + std::to_string(at) + ": " + why + hint);
   }
 
  private:
-  void Charge(uint64_t bytes) {
+  // Counts what values take without spare room, so that the limit does not depend on how lists grow.
+  void Limit(uint64_t bytes) {
     if (bytes > left_) throw HttpError(413, "the request's JSON has too many values for --max-request-bytes; send binary tensor data");
     left_ -= bytes;
   }
   json* Put(json&& value) {
-    Charge(kValueBytes);
+    Limit(kValueBytes);
     if (open_.empty()) return &(*root_ = std::move(value));
     if (!open_.back()->is_array()) return &(*member_ = std::move(value));
     auto& items = open_.back()->get_ref<json::array_t&>();
+    if (items.size() == items.capacity()) Grow(&items);
     items.push_back(std::move(value));
     return &items.back();
+  }
+  // The old memory of a list and the new one are there together for a moment.
+  void Grow(json::array_t* items) {
+    const size_t before = items->capacity(), after = std::max<size_t>(4, 2 * before);
+    charge_->Add(after * kValueBytes);
+    items->reserve(after);
+    charge_->Remove(before * kValueBytes);
   }
   bool Add(json&& value) {
     Put(std::move(value));
@@ -69,7 +105,8 @@ class Builder final : public nlohmann::json_sax<json> {
   }
   bool Open(json&& value) {
     if (open_.size() == kDeepest) throw HttpError(400, "the request's JSON is nested deeper than " + std::to_string(kDeepest));
-    Charge(kListBytes);
+    Limit(kListBytes);
+    charge_->Add(kListBytes);
     open_.push_back(Put(std::move(value)));
     return true;
   }
@@ -79,6 +116,7 @@ class Builder final : public nlohmann::json_sax<json> {
   }
 
   uint64_t left_;
+  Charge* const charge_;
   json* const root_;
   std::vector<json*> open_;  // lists and objects that are not closed; a list is not extended while one of its values is open
   json* member_ = nullptr;   // the place of the next value of the innermost object
@@ -86,18 +124,26 @@ class Builder final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-json ParseJson(std::string_view text, uint64_t memory) {
+json ParseJson(std::string_view text, uint64_t memory, Charge* charge) {
+  // The library collects each token twice, in buffers that double, and copies the last one into the text of an error.
+  const uint64_t token = 12 * LongestToken(text);
+  charge->Add(token);
   json root;
-  Builder builder(memory, &root);
+  Builder builder(memory, charge, &root);
   json::sax_parse(text.begin(), text.end(), &builder);
+  charge->Remove(token);
   return root;
 }
 
 std::string Shown(const json& value) {
+  constexpr size_t kShown = 60;  // bytes
   if (value.is_array()) return "a list of " + std::to_string(value.size());
   if (value.is_object()) return "an object";
+  if (value.is_string() && value.get_ref<const std::string&>().size() > kShown) {
+    return Shown(json(value.get_ref<const std::string&>().substr(0, kShown)));
+  }
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  if (text.size() > kShown) text = text.substr(0, kShown - 3) + "...";
   return text;
 }
 

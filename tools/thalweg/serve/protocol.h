@@ -2,9 +2,12 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "call.h"
+#include "charged_text.h"
 #include "repository.h"
 #include "settings.h"
 
@@ -22,9 +25,18 @@ struct ModelCall {
   // Reads the body; byte `aligned` of it, see Call::body. Throws HttpError 415 for a type that is neither JSON nor bytes.
   Body TakeBody(size_t aligned) const;
   uint64_t json_memory() const { return 8 * settings->max_request_bytes; }
+  // For what is made of the request, and for its answer.
+  Charge NewCharge() const { return Charge(call->memory); }
+  ChargedText NewText() const { return ChargedText(call->memory); }
   // Returns the earliest of the server's limit, the header X-Request-Timeout-Ms and `asked` (0: none). Throws HttpError 400.
   Deadline DeadlineAfter(std::chrono::microseconds asked) const;
 };
+
+// Returns a name that a client chose as a message shows it: in one line, and cut if it is long.
+std::string ShownName(std::string_view name);
+
+// Returns an answer of status 200 with its charge.
+Answer GoodAnswer(ChargedText body, std::string type = "application/json", std::vector<std::pair<std::string, std::string>> headers = {});
 
 // Throws HttpError 405 unless the request has the method.
 void RequireMethod(const Call& call, const char* method);

@@ -8,6 +8,8 @@
 namespace thalweg::cli::serve {
 namespace {
 
+constexpr size_t kLongestSignature = 4096;  // bytes of a name; a longer one is not put into an error
+
 bool Fits(const tw_shape& shape, const std::vector<int64_t>& dims) {
   if (shape.rank < 0) return true;
   if (size_t(shape.rank) != dims.size()) return false;
@@ -20,12 +22,12 @@ bool Fits(const tw_shape& shape, const std::vector<int64_t>& dims) {
 }  // namespace
 
 ServedModel::ServedModel(const tw::Runtime& runtime, const std::string& name, uint64_t version, const std::string& path,
-                         const tw::ModelOptions& options, const Settings& settings, Metrics* metrics)
+                         const tw::ModelOptions& options, const Settings& settings, Metrics* metrics, Runners* runners)
     : name_(name),
       version_(std::to_string(version)),
       model_(runtime, path, options),
       metrics_(metrics),
-      batcher_(settings.max_batch, settings.batch_delay,
+      batcher_(settings.max_batch, settings.batch_delay, runners,
                [this](const tw_model_signature& s, const Inputs& inputs, Deadline deadline, const CancelToken& cancel) {
                  return RunNow(s, inputs, deadline, cancel);
                }) {}
@@ -35,6 +37,9 @@ std::string ServedModel::Where(const char* kind, const std::string& value) const
 }
 
 const tw_model_signature& ServedModel::signature(const std::string& name) const {
+  if (name.size() > kLongestSignature) {
+    throw HttpError(400, "model '" + name_ + "' has no signature whose name has " + std::to_string(name.size()) + " bytes");
+  }
   try {
     return model_.signature(name);
   } catch (const tw::StatusError& e) {
@@ -58,9 +63,10 @@ void ServedModel::Check(const tw_model_signature& signature, const Inputs& input
   }
 }
 
-std::vector<Part> ServedModel::Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation) {
+std::vector<Part> ServedModel::Run(const tw_model_signature& signature, Inputs inputs, Charge charge, Deadline deadline,
+                                   Cancellation* cancellation) {
   Check(signature, inputs);
-  return batcher_.Request(signature, std::move(inputs), deadline, cancellation);
+  return batcher_.Request(signature, std::move(inputs), std::move(charge), deadline, cancellation, shared_from_this());
 }
 
 std::vector<tw::Tensor> ServedModel::RunNow(const tw_model_signature& signature, const Inputs& inputs, Deadline deadline,

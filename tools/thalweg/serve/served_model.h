@@ -1,6 +1,7 @@
 // A version of a model that is loaded.
 // Threads: any number of requests. It lives as long as a request holds it.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,11 @@
 
 namespace thalweg::cli::serve {
 
-class ServedModel {
+class ServedModel : public std::enable_shared_from_this<ServedModel> {
  public:
-  // Loads the file or folder. Throws tw::StatusError.
+  // Loads the file or folder. runners: for joined runs. Throws tw::StatusError. REQUIRES: a shared_ptr owns it.
   ServedModel(const tw::Runtime& runtime, const std::string& name, uint64_t version, const std::string& path,
-              const tw::ModelOptions& options, const Settings& settings, Metrics* metrics);
+              const tw::ModelOptions& options, const Settings& settings, Metrics* metrics, Runners* runners);
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
@@ -26,9 +27,9 @@ class ServedModel {
   // "model 'm', input 'x'", for errors.
   std::string Where(const char* kind, const std::string& value) const;
 
-  // Runs the signature on values by input, an empty one for an input that is left out, joined with others if that is wanted. Throws
-  // HttpError and tw::StatusError.
-  std::vector<Part> Run(const tw_model_signature& signature, Inputs inputs, Deadline deadline, Cancellation* cancellation);
+  // Runs the signature on values by input, an empty one for an input that is left out, joined with others if that is wanted. charge: that
+  // of the inputs. Throws HttpError and tw::StatusError.
+  std::vector<Part> Run(const tw_model_signature& signature, Inputs inputs, Charge charge, Deadline deadline, Cancellation* cancellation);
 
  private:
   void Check(const tw_model_signature& signature, const Inputs& inputs) const;

@@ -16,6 +16,10 @@
 namespace thalweg::cli::serve {
 namespace {
 
+// Answers about the server and its models that have fewer bytes are not charged to the memory of requests, so that the server tells its
+// health when requests hold all of it. Their number is bounded by that of connections.
+constexpr size_t kLeastCharged = 64 << 10;
+
 // Splits a path; empty segments are left out.
 std::vector<std::string> Segments(const std::string& path) {
   std::vector<std::string> segments;
@@ -96,8 +100,8 @@ Answer Preflight() {
 
 }  // namespace
 
-Service::Service(const Settings& settings, const Repository* repository, Metrics* metrics)
-    : settings_(settings), repository_(repository), metrics_(metrics), id_prefix_(RandomPrefix()) {}
+Service::Service(const Settings& settings, const Repository* repository, const RequestBudget* budget, Metrics* metrics)
+    : settings_(settings), repository_(repository), budget_(budget), metrics_(metrics), id_prefix_(RandomPrefix()) {}
 
 Answer Service::MetricsText() const {
   std::vector<std::string> ready;
@@ -110,7 +114,7 @@ Answer Service::MetricsText() const {
       // The model was let go after Names.
     }
   }
-  return {200, metrics_->Text(ready), "text/plain; version=0.0.4"};
+  return {200, metrics_->Text(ready, budget_->held(), budget_->limit()), "text/plain; version=0.0.4"};
 }
 
 // Returns the client's own id for the request, or a new one.
@@ -153,7 +157,13 @@ Answer Service::Dispatch(ModelCall* call) {
 Answer Service::Guarded(ModelCall* call, std::string* error) {
   int status = 500;
   try {
-    return Dispatch(call);
+    Answer answer = Dispatch(call);
+    const bool is_charged = answer.charge.bytes() > 0 || answer.body.size() < kLeastCharged;
+    if (!is_charged) {
+      answer.charge = Charge(call->call->memory);
+      answer.charge.Add(answer.body.capacity());
+    }
+    return answer;
   } catch (const HttpError& e) {
     status = e.status();
     *error = e.what();

@@ -13,7 +13,8 @@ namespace thalweg::cli::serve {
 
 class Service {
  public:
-  Service(const Settings& settings, const Repository* repository, Metrics* metrics);
+  // budget: that of the calls, for the metrics. All pointers outlive the service.
+  Service(const Settings& settings, const Repository* repository, const RequestBudget* budget, Metrics* metrics);
   Answer Serve(Call& call);  // throws nothing
 
  private:
@@ -25,6 +26,7 @@ class Service {
 
   const Settings settings_;
   const Repository* const repository_;
+  const RequestBudget* const budget_;
   Metrics* const metrics_;
   const std::string id_prefix_;  // of this server's own request ids
   std::atomic<uint64_t> ids_{0};

@@ -14,6 +14,7 @@ struct Settings {
   std::string host;
   int port;                                // 0: any free one
   uint64_t max_request_bytes;              // of a request's body, after it was unpacked
+  uint64_t request_memory;                 // bytes that all requests in flight may hold, see request_memory.h
   uint64_t max_requests;                   // that run at once; a further one gets 429
   uint64_t max_connections;                // that are served at once; further ones wait
   std::chrono::milliseconds timeout;       // from the request's header to its answer; 0: none

@@ -88,9 +88,9 @@ Answer MetadataOf(const ModelCall& call) {
 
 bool IsBase64(const json& value) { return value.is_object() && value.size() == 1 && Member(value, "b64"); }
 
-tw::Tensor ReadValue(const ServedModel& model, const tw_model_value& wanted, const json& value) {
+tw::Tensor ReadValue(const ServedModel& model, const tw_model_value& wanted, const json& value, Charge* charge) {
   RequireCarried(model, "input", wanted);
-  return ReadNested(value, wanted.dtype, *wanted.shape, model.Where("input", wanted.name));
+  return ReadNested(value, wanted.dtype, *wanted.shape, model.Where("input", wanted.name), charge);
 }
 
 // The only input of a signature may be given without its name.
@@ -106,30 +106,32 @@ bool ByName(const tw_model_signature& s, const json& value) {
 }
 
 // {"inputs": VALUE} or {"inputs": {NAME: VALUE}}
-Inputs ReadColumns(const ServedModel& model, const tw_model_signature& s, const json& given) {
+Inputs ReadColumns(const ServedModel& model, const tw_model_signature& s, const json& given, Charge* charge) {
   Inputs inputs(s.n_inputs);
   if (!ByName(s, given)) {
-    inputs[0] = ReadValue(model, OnlyInput(model, s, "inputs"), given);
+    inputs[0] = ReadValue(model, OnlyInput(model, s, "inputs"), given, charge);
     return inputs;
   }
   for (const auto& [name, value] : given.items()) {
     const size_t at = InputAt(model, s, name);
-    inputs[at] = ReadValue(model, *s.inputs[at], value);
+    inputs[at] = ReadValue(model, *s.inputs[at], value, charge);
   }
   return inputs;
 }
 
 // {"instances": [VALUE, ...]} or {"instances": [{NAME: VALUE, ...}, ...]}. The rows of each input become one value. Takes them out.
-Inputs ReadRows(const ServedModel& model, const tw_model_signature& s, json* given) {
+Inputs ReadRows(const ServedModel& model, const tw_model_signature& s, json* given, Charge* charge) {
   if (!given->is_array() || given->empty())
     throw HttpError(400, "\"instances\" is " + Shown(*given) + "; a list of at least one is expected");
   Inputs inputs(s.n_inputs);
   if (!ByName(s, given->front())) {
-    inputs[0] = ReadValue(model, OnlyInput(model, s, "instances"), *given);
+    inputs[0] = ReadValue(model, OnlyInput(model, s, "instances"), *given, charge);
     return inputs;
   }
-  std::vector<json> columns(s.n_inputs, json::array());
   const size_t keys = given->front().size();
+  const uint64_t bytes = std::min<uint64_t>(keys, s.n_inputs) * given->size() * sizeof(json);
+  charge->Add(bytes);  // only inputs that instance 0 names get a column
+  std::vector<json> columns(s.n_inputs, json::array());
   for (size_t row = 0; row < given->size(); ++row) {
     json& instance = (*given)[row];
     const std::string where = "instance " + std::to_string(row);
@@ -139,33 +141,41 @@ Inputs ReadRows(const ServedModel& model, const tw_model_signature& s, json* giv
     for (auto member = instance.begin(); member != instance.end(); ++member) {
       json& column = columns[InputAt(model, s, member.key())];
       if (column.size() != row)
-        throw HttpError(400, where + " has input '" + OneLine(member.key()) + "', which an earlier one does not have");
+        throw HttpError(400, where + " has input '" + ShownName(member.key()) + "', which an earlier one does not have");
+      if (row == 0) column.get_ref<json::array_t&>().reserve(given->size());
       column.push_back(std::move(member.value()));
     }
   }
   for (uint32_t i = 0; i < s.n_inputs; ++i) {
-    if (!columns[i].empty()) inputs[i] = ReadValue(model, *s.inputs[i], columns[i]);
+    if (!columns[i].empty()) inputs[i] = ReadValue(model, *s.inputs[i], columns[i], charge);
   }
+  columns.clear();
+  charge->Remove(bytes);
   return inputs;
 }
 
 // TensorFlow Serving writes strings of outputs with such names in base64.
 bool IsBytes(const tw_model_value& value) { return std::string_view(value.name).ends_with("_bytes"); }
 
-std::string Columns(const ServedModel& model, const tw_model_signature& s, const std::vector<Part>& parts) {
-  std::string out = "{\"outputs\": ";
+Answer Columns(const ModelCall& call, const tw_model_signature& s, const std::vector<Part>& parts) {
+  const ServedModel& model = *call.model;
+  ChargedText out = call.NewText();
+  out += "{\"outputs\": ";
   if (s.n_outputs == 1) {
     WriteNested(parts[0], IsBytes(*s.outputs[0]), model.Where("output", s.outputs[0]->name), &out);
-    return out + "}\n";
+    out += "}\n";
+    return GoodAnswer(std::move(out));
   }
   for (uint32_t i = 0; i < s.n_outputs; ++i) {
     out += (i ? ", " : "{") + JsonQuote(s.outputs[i]->name) + ": ";
     WriteNested(parts[i], IsBytes(*s.outputs[i]), model.Where("output", s.outputs[i]->name), &out);
   }
-  return out + "}}\n";
+  out += "}}\n";
+  return GoodAnswer(std::move(out));
 }
 
-std::string Rows(const ServedModel& model, const tw_model_signature& s, const std::vector<Part>& parts, int64_t rows) {
+Answer Rows(const ModelCall& call, const tw_model_signature& s, const std::vector<Part>& parts, int64_t rows) {
+  const ServedModel& model = *call.model;
   std::vector<std::string> where;
   for (uint32_t i = 0; i < s.n_outputs; ++i) {
     where.push_back(model.Where("output", s.outputs[i]->name));
@@ -173,7 +183,8 @@ std::string Rows(const ServedModel& model, const tw_model_signature& s, const st
     throw HttpError(400, where[i] + ": its shape is " + DimsText(parts[i].dims) + " for " + std::to_string(rows) +
                              " instances; give the values as \"inputs\"");
   }
-  std::string out = "{\"predictions\": [";
+  ChargedText out = call.NewText();
+  out += "{\"predictions\": [";
   for (int64_t row = 0; row < rows; ++row) {
     out += row ? ", " : "";
     for (uint32_t i = 0; i < s.n_outputs; ++i) {
@@ -182,12 +193,14 @@ std::string Rows(const ServedModel& model, const tw_model_signature& s, const st
     }
     if (s.n_outputs > 1) out += "}";
   }
-  return out + "]}\n";
+  out += "]}\n";
+  return GoodAnswer(std::move(out));
 }
 
 Answer Predict(ModelCall* call) {
   const ServedModel& model = *call->model;
-  json request = ParseJson(call->TakeBody(0).text, call->json_memory());
+  Charge json_charge = call->NewCharge();
+  json request = ParseJson(call->TakeBody(0).text, call->json_memory(), &json_charge);
   if (!request.is_object()) throw HttpError(400, "the request is " + Shown(request) + ", not a JSON object");
   const json* name = Member(request, "signature_name");
   if (name && !name->is_string()) throw HttpError(400, "\"signature_name\" is " + Shown(*name) + ", not a string");
@@ -199,10 +212,11 @@ Answer Predict(ModelCall* call) {
                              (rows == request.end() ? "nor" : "and") + " \"inputs\"; give one of them");
   }
   const Deadline deadline = call->DeadlineAfter(std::chrono::microseconds(0));
-  const auto run = [&](Inputs inputs) { return call->model->Run(s, std::move(inputs), deadline, &call->call->cancellation); };
-  if (columns != request.end()) return {200, Columns(model, s, run(ReadColumns(model, s, *columns)))};
-  const auto n = int64_t(rows->size());
-  return {200, Rows(model, s, run(ReadRows(model, s, &*rows)), n)};
+  Charge charge = call->NewCharge();
+  Inputs inputs = columns != request.end() ? ReadColumns(model, s, *columns, &charge) : ReadRows(model, s, &*rows, &charge);
+  const int64_t n = columns != request.end() ? 0 : int64_t(rows->size());
+  const std::vector<Part> parts = call->model->Run(s, std::move(inputs), std::move(charge), deadline, &call->call->cancellation);
+  return columns != request.end() ? Columns(*call, s, parts) : Rows(*call, s, parts, n);
 }
 
 }  // namespace
