@@ -15,14 +15,20 @@ PATIENCE = 60  # seconds for what must happen; a test never waits for a time to 
 
 
 class Server:
-    """`thalweg serve` at a free port."""
+    """`thalweg serve` at a free port. loading: returns once it answers, while its models are being loaded."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, loading=False):
         command = [str(THALWEG), "serve", *map(str, arguments), "--port", "0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.errors = []
         self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr))
         self.reader.start()
+        if loading:
+            until(lambda: self.process.poll() is not None or any(" answers; " in line for line in self.errors))
+            line = next((line for line in self.errors if " answers; " in line), "it has ended: ")
+            assert "http://127.0.0.1:" in line, f"{line}{''.join(self.errors)}"
+            self.port = int(line.split("http://127.0.0.1:")[1].split()[0])
+            return
         line = self.process.stdout.readline()
         if not line.startswith("listening at http://127.0.0.1:"):
             self.process.wait()
@@ -268,3 +274,14 @@ def two_inputs(path):
     """y = a + b and z = -b, for a [?, 2] and b [?, 2]."""
     return written(path, node("a", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) + node("b", "Placeholder", dtype=FLOAT, shape=shape(-1, 2)) +
                    node("y", "Add", "a", "b", T=FLOAT) + node("z", "Neg", "b", T=FLOAT))
+
+
+def unending(folder):
+    """A SavedModel whose loading does not end: its initialisation waits for a value that never comes."""
+    handle = dict(component_types=types(1), capacity=field(3, 1), shapes=field(1, b""))
+    graph = (node("never", "FIFOQueueV2", **handle) +
+             node("wait", "QueueDequeueV2", "never", component_types=types(1)) +
+             node("x", "Placeholder", dtype=FLOAT, shape=shape(-1)) +
+             node("y", "Neg", "x", T=FLOAT))
+    return saved_model(folder, graph, {"serving_default": ({"x": ("x:0", 1)}, {"y": ("y:0", 1)}),
+                                       "__saved_model_init_op": ({}, {"__saved_model_init_op": ("wait:0", 1)})})

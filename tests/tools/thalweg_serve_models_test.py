@@ -11,7 +11,7 @@ import sys
 
 from thalweg_command import FLOAT, INT32, THALWEG, dtype, field, node, run, run_tests, shape
 from thalweg_serve import (Server, answer_of, ask_binary, constant, gate, identity, is_quiet, left, negative, received, refuses, rows_of, send,
-                           tensor, together, until, written)
+                           tensor, together, unending, until, written)
 
 # ---- Batches ----
 
@@ -238,6 +238,34 @@ def test_the_memory_of_a_model_is_bounded(folder):
 
 # ---- The beginning and the end ----
 
+def test_a_server_whose_models_are_being_loaded_says_so_and_ends_at_once(folder):
+    negative(f"{folder}/fast/1/model.pb")
+    unending(f"{folder}/slow/1")
+    negative(f"{folder}/waits/1/model.pb")
+    for end in (signal.SIGTERM, signal.SIGINT):
+        with Server("--models", folder, loading=True) as server:
+            until(lambda: states(server, "slow") == {"1": "LOADING"})  # models are loaded in the order of their names
+            assert server.get("/v2/health/live") == {"live": True} and server.get("/v2/health/ready", 503) == {"ready": False}
+            assert server.post("/v1/models/fast:predict", {"inputs": [[1, 2]]}) == {"outputs": [[-1, -2]]}
+            status, headers, body = server.ask("POST", "/v1/models/slow:predict", '{"inputs": [1]}')
+            assert status == 503 and headers["Retry-After"] == "1" and "version 1 is being loaded" in json.loads(body)["error"], body
+            assert "is being loaded" in server.get("/v2/models/slow/versions/1/ready", 503)["error"]
+            assert states(server, "waits") == {"1": "START"} and "will be loaded" in server.get("/v2/models/waits", 503)["error"]
+            server.process.send_signal(end)
+            said = server.wait()
+        assert f"{end.name} while model 'slow' version 1 is being loaded, which is abandoned" in said, said
+
+
+def test_a_version_that_is_being_loaded_does_not_keep_the_server_from_ending(folder):
+    put(folder, "m", 1, negative)
+    with Server("--models", folder, "--poll", "0.02") as server:
+        os.rename(unending(f"{folder}/.new"), f"{folder}/m/2")
+        until(lambda: states(server) == {"2": "LOADING", "1": "AVAILABLE"})
+        assert server.post("/v1/models/m:predict", {"inputs": [[1, 2]]}) == {"outputs": [[-1, -2]]} and server.get("/v2/health/ready")["ready"]
+        said = server.stop()
+    assert "model 'm' version 2 is still being loaded, which is abandoned" in said, said
+
+
 def test_a_signal_lets_running_requests_finish(folder):
     request = json.dumps({"inputs": [[1, 2]]}).encode()
     for end in (signal.SIGTERM, signal.SIGINT):
@@ -279,6 +307,8 @@ def test_wrong_arguments_are_named(folder):
     assert "nothing" in run("serve", f"{folder}/nothing.pb", status=1)
     assert "colour" in run("serve", model, "--session-option", "colour=red", status=1)
     assert "'/nowhere'" in run("serve", "--models", "/nowhere", status=1)
+    assert f"is no folder; to serve this one model: thalweg serve {model}" in run("serve", "--models", model, status=1)
+    assert "holds no model" in run("serve", "--models", folder, status=1) and "NAME/VERSION/" in run("serve", "--models", folder, status=1)
     assert "listen at 203.0.113.1:0" in run("serve", model, "--host", "203.0.113.1", "--port", "0", status=1)
     with Server(model) as server:
         taken = subprocess.run([str(THALWEG), "serve", str(model), "--port", str(server.port)], capture_output=True, text=True)

@@ -11,9 +11,11 @@ const char kDetails[] =
     "  thalweg serve resnet50.onnx --port 8000\n"
     "  curl localhost:8000/       the models, their inputs, and a request to try with each\n"
     "  curl localhost:8000/v1/models/resnet50:predict -d '{\"instances\": [[1, 2, 3]]}'\n"
-    "FOLDER/NAME/VERSION/ holds one model. There is no TLS and no password: for other machines put a\n"
-    "proxy before the server. Ends on SIGTERM and SIGINT: running requests are finished. The run of a\n"
-    "client that goes away is cancelled. The work is done by the program lib/thalweg/thalweg-serve.\n";
+    "FOLDER/NAME/VERSION/ holds one model; VERSION is a whole number. The address is printed once the\n"
+    "models are loaded; until then /v2/health/ready is 503. Errors are {\"error\": TEXT}. There is no TLS and\n"
+    "no password: for other machines put a proxy before the server. Ends on SIGTERM and SIGINT: running\n"
+    "requests are finished, a model that is being loaded is not waited for. The run of a client that goes\n"
+    "away is cancelled. The work is done by the program lib/thalweg/thalweg-serve.\n";
 
 }  // namespace
 

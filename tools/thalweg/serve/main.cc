@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "command_table.h"
+#include "endings.h"
 #include "framework/base/machine_memory.h"
 #include "http_server.h"
 #include "repository.h"
@@ -151,24 +152,52 @@ void RaiseFileLimit(uint64_t connections) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Blocks the signals that end the server and returns them. REQUIRES: no thread was started. All threads inherit the mask, and only the
-// main thread waits for the signals.
-sigset_t BlockEndings() {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  return ends;
+void LogLine(const std::string& line) { std::fprintf(stderr, "thalweg serve: %s\n", OneLine(line).c_str()); }
+
+std::string AddressOf(const Settings& settings, int port) {
+  const bool v6 = settings.host.find(':') != std::string::npos;
+  return "http://" + (v6 ? "[" + settings.host + "]" : settings.host) + ":" + std::to_string(port);
 }
 
-void LogLine(const std::string& line) { std::fprintf(stderr, "thalweg serve: %s\n", OneLine(line).c_str()); }
+// Returns what there is to load. Throws std::runtime_error if it can be nothing.
+std::map<std::string, Versions> FindModels(const Content& content) {
+  namespace fs = std::filesystem;
+  if (!content.is_folder) {
+    const bool local = content.file.find("://") == std::string::npos;
+    if (local && !fs::exists(content.file))
+      throw std::runtime_error("cannot serve '" + content.file + "': there is no such file or folder");
+    return {{content.name, {{1, content.file}}}};
+  }
+  if (fs::is_regular_file(content.folder)) {
+    throw std::runtime_error("--models '" + content.folder + "' is no folder; to serve this one model: thalweg serve " + content.folder);
+  }
+  auto models = ListModels(content.folder);
+  const std::string layout = "; a model is NAME/VERSION/<file or folder>, where VERSION is a whole number such as 1";
+  if (models.empty() && content.poll.count() == 0) throw std::runtime_error("--models '" + content.folder + "' holds no model" + layout);
+  if (models.empty()) LogLine("'" + content.folder + "' holds no model yet" + layout);
+  for (const auto& [name, versions] : models) {
+    if (versions.empty()) LogLine("model '" + name + "' has no version" + layout);
+  }
+  return models;
+}
+
+// Loads the models. A signal meanwhile ends the process without waiting for the model that is being loaded.
+void LoadModels(const Content& content, const Settings& settings, Repository* repository, HttpServer* server, Endings* endings) {
+  const Endings::Scope scope(endings, [&](const char* signal) {
+    const std::string loading = repository->Stop();
+    LogLine(std::string(signal) + " while " + (loading.empty() ? "models are" : loading + " is") + " being loaded, which is abandoned");
+    server->Stop(Clock::now() + settings.drain);
+  });
+  content.is_folder ? repository->Scan(content.folder) : repository->Add(content.name, content.file);
+  endings->Started();
+}
 
 int Run(const Args& args) {
   const Content content = ReadContent(args);
   const Settings settings = ReadSettings(args);
   const tw::ModelOptions options = ReadModelOptions(args);
-  const sigset_t ends = BlockEndings();
+  const auto models = FindModels(content);
+  Endings endings([](const char* signal) { LogLine(std::string(signal) + " before the server was ready"); });
   std::signal(SIGPIPE, SIG_IGN);
   RaiseFileLimit(settings.max_connections);
   const tw::Runtime runtime = MakeRuntime(args);
@@ -181,18 +210,24 @@ int Run(const Args& args) {
     return std::make_shared<ServedModel>(runtime, name, version, file, options, settings, &metrics, &runners);
   };
   Repository repository(content.all_versions, content.labels, load, &metrics, LogLine);
-  content.is_folder ? repository.Scan(content.folder) : repository.Add(content.name, content.file);
+  // Known before the server answers, so that it is not ready until the models are loaded.
+  repository.Announce(models);
   Service service(settings, &repository, &budget, &metrics);
   HttpServer server(settings, &budget, [&](Call& call) { return service.Serve(call); });
-  const int port = server.Start();
+  const std::string address = AddressOf(settings, server.Start());
+  LogLine(address + " answers; requests to models get 503 until they are loaded");
+  LoadModels(content, settings, &repository, &server, &endings);
   if (content.poll.count() > 0) repository.Watch(content.folder, content.poll);
-  const bool v6 = settings.host.find(':') != std::string::npos;
-  std::printf("listening at http://%s:%d\n", v6 ? ("[" + settings.host + "]").c_str() : settings.host.c_str(), port);
+  std::printf("listening at %s\n", address.c_str());
   std::fflush(stdout);
-  int signal = 0;
-  sigwait(&ends, &signal);
-  sigprocmask(SIG_UNBLOCK, &ends, nullptr);  // a second signal ends the process at once
+  endings.Wait();
+  repository.Stop();
   server.Stop(Clock::now() + settings.drain);
+  const std::string loading = repository.Stop();
+  if (!loading.empty()) {
+    LogLine(loading + " is still being loaded, which is abandoned");
+    Endings::Leave();
+  }
   return kGood;
 }
 

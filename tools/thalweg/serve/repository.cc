@@ -13,22 +13,44 @@ Repository::Repository(bool all_versions, Labels labels, Load load, Metrics* met
     : all_versions_(all_versions), labels_(std::move(labels)), load_(std::move(load)), metrics_(metrics), log_(std::move(log)) {}
 
 Repository::~Repository() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopped_ = true;
-    stop_.notify_all();
-  }
+  Stop();
   if (watcher_.joinable()) watcher_.join();
 }
 
+std::string Repository::Stop() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopped_ = true;
+  stop_.notify_all();
+  for (const auto& [name, entry] : models_) {
+    if (entry.loading) return "model '" + name + "' version " + std::to_string(*entry.loading);
+  }
+  return "";
+}
+
+void Repository::Announce(const std::map<std::string, Versions>& models) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, versions] : models) {
+    Entry& entry = models_[name];
+    if (!versions.empty() && entry.served.empty() && entry.failed.empty()) entry.next = versions.rbegin()->first;
+  }
+}
+
 void Repository::Add(const std::string& name, const std::string& path) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = models_[name];
+    entry.loading = 1;
+    entry.next.reset();
+  }
   std::shared_ptr<ServedModel> model = load_(name, 1, path);
   metrics_->Load(name, true);
   const std::lock_guard<std::mutex> lock(mutex_);
-  models_[name].served.emplace(1, std::move(model));
+  Entry& entry = models_[name];
+  entry.loading.reset();
+  entry.served.emplace(1, std::move(model));
 }
 
-// Returns NULL after a failure, which the status then has.
+// Returns NULL after a failure, which the status then has, and after Stop.
 std::shared_ptr<ServedModel> Repository::TryLoad(const std::string& name, uint64_t version, const std::string& path) {
   const std::string fingerprint = Fingerprint(path);
   {
@@ -36,8 +58,9 @@ std::shared_ptr<ServedModel> Repository::TryLoad(const std::string& name, uint64
     Entry& entry = models_[name];
     const auto failed = entry.failed.find(version);
     if (failed != entry.failed.end() && failed->second.fingerprint == fingerprint) return nullptr;
-    entry.is_loading = true;
+    if (stopped_) return nullptr;
     entry.loading = version;
+    entry.next.reset();
   }
   std::shared_ptr<ServedModel> model;
   Failure failure = {TW_UNKNOWN, "", fingerprint};
@@ -57,7 +80,7 @@ std::shared_ptr<ServedModel> Repository::TryLoad(const std::string& name, uint64
   log_("model '" + name + "' version " + std::to_string(version) + (model ? ": loaded" : " was not loaded: " + failure.text));
   const std::lock_guard<std::mutex> lock(mutex_);
   Entry& entry = models_[name];
-  entry.is_loading = false;
+  entry.loading.reset();
   entry.failed.erase(version);
   if (!model) entry.failed.emplace(version, std::move(failure));
   return model;
@@ -82,12 +105,14 @@ void Repository::ScanModel(const std::string& name, const Versions& versions) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Entry& entry = models_[name];
   entry.served = std::move(after);
+  entry.next.reset();
   std::erase_if(entry.failed, [&](const auto& failed) { return !versions.count(failed.first); });
 }  // `before` goes here without the lock: the last reference to a version may take long
 
 void Repository::Scan(const std::string& folder) {
   const std::lock_guard<std::mutex> one(scanning_);
   const auto found = ListModels(folder);
+  Announce(found);
   for (const auto& [name, versions] : found) ScanModel(name, versions);
   std::vector<Entry> gone;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -129,11 +154,20 @@ const Repository::Entry& Repository::At(const std::string& name) const {
   throw HttpError(404, "model '" + OneLine(name) + "' is not served" + meant.text());
 }
 
+std::string Repository::Pending(const Entry& entry, const std::string& version) {
+  const auto is = [&](const std::optional<uint64_t>& v) { return v && (version.empty() || std::to_string(*v) == version); };
+  if (is(entry.loading)) return "version " + std::to_string(*entry.loading) + " is being loaded; try again";
+  if (is(entry.next)) return "version " + std::to_string(*entry.next) + " will be loaded; try again";
+  return "";
+}
+
 std::shared_ptr<ServedModel> Repository::Find(const std::string& name, const std::string& version) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Entry& entry = At(name);
+  const std::string pending = Pending(entry, version);
   if (version.empty() && entry.served.empty()) {
-    const std::string why = entry.failed.empty()
+    const std::string why = !pending.empty() ? pending
+                            : entry.failed.empty()
                                 ? "it has no version"
                                 : "version " + std::to_string(entry.failed.rbegin()->first) + ": " + entry.failed.rbegin()->second.text;
     throw HttpError(503, "model '" + name + "' is not ready: " + why);
@@ -144,6 +178,7 @@ std::shared_ptr<ServedModel> Repository::Find(const std::string& name, const std
     if (model->version() == version) return model;
     known += (known.empty() ? "" : ", ") + model->version();
   }
+  if (!pending.empty()) throw HttpError(503, "model '" + name + "' is not ready: " + pending);
   throw HttpError(404, "model '" + name + "' has no version '" + OneLine(version) + "' that is served; " +
                            (known.empty() ? "none is" : "these are: " + known));
 }
@@ -173,10 +208,13 @@ std::vector<Repository::Status> Repository::Report(const std::string& name) cons
   for (const auto& [version, failure] : entry.failed) {
     if (!entry.served.count(version)) all.push_back({version, "END", failure.code, failure.text});
   }
-  if (entry.is_loading && !entry.served.count(entry.loading)) {
-    std::erase_if(all, [&](const Status& s) { return s.version == entry.loading; });
-    all.push_back({entry.loading, "LOADING", TW_OK, ""});
-  }
+  const auto add = [&](const std::optional<uint64_t>& version, const char* state) {
+    if (!version || entry.served.count(*version)) return;
+    std::erase_if(all, [&](const Status& s) { return s.version == *version; });
+    all.push_back({*version, state, TW_OK, ""});
+  };
+  add(entry.loading, "LOADING");
+  add(entry.next, "START");
   std::sort(all.begin(), all.end(), [](const Status& a, const Status& b) { return a.version > b.version; });
   return all;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,7 +27,7 @@ class Repository {
 
   struct Status {
     uint64_t version;
-    const char* state;  // LOADING, AVAILABLE or END, in TensorFlow Serving's words
+    const char* state;  // START, LOADING, AVAILABLE or END, in TensorFlow Serving's words
     uint32_t code;      // of the error that kept it from being served; TW_OK
     std::string error;
   };
@@ -35,6 +36,8 @@ class Repository {
   Repository(bool all_versions, Labels labels, Load load, Metrics* metrics, Log log);
   ~Repository();
 
+  // Tells which versions will be loaded, so that requests for them get 503 and not 404 until then.
+  void Announce(const std::map<std::string, Versions>& models);
   // Serves one model. Throws if it cannot be loaded.
   void Add(const std::string& name, const std::string& path);
   // Loads what the folder has and lets go what it no longer has. Failures are logged and in the status. Throws
@@ -42,8 +45,12 @@ class Repository {
   void Scan(const std::string& folder);
   // Scans on a thread of its own, this long after the end of the last scan.
   void Watch(const std::string& folder, std::chrono::milliseconds every);
+  // Begins no further load. Returns what is loading now, such as "model 'm' version 2", of which the destructor would wait for the end; ""
+  // if nothing is.
+  std::string Stop();
 
-  // Returns a version; "": the newest. Throws HttpError 404 naming what there is, 503 for a model whose versions all failed.
+  // Returns a version; "": the newest. Throws HttpError 404 naming what there is, 503 for a version that is not loaded yet and for a model
+  // whose versions all failed.
   std::shared_ptr<ServedModel> Find(const std::string& name, const std::string& version) const;
   // Returns the version that a label stands for. Throws HttpError 404.
   std::shared_ptr<ServedModel> FindLabel(const std::string& name, const std::string& label) const;
@@ -63,11 +70,12 @@ class Repository {
   struct Entry {
     std::map<uint64_t, std::shared_ptr<ServedModel>, std::greater<>> served;
     std::map<uint64_t, Failure> failed;
-    uint64_t loading = 0;
-    bool is_loading = false;
+    std::optional<uint64_t> loading;  // the version that is being loaded
+    std::optional<uint64_t> next;     // the one that will be loaded first
   };
 
-  const Entry& At(const std::string& name) const;  // REQUIRES: the lock is held
+  const Entry& At(const std::string& name) const;                              // REQUIRES: the lock is held
+  static std::string Pending(const Entry& entry, const std::string& version);  // why a version is not there yet; "": it does not come
   std::shared_ptr<ServedModel> TryLoad(const std::string& name, uint64_t version, const std::string& path);
   void ScanModel(const std::string& name, const Versions& versions);
 
