@@ -315,8 +315,26 @@ class Round {
     return Status();
   }
 
+  // readers_ may name a node that an earlier substitution gave another value to read.
+  bool Reads(int32_t reader, int32_t from) const {
+    const std::vector<WorkEdge>& in = w_.nodes[size_t(reader)].in;
+    return std::any_of(in.begin(), in.end(), [&](const WorkEdge& e) { return e.node == from; });
+  }
+  bool WaitsFor(int32_t reader, int32_t from) const {
+    const std::vector<int32_t>& controls = w_.nodes[size_t(reader)].controls;
+    return std::find(controls.begin(), controls.end(), from) != controls.end();
+  }
+  // Returns true if Replace gives a reader of a node that goes other edges. The inputs of dead nodes
+  // and constants stay: such nodes do not run.
+  bool IsMoved(int32_t reader, int32_t from) const {
+    const WorkNode& n = w_.nodes[size_t(reader)];
+    return WaitsFor(reader, from) || (!n.dead && !n.constant && Reads(reader, from));
+  }
+
   // Refuses what would wait for itself: a path from a reader of what stands for an old value to an
-  // input of an added node.
+  // input of an added node. The path may lead through nodes that do not run: the nodes that go or
+  // went, and dead nodes, keep their inputs, and a constant may follow from the shape of their
+  // outputs. SortNodes follows these edges, and so do the shape rules for other feeds.
   Status CheckPaths(const std::set<int32_t>& goes, const std::vector<int32_t>& added, const std::vector<int32_t>& before,
                     const std::map<std::pair<int32_t, int32_t>, WorkEdge>& now) {
     std::set<int32_t> wanted(before.begin(), before.end());
@@ -333,12 +351,14 @@ class Round {
     std::vector<uint8_t> seen(w_.nodes.size(), 0);
     std::vector<int32_t> todo;
     const auto visit = [&](int32_t i) {
-      if (seen[size_t(i)] || gone(i) || goes.count(i) || w_.nodes[size_t(i)].dead) return;
+      if (seen[size_t(i)]) return;
       seen[size_t(i)] = 1;
       todo.push_back(i);
     };
     for (int32_t g : goes) {
-      for (int32_t reader : readers_[size_t(g)]) visit(reader);
+      for (int32_t reader : readers_[size_t(g)]) {
+        if (!gone(reader) && !goes.count(reader) && IsMoved(reader, g)) visit(reader);
+      }
     }
     while (!todo.empty()) {
       const int32_t at = todo.back();
@@ -347,7 +367,9 @@ class Round {
         return FailedPrecondition("the nodes that come would wait for themselves, by way of '", Shown(w_.nodes[size_t(at)].node->name()),
                                   "'");
       }
-      for (int32_t reader : readers_[size_t(at)]) visit(reader);
+      for (int32_t reader : readers_[size_t(at)]) {
+        if (!seen[size_t(reader)] && (Reads(reader, at) || WaitsFor(reader, at))) visit(reader);
+      }
     }
     return Status();
   }

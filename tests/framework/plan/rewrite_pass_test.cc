@@ -450,6 +450,66 @@ TEST_F(RewriteTest, ANodeThatWouldWaitForItselfIsRefused) {
   EXPECT_THAT(said, HasSubstr("the nodes that come would wait for themselves, by way of 'b'"));
 }
 
+TEST_F(RewriteTest, ANodeThatWouldWaitForItselfThroughAConstantIsRefused) {
+  // The constant n follows from the shape of d, which nobody needs, and d reads what reads a.
+  Edge a = g_.Op("Neg", {x_}, {.name = "a"}), b = g_.Op("Next", {a}, {.name = "b"});
+  Edge n = g_.Op("CountOf", {g_.Op("Mirror", {b}, {.name = "d"})}, {.name = "n"}), z = g_.Op("Add", {b, n}, {.name = "z"});
+  r_.rewrite = [&](const tw_part& part, tw_rewriting* to) -> tw_status* {
+    EXPECT_THAT(r_.shown, ElementsAre("a", "b", "z"));
+    const auto old = int32_t(At(part, "a"));
+    Substitution s(part);
+    const int32_t sum = s.Add("Add", {part.nodes[old]->in[0], part.nodes[At(part, "z")]->in[1]});
+    EXPECT_THAT(Text(FromC(s.Goes({uint32_t(old)}).Stands({sum, 0}, {old, 0}).Send(to))),
+                HasSubstr("the nodes that come would wait for themselves, by way of 'n'"));
+    return nullptr;
+  };
+  EXPECT_THAT(Ops({z}), ElementsAre("Neg", "Next", "Add"));
+  EXPECT_THAT(Run(z, {1, 5}), ElementsAre(2, -2));
+}
+
+TEST_F(RewriteTest, ANodeThatWouldWaitForItselfThroughOneThatWentIsRefused) {
+  // The constant n follows from the shape of m, which goes first and keeps its inputs.
+  Edge a = g_.Op("Neg", {x_}, {.name = "a"}), b = g_.Op("Next", {a}, {.name = "b"}), m = g_.Op("Mirror", {b}, {.name = "m"});
+  Edge n = g_.Op("CountOf", {m}, {.name = "n"}), z = g_.Op("Sum", {b, m, n}, {.name = "z"});
+  r_.rewrite = [&](const tw_part& part, tw_rewriting* to) -> tw_status* {
+    const auto old = int32_t(At(part, "a"));
+    const tw_part_edge x = part.nodes[old]->in[0];
+    if (r_.calls == 1) {
+      const auto first = int32_t(At(part, "m"));
+      Substitution s(part);
+      if (tw_status* status = s.Goes({uint32_t(first)}).Stands(x, {first, 0}).Send(to)) return status;
+    }
+    Substitution s(part);
+    const int32_t sum = s.Add("Add", {x, part.nodes[At(part, "z")]->in[2]});
+    EXPECT_THAT(Text(FromC(s.Goes({uint32_t(old)}).Stands({sum, 0}, {old, 0}).Send(to))),
+                HasSubstr("the nodes that come would wait for themselves, by way of 'n'"));
+    return nullptr;
+  };
+  EXPECT_THAT(Ops({z}), ElementsAre("Neg", "Next", "Sum"));
+}
+
+TEST_F(RewriteTest, WhatFollowsFromTheShapeOfANodeThatGoesMayBeRead) {
+  // The constant n reads a, but only the shape of it, and the plan does not compute it again.
+  Edge a = g_.Op("Neg", {x_}, {.name = "a"}), n = g_.Op("CountOf", {a}, {.name = "n"}), z = g_.Op("Add", {a, n}, {.name = "z"});
+  r_.rewrite = [&](const tw_part& part, tw_rewriting* to) -> tw_status* {
+    if (r_.calls % 2 == 0) return nullptr;
+    const auto old = int32_t(At(part, "a"));
+    Substitution s(part);
+    const int32_t product = s.Add("Mul", {part.nodes[old]->in[0], part.nodes[At(part, "z")]->in[1]});
+    return s.Goes({uint32_t(old)}).Stands({product, 0}, {old, 0}).Send(to);
+  };
+  auto session = g_.NewSession();
+  for (const std::vector<float>& feed : {std::vector<float>{1, 5}, {1, 5, 2}}) {
+    auto result = Step(*session, {{x_}, {z}, {}}, {Floats(feed)});
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto count = float(feed.size());
+    std::vector<float> want;
+    for (float v : feed) want.push_back(v * count + count);
+    EXPECT_EQ(Values((*result)[0]), want);
+  }
+  EXPECT_THAT(log_, IsEmpty());
+}
+
 // ---- Rewriters ----
 
 TEST_F(RewriteTest, AFailureIsLoggedAndThePlanRuns) {

@@ -76,6 +76,9 @@ void Flat(tw::Frame f) {
   const int64_t n = int64_t(f.f->in[0]->count);
   tw::check(f.f->host->tensor->forward(f.f, 0, 0, out->rank == 1 ? out->dims : &n, 1));
 }
+void CountOf(tw::In<float> x, tw::Out<float> y) {
+  for (uint64_t i = 0; i < y.size(); ++i) y[i] = float(x.size());
+}
 void FlatRule(const tw::Shape& s) {
   if (!s.known(0)) return s.out(0, {-1});
   int64_t n = 1;
@@ -256,6 +259,7 @@ void Register(tw::Plugin& p) {
   p.op("Fresh() -> (y: float[]); once");
   p.op<nullptr, FlatRule>("Flat(x: float) -> (y: float[_])");
   p.op<nullptr, CutRule>("Cut(x: T) -> (y: U[_]); T: type; U: type; first: int; size: int; ?data x");
+  p.op("CountOf(x: float[*s]) -> (y: float[*s]); shape_only x");
   p.op("Positive(x: float) -> (y: float[_])");
   p.op("Rows(x: float) -> (y: float[_, 2]); columns: int");
   p.op("Two(x: float[*s]) -> (y: float[*s], z: float[*s])");
@@ -282,6 +286,7 @@ void Register(tw::Plugin& p) {
   p.kernel<Picky>(StrCat("Picky", kMap, "CPU"));
   p.kernel<Fresh>("Fresh @CPU");
   p.kernel<Flat>(StrCat("Flat", kMap, "CPU; view y=x"));
+  p.kernel<CountOf>(StrCat("CountOf", kMap, "CPU"));
   p.kernel<Clip>(StrCat("Clip", kMap, "CPU"));
   p.kernel<Positive>("Positive @CPU");
   p.kernel<Rows>("Rows @CPU");

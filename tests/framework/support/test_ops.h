@@ -29,6 +29,7 @@ namespace thalweg::testing_support {
 //  Stubborn(x)           x                   CPU; journal -5, then runs until the step is interrupted
 //  Fresh()               a new number        CPU, once per session; journal -2
 //  Flat(x)               x as a vector       CPU, a view
+//  CountOf(x)            number of elements  CPU; as often as x has elements; reads only the shape of x
 //  Cut(x; first, size)   x[first:] as U      CPU and FAKE; forwards a part of its input
 //  Clip(x)               max(x, 0)           CPU; forwards its input if that is the result
 //  Positive(x)           the elements > 0    CPU; its shape is known only at run time
