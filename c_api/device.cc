@@ -56,7 +56,7 @@ tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t
   return thalweg::Enter([&]() -> thalweg::Status {
     const thalweg::Device* device = At(devices, i);
     if (!device) return thalweg::Error(absl::StatusCode::kOutOfRange, "device ", i, " of a list of ", tw_devices_count(devices));
-    const thalweg::MemoryPool::Stats stats = device->pool()->stats();
+    const thalweg::MemoryPool::Stats stats = device->MemoryUse();
     if (out_now) *out_now = stats.in_use;
     if (out_peak) *out_peak = stats.peak;
     if (out_limit) *out_limit = stats.limit;

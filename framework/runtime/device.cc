@@ -4,6 +4,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/tensor/host_use.h"
 
 namespace thalweg {
 namespace {
@@ -257,7 +258,7 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
   pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit,
                              (info.flags & TW_DEVICE_POOLS_ITSELF) == 0);
   pool_->SetPlace(this);
-  if (host_memory_) pool_->CountAsIdle();
+  if (host_memory_) pool_->CountAsHostMemory();
   if (kind->pinned && !host_memory_) {
     staging_ = MemoryPool::Create(std::make_unique<StagingMemory>(*kind, info), StrCat("staging for ", kind->kind, ":", index));
   }
@@ -271,6 +272,15 @@ Device::~Device() {
     pool->Trim();
     pool->Close();
   }
+}
+
+MemoryPool::Stats Device::MemoryUse() const {
+  MemoryPool::Stats stats = pool_->stats();
+  if (!host_memory_) return stats;
+  const HostUse::Bytes all = HostUse::Read();
+  stats.in_use = all.now;
+  stats.peak = all.peak;
+  return stats;
 }
 
 void Device::GiveMemoryBack() const {

@@ -88,6 +88,8 @@ class Device {
   // Returns the pool of host memory that the device copies from and to directly; NULL if it needs
   // none, so that any host memory will do.
   MemoryPool* staging() const { return staging_; }
+  // Returns the bytes in use, their peak and the limit, as tw_devices_memory_use reports them.
+  MemoryPool::Stats MemoryUse() const;
   // Returns cached memory to the device and the system.
   void GiveMemoryBack() const;
   // Lists the optional features: "host memory, streams, wait, ...".

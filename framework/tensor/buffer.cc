@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 
+#include "framework/tensor/host_use.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
@@ -86,7 +87,7 @@ MemoryPool* MemoryPool::Create(std::unique_ptr<RawMemory> raw, std::string name,
 MemoryPool* MemoryPool::Host() {
   static MemoryPool* pool = [] {
     MemoryPool* made = Create(std::make_unique<HostMemory>(), "host");  // never deleted by Host: any tensor may use it
-    made->CountAsIdle();
+    made->CountAsHostMemory();
     return made;
   }();
   return pool;
@@ -191,21 +192,23 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, uint32_t c, uint64_t size
   }
   b->refs.store(1, std::memory_order_relaxed);
   b->next = nullptr;
-  ++live_;
-  stats_.in_use += size;
-  if (stats_.in_use > recent_peak_) {
-    recent_peak_ = stats_.in_use;
-    if (stats_.in_use > stats_.peak) stats_.peak = stats_.in_use;
-  }
+  CountUse(size);
+  recent_peak_ = std::max(recent_peak_, stats_.in_use);
   return b;
+}
+
+// Counts one more buffer that is in use. REQUIRES: the pool's lock.
+void MemoryPool::CountUse(uint64_t bytes) {
+  ++live_;
+  stats_.in_use += bytes;
+  stats_.peak = std::max(stats_.peak, stats_.in_use);
+  if (idle_) HostUse::Take(bytes);
 }
 
 void MemoryPool::Lodge(Buffer* guest) {
   guest->pool = this;
   std::lock_guard lock(mu_);
-  ++live_;
-  stats_.in_use += guest->bytes;
-  stats_.peak = std::max(stats_.peak, stats_.in_use);
+  CountUse(guest->bytes);
 }
 
 void MemoryPool::Put(Buffer* b) {
@@ -213,6 +216,7 @@ void MemoryPool::Put(Buffer* b) {
   {
     std::unique_lock lock(mu_);
     stats_.in_use -= b->bytes;
+    if (idle_) HostUse::Give(b->bytes);
     if (b->release) {
       lock.unlock();
       b->release(b);

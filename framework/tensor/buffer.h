@@ -69,9 +69,9 @@ class MemoryPool {
   static MemoryPool* Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit = 0, bool keeps = true);
   // Returns the process-wide pool of host memory.
   static MemoryPool* Host();
-  // Registers the pool's cached memory as idle host memory. REQUIRES: called before the pool is
-  // used.
-  void CountAsIdle() { idle_ = IdleMemory::Join(this); }
+  // Registers the pool's memory as host memory: HostUse counts the buffers in use, and IdleMemory
+  // the cached ones. REQUIRES: called before the pool is used.
+  void CountAsHostMemory() { idle_ = IdleMemory::Join(this); }
 
   // Returns a buffer of at least `bytes` (if 0, data is not NULL but must not be read).
   // RESOURCE_EXHAUSTED names the pool, the size and the use.
@@ -99,6 +99,7 @@ class MemoryPool {
   friend struct Buffer;
   MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps);
   ~MemoryPool();
+  void CountUse(uint64_t bytes);
   void Put(Buffer* b);
   void MakeRoom(uint64_t size, const MemoryBudget* budget);
   StatusOr<Buffer*> Allocate(uint64_t bytes, uint32_t size_class, uint64_t size, const MemoryBudget* budget);
@@ -118,9 +119,9 @@ class MemoryPool {
   uint32_t asked_[kClasses] = {};  // value of made_ when a buffer of the class was last requested
   uint32_t made_ = 0;
   Stats stats_;
-  uint64_t kept_ = 0;         // bytes in the free lists
-  uint64_t recent_peak_ = 0;  // recent maximum of the bytes in use
-  IdleMemory::Kept* idle_ = nullptr;
+  uint64_t kept_ = 0;                 // bytes in the free lists
+  uint64_t recent_peak_ = 0;          // recent maximum of the bytes in use
+  IdleMemory::Kept* idle_ = nullptr;  // NULL: not host memory
   uint64_t live_ = 0;
   bool closed_ = false;
 };

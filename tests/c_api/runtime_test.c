@@ -61,6 +61,38 @@ static void DevicesTellAboutThemselves(void) {
   tw_devices_destroy(devices);
 }
 
+static uint64_t host_memory(const tw_devices* devices, uint64_t* out_peak) {
+  uint64_t now = 0;
+  OK(tw_devices_memory_use(devices, 0, &now, out_peak, NULL));
+  return now;
+}
+
+static void HostMemoryInUseIsCounted(void) {
+  const int64_t elements = 4 << 20;
+  const uint64_t bytes = (uint64_t)elements * sizeof(float);
+  tw_runtime* other = NULL;
+  tw_devices *devices = NULL, *others = NULL;
+  uint64_t peak = 0, higher = 0;
+  OK(tw_devices_create(NULL, &devices));
+  CHECK(strcmp(tw_devices_kind(devices, 0), "CPU") == 0);
+  const uint64_t before = host_memory(devices, NULL);
+  tw_tensor *x = NULL, *y = NULL;
+  OK(tw_tensor_create(TW_FLOAT, &elements, 1, &x));
+  CHECK(host_memory(devices, &peak) >= before + bytes && peak >= before + bytes);
+  OK(tw_tensor_create(TW_FLOAT, &elements, 1, &y));
+  CHECK(host_memory(devices, &higher) >= before + 2 * bytes && higher >= peak + bytes);
+  /* A device of another runtime has the same memory. */
+  OK(tw_runtime_create(NULL, 0, &other));
+  OK(tw_devices_create(other, &others));
+  CHECK(host_memory(others, &peak) >= before + 2 * bytes && peak >= higher);
+  tw_devices_destroy(others);
+  tw_runtime_release(other);
+  tw_tensor_release(x);
+  tw_tensor_release(y);
+  CHECK(host_memory(devices, &peak) < before + bytes && peak >= higher);
+  tw_devices_destroy(devices);
+}
+
 static void PluginsTellWhatBecameOfThem(void) {
   tw_plugins* plugins = NULL;
   OK(tw_plugins_create(NULL, &plugins));
@@ -143,5 +175,6 @@ static void TheLogReachesItsSink(void) {
   tw_runtime_release(runtime);
 }
 
-MAIN(TEST(OptionsAreListedAndChecked), TEST(TheDefaultRuntimeIsOne), TEST(DevicesTellAboutThemselves), TEST(PluginsTellWhatBecameOfThem),
-     TEST(APluginThatIsNoneIsRefusedAndRemembered), TEST(WithoutDevicesRunsFailClearly), TEST(TheLogReachesItsSink))
+MAIN(TEST(OptionsAreListedAndChecked), TEST(TheDefaultRuntimeIsOne), TEST(DevicesTellAboutThemselves), TEST(HostMemoryInUseIsCounted),
+     TEST(PluginsTellWhatBecameOfThem), TEST(APluginThatIsNoneIsRefusedAndRemembered), TEST(WithoutDevicesRunsFailClearly),
+     TEST(TheLogReachesItsSink))

@@ -1,5 +1,6 @@
 """Tensors that live on devices: the accelerator in software."""
 import ctypes
+import gc
 import os
 import threading
 import time
@@ -154,6 +155,22 @@ def test_memory_is_given_back_when_asked(runtime):
     assert counters(runtime)["memory_used"] > 0
     runtime.give_memory_back()
     assert counters(runtime)["memory_used"] == 0
+
+
+def test_memory_in_use_is_counted(runtime):
+    def used(kind):
+        device = next(d for d in runtime.devices() if d.kind == kind)
+        return device.pool_used, device.pool_peak
+
+    host, _ = used("CPU")
+    x = tw.Tensor(np.ones(1 << 20, np.float32))  # a copy
+    assert used("CPU")[0] >= host + (4 << 20) and used("CPU")[1] >= host + (4 << 20)
+    assert used("FAKE")[0] == 0
+    there = x.to_device("FAKE:0", runtime)
+    assert used("FAKE")[0] >= 4 << 20 and used("FAKE")[1] >= used("FAKE")[0]
+    del x, there
+    gc.collect()
+    assert used("CPU")[0] < host + (4 << 20) <= used("CPU")[1] and used("FAKE")[0] == 0
 
 
 def test_devices_say_what_they_can_do(runtime):

@@ -18,7 +18,9 @@ from .tensor import bytes_of
 @dataclasses.dataclass(frozen=True)
 class Device:
     """A device on which operations run. memory: bytes, 0 if unknown.   plugin: the id of its plugin.   statistics: as reported when the
-    list was made, see tw_devices_statistics_json (device.h).   capabilities: such as "streams" and "pinned"."""
+    list was made, see tw_devices_statistics_json (device.h).   capabilities: such as "streams" and "pinned".   pool_used, pool_peak,
+    pool_limit: bytes that the runtime had in use on the device when the list was made, the most so far, and the limit (0: none), see
+    tw_devices_memory_use (device.h). For the CPU these count all tensors of the process in host memory."""
     name: str
     kind: str
     uid: str
@@ -27,6 +29,9 @@ class Device:
     memory: int
     statistics: dict[str, int] = dataclasses.field(default_factory=dict, compare=False)
     capabilities: tuple[str, ...] = ()
+    pool_used: int = dataclasses.field(default=0, compare=False)
+    pool_peak: int = dataclasses.field(default=0, compare=False)
+    pool_limit: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +133,13 @@ def _device(handle: int, i: int) -> Device:
         _low.tw_devices_name, _low.tw_devices_kind, _low.tw_devices_uid, _low.tw_devices_description, _low.tw_devices_plugin,
         _low.tw_devices_capabilities))
     return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i), _statistics(handle, i),
-                  tuple(capabilities.split(", ")) if capabilities else ())
+                  tuple(capabilities.split(", ")) if capabilities else (), *_pool(handle, i))
+
+
+def _pool(handle: int, i: int) -> list[int]:
+    bytes_used = [ctypes.c_uint64() for _ in range(3)]
+    check(_low.tw_devices_memory_use(handle, i, *map(ctypes.byref, bytes_used)))
+    return [n.value for n in bytes_used]
 
 
 def _statistics(handle: int, i: int) -> dict[str, int]:

@@ -24,8 +24,12 @@ TW_EXPORT const char* tw_devices_uid(const tw_devices* devices, uint32_t i);  /*
 TW_EXPORT const char* tw_devices_description(const tw_devices* devices, uint32_t i);
 TW_EXPORT const char* tw_devices_plugin(const tw_devices* devices, uint32_t i); /* id of the plugin that provides it */
 TW_EXPORT uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i);    /* bytes; 0: unknown */
-/* Returns the bytes of the device that the runtime's pool has in use now, the most so far, and the
- * limit (0: none), all at the time of the call. Any output may be NULL. Errors: OUT_OF_RANGE. */
+/* Returns the bytes of the device that buffers of the runtime have in use now, the most so far, and
+ * the limit (0: none), all at the time of the call. Devices whose capabilities name "host memory"
+ * share the memory of the process. For these, the bytes are those of all tensors and plans of the
+ * process that are in host memory, whatever their runtime; the limit is that of this device's plans
+ * only. Memory that is cached for reuse, the characters of texts, and host memory that the program
+ * lends to tensors are not counted. Any output may be NULL. Errors: OUT_OF_RANGE. */
 TW_EXPORT tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t* out_now, uint64_t* out_peak,
                                            uint64_t* out_limit);
 /* Returns the unused memory that the runtime's pools for the device keep for later to the device.

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/tensor/host_use.h"
 #include "framework/tensor/memory_budget.h"
 #include "tests/framework/support/fakes.h"
 
@@ -116,7 +117,7 @@ TEST(MemoryPoolTest, CountsWhatIsInUse) {
 
 class KeptMemoryTest : public testing::Test {
  protected:
-  KeptMemoryTest() { pool_->CountAsIdle(); }
+  KeptMemoryTest() { pool_->CountAsHostMemory(); }
   ~KeptMemoryTest() override {
     budget_->Release();
     pool_->Close();
@@ -185,6 +186,42 @@ TEST_F(KeptMemoryTest, MakesRoomForWhatTheHeapIsAskedFor) {
   EXPECT_EQ(c_.bytes, 0u);
   EXPECT_LE(IdleMemory::bytes(), 10 * kMiB);
   budget_->Give(10 * kMiB);
+}
+
+TEST_F(KeptMemoryTest, ThePeakIsTheMostThatWasInUse) {
+  Buffer* one = *pool_->Allocate(3 * kMiB);
+  EXPECT_EQ(pool_->stats().peak, one->bytes);  // a buffer that was made for it
+  one->Release();
+  Use(kMiB, nullptr);
+  EXPECT_EQ(pool_->stats().peak, 3 * kMiB);
+  EXPECT_EQ(pool_->stats().in_use, 0u);
+}
+
+TEST_F(KeptMemoryTest, EveryPoolOfHostMemoryCountsForTheProcess) {
+  const HostUse::Bytes before = HostUse::Read();
+  Buffer* large = *pool_->Allocate(before.peak + kMiB, nullptr);
+  Buffer* tensor = *MemoryPool::Host()->Allocate(2 * kMiB);
+  const HostUse::Bytes most = HostUse::Read();
+  EXPECT_EQ(most.now, before.now + large->bytes + tensor->bytes);
+  EXPECT_EQ(most.peak, most.now);
+  large->Release();
+  Use(kMiB, budget_);
+  EXPECT_EQ(HostUse::Read().now, before.now + tensor->bytes);
+  tensor->Release();
+  Buffer guest;
+  guest.bytes = 100;
+  guest.release = [](Buffer*) {};
+  pool_->Lodge(&guest);
+  EXPECT_EQ(HostUse::Read().now, before.now + 100);
+  guest.Release();
+  EXPECT_EQ(HostUse::Read().now, before.now);
+  EXPECT_EQ(HostUse::Read().peak, most.peak);
+  Counts device;
+  MemoryPool* elsewhere = Pool(&device);
+  Buffer* b = *elsewhere->Allocate(kMiB);
+  EXPECT_EQ(HostUse::Read().now, before.now);
+  b->Release();
+  elsewhere->Close();
 }
 
 TEST(MemoryPoolTest, StaysBelowItsLimit) {
