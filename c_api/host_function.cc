@@ -1,5 +1,8 @@
 #include "thalweg/host_function.h"
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "c_api/handles.h"
@@ -26,7 +29,20 @@ tw_status* tw_host_function_unregister(tw_runtime* runtime, const char* token) {
   NEED(token);
   return thalweg::Enter([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
-    return of->Common<thalweg::HostFunctions>()->Remove(token);
+    return of->Common<thalweg::HostFunctions>()->Remove(token, std::nullopt, &of->pool()).status();
+  });
+}
+
+tw_status* tw_host_function_unregister_within(tw_runtime* runtime, const char* token, int64_t wait_ns, uint32_t* out_inside) {
+  NEED(token);
+  if (out_inside) *out_inside = 0;
+  return thalweg::Enter([&]() -> thalweg::Status {
+    if (wait_ns < 0) return thalweg::InvalidArgument("wait_ns is ", wait_ns, "; use 0 to wait for no thread");
+    ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
+    const std::chrono::nanoseconds wait(std::min(wait_ns, int64_t{1} << 62));  // now plus this fits into 64 bits
+    ASSIGN_OR_RETURN(const size_t inside, of->Common<thalweg::HostFunctions>()->Remove(token, wait, &of->pool()));
+    if (out_inside) *out_inside = uint32_t(inside);
+    return thalweg::Status();
   });
 }
 

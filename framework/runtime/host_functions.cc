@@ -1,5 +1,8 @@
 #include "framework/runtime/host_functions.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -30,26 +33,52 @@ Status HostFunction::Enter() noexcept {
   }
 }
 
-void HostFunction::Leave() noexcept {
+// Returns false if the thread was given up.
+bool HostFunction::Leave() noexcept {
   std::lock_guard lock(mu_);
-  inside_.erase(std::find(inside_.begin(), inside_.end(), std::this_thread::get_id()));
+  const auto at = std::find(inside_.begin(), inside_.end(), std::this_thread::get_id());
+  if (at == inside_.end()) return false;
+  inside_.erase(at);
   left_.notify_all();
+  return true;
 }
 
-void HostFunction::Run(HostCall* call) noexcept {
+void HostFunction::Run(HostCall* call, ThreadPool* pool) noexcept {
   Status s = call->over() ? Error(absl::StatusCode::kCancelled, "the step has ended") : Enter();
   if (!s.ok()) return call->Fail(std::move(s));
+#ifdef __GLIBCXX__
+  try {
+    body_(user_, reinterpret_cast<tw_host_call*>(call));
+  } catch (const abi::__forced_unwind&) {
+    // Somebody ends this thread inside the body: Python does so to each thread that wants its lock
+    // after the interpreter has ended. The frames below this one are not made for that, and this
+    // exception cannot be dropped, so the thread stands still.
+    if (Leave()) pool->GiveUp(std::this_thread::get_id());
+    for (;;) ::pause();
+  }
+#else
   body_(user_, reinterpret_cast<tw_host_call*>(call));
+#endif
   Leave();
 }
 
 // A forked child does not have the threads that were in the body.
-void HostFunction::Close() {
+size_t HostFunction::Close(std::optional<std::chrono::nanoseconds> most, ThreadPool* pool) {
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(mu_);
   closed_ = true;
-  if (!origin_.here()) return;
-  left_.wait(lock, [&] { return std::all_of(inside_.begin(), inside_.end(), [&](std::thread::id id) { return id == me; }); });
+  if (!origin_.here()) return 0;
+  const auto is_empty = [&] { return std::all_of(inside_.begin(), inside_.end(), [&](std::thread::id id) { return id == me; }); };
+  if (!most) {
+    left_.wait(lock, is_empty);
+  } else if (!left_.wait_for(lock, *most, is_empty)) {
+    // Under the lock, so that none of them returns to the pool before the pool knows.
+    for (std::thread::id id : inside_) {
+      if (id != me) pool->GiveUp(id);
+    }
+    return std::erase_if(inside_, [&](std::thread::id id) { return id != me; });
+  }
+  return 0;
 }
 
 Status HostFunctions::Add(std::string_view token, HostFunction::Body body, void* user) {
@@ -66,7 +95,7 @@ Status HostFunctions::Add(std::string_view token, HostFunction::Body body, void*
   return Status();
 }
 
-Status HostFunctions::Remove(std::string_view token) {
+StatusOr<size_t> HostFunctions::Remove(std::string_view token, std::optional<std::chrono::nanoseconds> most, ThreadPool* pool) {
   std::shared_ptr<HostFunction> removed;
   {
     std::lock_guard lock(mu_);
@@ -75,8 +104,7 @@ Status HostFunctions::Remove(std::string_view token) {
     removed = std::move(at->second);
     functions_.erase(at);
   }
-  removed->Close();
-  return Status();
+  return removed->Close(most, pool);
 }
 
 StatusOr<std::shared_ptr<HostFunction>> HostFunctions::Find(std::string_view token) const {
@@ -111,11 +139,12 @@ Status HostCall::Start(Runtime* runtime, std::shared_ptr<HostFunction> function,
   std::unique_ptr<HostCall> made(new HostCall(frame));
   RETURN_IF_ERROR(made->KeepInputs());
   HostCall* call = made.get();
-  std::function<void()> work = [function = std::move(function), call] { function->Run(call); };
+  ThreadPool* pool = &runtime->pool();
+  std::function<void()> work = [function = std::move(function), call, pool] { function->Run(call, pool); };
   LaterCalls::Get().WhenInterrupted(*call->step_, Interrupted, call, nullptr, &call->watch_);
   made.release();  // whoever ends the call destroys the object
   try {
-    runtime->pool().Blocking(std::move(work));
+    pool->Blocking(std::move(work));
   } catch (...) {  // no memory to hand it over
     call->Fail(Thrown());
   }

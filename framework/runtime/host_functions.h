@@ -3,11 +3,13 @@
 // thread. Threads: any.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,6 +26,7 @@ namespace thalweg {
 
 class HostCall;
 class Runtime;
+class ThreadPool;
 struct StepBase;
 
 class HostFunction {
@@ -32,14 +35,16 @@ class HostFunction {
   using Body = void (*)(void* user, tw_host_call* call);
   HostFunction(Body body, void* user) : body_(body), user_(user) {}
   // Runs the body on this thread, unless the function is closed or nobody waits for the call any
-  // more; the call is then ended here.
-  void Run(HostCall* call) noexcept;
-  // Returns when no other thread is in the body. No thread enters the body afterwards.
-  void Close();
+  // more; the call is then ended here. pool: the one of this thread. Does not return if the body ends
+  // the thread.
+  void Run(HostCall* call, ThreadPool* pool) noexcept;
+  // No thread enters the body afterwards. Waits until no other thread is in it, at most for `most`;
+  // without `most`, for ever. Gives up the threads that still are in it, and returns their number.
+  size_t Close(std::optional<std::chrono::nanoseconds> most, ThreadPool* pool);
 
  private:
   Status Enter() noexcept;
-  void Leave() noexcept;
+  bool Leave() noexcept;
 
   const Body body_;
   void* const user_;
@@ -47,15 +52,16 @@ class HostFunction {
   std::mutex mu_;  // guards the members below
   std::condition_variable left_;
   bool closed_ = false;
-  std::vector<std::thread::id> inside_;
+  std::vector<std::thread::id> inside_;  // without the threads that were given up
 };
 
 class HostFunctions {
  public:
   // Errors: INVALID_ARGUMENT for an empty token; ALREADY_EXISTS.
   Status Add(std::string_view token, HostFunction::Body body, void* user);
-  // Removes and closes the function. NOT_FOUND.
-  Status Remove(std::string_view token);
+  // Removes and closes the function. Returns the number of threads that were given up; pool: theirs.
+  // NOT_FOUND.
+  StatusOr<size_t> Remove(std::string_view token, std::optional<std::chrono::nanoseconds> most, ThreadPool* pool);
   // FAILED_PRECONDITION if no function has the token.
   StatusOr<std::shared_ptr<HostFunction>> Find(std::string_view token) const;
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <list>
 #include <utility>
+#include <vector>
 
 #include <sys/prctl.h>
 
@@ -161,12 +162,16 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   size_t waiting = 0;  // tasks in the list
   size_t working = 0;  // tasks that run and do not block
   std::list<std::thread> threads;
-  std::list<std::thread> ended;  // threads that have ended and must be joined
-  Sleeper* top = nullptr;        // the last to fall asleep
+  std::list<std::thread> ended;           // threads that have ended and must be joined
+  std::vector<std::thread::id> given_up;  // threads for whose work the destructor does not wait
+  Sleeper* top = nullptr;                 // the last to fall asleep
   size_t idle = 0;
   bool stop = false;
   static thread_local BlockingThreads* in_task;
   static thread_local uint32_t may_block;  // number of MayBlock objects around the task of this thread
+
+  // REQUIRES: mu is held.
+  bool IsGivenUp(std::thread::id thread) const { return std::find(given_up.begin(), given_up.end(), thread) != given_up.end(); }
 
   // Returns how many threads there is work for, beside those that are working. REQUIRES: mu is
   // held.
@@ -219,6 +224,7 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
         f();
         f = nullptr;  // destroying its captures may call back into the pool
         lock.lock();
+        if (!given_up.empty() && std::erase(given_up, std::this_thread::get_id()) > 0 && stop) return;  // the pool may be gone
       } else if (first) {
         RunFirst(&lock);
       } else {
@@ -382,14 +388,14 @@ ThreadPool::~ThreadPool() {
     blocking_->stop = true;  // from here on no thread leaves the list
     while (blocking_->top) blocking_->CallOne();
     blocking_->threads.splice(blocking_->threads.end(), blocking_->ended);
+    for (std::thread& t : blocking_->threads) {
+      // A runtime's last owner may release it on one of the runtime's own threads, which then ends
+      // after it.
+      if (t.get_id() == std::this_thread::get_id() || blocking_->IsGivenUp(t.get_id())) t.detach();
+    }
   }
   for (std::thread& t : blocking_->threads) {
-    // A runtime's last owner may release it on one of the runtime's own threads, which then ends
-    // after it.
-    if (t.get_id() == std::this_thread::get_id())
-      t.detach();
-    else
-      t.join();
+    if (t.joinable()) t.join();
   }
   Worker* called;
   {
@@ -575,6 +581,16 @@ void ThreadPool::Blocking(std::function<void()> f) {
     }
   }
   if (f) f();
+}
+
+void ThreadPool::GiveUp(std::thread::id thread) {
+  if (InChild()) return;
+  BlockingThreads& b = *blocking_;
+  std::lock_guard lock(b.mu);
+  if (b.IsGivenUp(thread)) return;
+  for (const std::thread& t : b.threads) {
+    if (t.get_id() == thread) b.given_up.push_back(thread);
+  }
 }
 
 bool ThreadPool::HasThreadForTasks() {

@@ -90,6 +90,10 @@ class ThreadPool {
   void Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg, ThreadShare* share = nullptr);
   // Runs f on a thread for work that blocks (files, enqueues that wait); such threads are reused.
   void Blocking(std::function<void()> f);
+  // Gives up a thread of Blocking whose work may never return: until the thread has returned from
+  // the work that it does now, the destructor does not wait for it. The rest of that work must touch
+  // neither the pool nor what its owner destroys. Other threads are left alone.
+  void GiveUp(std::thread::id thread);
 
   // Work that does not block, but may be continued later if there is nothing to do now. At most
   // `threads` tasks run at once, on the threads of Blocking, in FIFO order.

@@ -1,6 +1,7 @@
 /* Functions from C: creation, calls, refusals; functions of the program that graphs call. */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 #include "check.h"
 
@@ -397,11 +398,11 @@ typedef struct host_program {
   tw_output x, y;
 } host_program;
 
-static host_program new_host_program(const char* op, const char* token, uint32_t n_inputs, uint32_t n_outputs) {
+static host_program new_host_program_on(tw_runtime* runtime, const char* op, const char* token, uint32_t n_inputs, uint32_t n_outputs) {
   const uint32_t types[] = {TW_FLOAT, TW_INT32};
   const tw_operation* made = NULL;
   host_program p = {0};
-  OK(tw_graph_create(NULL, &p.graph));
+  OK(tw_graph_create(runtime, &p.graph));
   tw_scope* s = tw_scope_create(p.graph, NULL);
   p.x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
   OK(tw_scope_finish(s));
@@ -413,6 +414,10 @@ static host_program new_host_program(const char* op, const char* token, uint32_t
   p.y = tw_operation_output(made, 0);
   OK(tw_session_create(p.graph, NULL, 0, &p.session));
   return p;
+}
+
+static host_program new_host_program(const char* op, const char* token, uint32_t n_inputs, uint32_t n_outputs) {
+  return new_host_program_on(NULL, op, token, n_inputs, n_outputs);
 }
 
 static tw_status* run_host_program(const host_program* p, tw_output what, float x, const tw_run_options* options, float* out) {
@@ -541,6 +546,81 @@ static void AStepThatIsCancelledDoesNotWaitForItsFunction(void) {
   tw_cancel_token_destroy(stopped.cancel);
 }
 
+typedef struct stuck_call {
+  tw_cancel_token* cancel;
+  sem_t go, left;
+} stuck_call;
+
+/* Cancels the step that waits for the output, then waits for the program. */
+static void wait_for_the_program(void* user, tw_host_call* call) {
+  stuck_call* stuck = user;
+  tw_cancel_token_cancel(stuck->cancel);
+  while (sem_wait(&stuck->go) != 0) {
+  }
+  tw_host_call_fail(call, TW_ABORTED, "too late", 0);
+  sem_post(&stuck->left);
+}
+
+static void AFunctionThatDoesNotReturnIsGivenUp(void) {
+  stuck_call stuck = {0};
+  tw_runtime* runtime = NULL;
+  uint32_t inside = 7;
+  float y = 0;
+  CHECK(sem_init(&stuck.go, 0, 0) == 0 && sem_init(&stuck.left, 0, 0) == 0);
+  OK(tw_cancel_token_create(&stuck.cancel));
+  OK(tw_runtime_create(NULL, 0, &runtime));
+  OK(tw_host_function_register(runtime, "test/stuck", wait_for_the_program, &stuck));
+  host_program p = new_host_program_on(runtime, "PyFunc", "test/stuck", 1, 1);
+  const tw_run_options until_cancelled = {.size = sizeof until_cancelled, .cancel = stuck.cancel};
+  FAILS(run_host_program(&p, p.y, 1, &until_cancelled, &y), TW_CANCELLED, "");
+  FAILS(tw_host_function_unregister_within(runtime, "test/stuck", -1, &inside), TW_INVALID_ARGUMENT, "wait_ns is -1");
+  CHECK(inside == 0);
+  OK(tw_host_function_unregister_within(runtime, "test/stuck", 1000, &inside));
+  CHECK(inside == 1);
+  FAILS(tw_host_function_unregister_within(runtime, "test/stuck", 0, &inside), TW_NOT_FOUND, "'test/stuck'");
+  FAILS(run_host_program(&p, p.y, 1, NULL, &y), TW_FAILED_PRECONDITION, "no function of this process has the token 'test/stuck'");
+  free_host_program(&p);
+  tw_runtime_release(runtime); /* the last reference: its threads end, except the one in the function */
+  sem_post(&stuck.go);
+  while (sem_wait(&stuck.left) != 0) {
+  }
+  tw_cancel_token_destroy(stuck.cancel);
+}
+
+static void AFunctionThatReturnsInTimeIsNotGivenUp(void) {
+  stopped_call stopped = {NULL, 0};
+  uint32_t inside = 7;
+  float y = 0;
+  OK(tw_cancel_token_create(&stopped.cancel));
+  OK(tw_host_function_register(NULL, "test/slow", cancel_the_step, &stopped));
+  host_program p = new_host_program("PyFunc", "test/slow", 1, 1);
+  const tw_run_options until_cancelled = {.size = sizeof until_cancelled, .cancel = stopped.cancel};
+  FAILS(run_host_program(&p, p.y, 1, &until_cancelled, &y), TW_CANCELLED, "");
+  free_host_program(&p);
+  OK(tw_host_function_unregister_within(NULL, "test/slow", INT64_MAX, &inside)); /* waits for the thread in the function */
+  CHECK(stopped.ended == 1 && inside == 0);
+  tw_cancel_token_destroy(stopped.cancel);
+}
+
+static void end_the_thread(void* user, tw_host_call* call) {
+  (void)user;
+  tw_host_call_fail(call, TW_ABORTED, "the thread ends", 0);
+  pthread_exit(NULL);
+}
+
+/* As Python's interpreter does to threads that outlive it. */
+static void AThreadThatIsEndedInAFunctionIsNotWaitedFor(void) {
+  tw_runtime* runtime = NULL;
+  float y = 0;
+  OK(tw_runtime_create(NULL, 0, &runtime));
+  OK(tw_host_function_register(runtime, "test/ends", end_the_thread, NULL));
+  host_program p = new_host_program_on(runtime, "PyFunc", "test/ends", 1, 1);
+  for (int i = 0; i < 2; ++i) FAILS(run_host_program(&p, p.y, 1, NULL, &y), TW_ABORTED, "the thread ends");
+  OK(tw_host_function_unregister(runtime, "test/ends"));
+  free_host_program(&p);
+  tw_runtime_release(runtime);
+}
+
 /* Ends its call on a thread of its own, after it has returned. */
 static void* square_later(void* arg) {
   tw_host_call* call = arg;
@@ -591,4 +671,5 @@ MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCaptur
      TEST(WhatCannotBeAPartIsRefusedAndChangesNothing), TEST(AFlatGraphHasTheChosenBranchesInPlaceOfCalls),
      TEST(AFunctionOfTheProgramIsAnOperation), TEST(AGraphWithAFunctionThatIsNotThereDoesNotBegin),
      TEST(AFailureOfTheFunctionIsThatOfTheRun), TEST(AStepThatIsCancelledDoesNotWaitForItsFunction),
-     TEST(AFunctionOfTheProgramMayHaveAGradient))
+     TEST(AFunctionThatDoesNotReturnIsGivenUp), TEST(AFunctionThatReturnsInTimeIsNotGivenUp),
+     TEST(AThreadThatIsEndedInAFunctionIsNotWaitedFor), TEST(AFunctionOfTheProgramMayHaveAGradient))

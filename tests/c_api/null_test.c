@@ -75,6 +75,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_host_function_register(NULL, NULL, NULL, NULL));
   REFUSED(tw_host_function_register(NULL, "token", NULL, NULL));
   REFUSED(tw_host_function_unregister(NULL, NULL));
+  REFUSED(tw_host_function_unregister_within(NULL, NULL, 0, NULL));
   CHECK(!*tw_host_call_operation(NULL) && !tw_host_call_input_count(NULL) && !tw_host_call_input(NULL, 0));
   CHECK(!tw_host_call_output_count(NULL) && !tw_host_call_output_dtype(NULL, 0) && !tw_host_call_cancelled(NULL));
   tw_host_call_finish(NULL, NULL, 0);

@@ -37,7 +37,11 @@ typedef struct tw_host_call tw_host_call; /* one call of a function, until the p
 /* A function of the program. It ends the call with tw_host_call_finish or tw_host_call_fail, before
  * it returns or later, on any thread, exactly once, also if the call is cancelled. Thread: one of
  * the runtime that does not compute, several at once; the function may block and may call anything,
- * also run sessions. A call that nobody ends keeps its step waiting until the step is cancelled. */
+ * also run sessions. A call that nobody ends keeps its step waiting until the step is cancelled.
+ * A function that does not return keeps its thread, and what waits for it: the release of the
+ * runtime, and tw_host_function_unregister. The thread belongs to the runtime. If it is ended inside
+ * the function (pthread_exit, which Python also calls for threads that outlive its interpreter), it
+ * stands still for the rest of the process, and nobody waits for it. */
 typedef void (*tw_host_function)(void* user, tw_host_call* call);
 
 /* Registers a function under a token. runtime: NULL means the default one. token: copied; not empty.
@@ -49,6 +53,15 @@ TW_EXPORT tw_status* tw_host_function_register(tw_runtime* runtime, const char* 
  * need the function then fail with FAILED_PRECONDITION. runtime: NULL means the default one.
  * Errors: NOT_FOUND. */
 TW_EXPORT tw_status* tw_host_function_unregister(tw_runtime* runtime, const char* token);
+/* Does the same for the end of a program, where a function may never return: waits at most wait_ns
+ * nanoseconds, >= 0, for the threads in the function. The runtime gives up those that are in it
+ * still: the release of the runtime does not wait for them. Their steps go on to wait for their
+ * calls until they are cancelled, so cancel them first. The code of the function, and what user
+ * leads to, must live until these threads have returned. They may return and end their calls at any
+ * time, even after the runtime is gone. out_inside: receives their number; may be NULL. runtime:
+ * NULL means the default one. Errors: NOT_FOUND; INVALID_ARGUMENT for wait_ns < 0 (the function
+ * stays registered). */
+TW_EXPORT tw_status* tw_host_function_unregister_within(tw_runtime* runtime, const char* token, int64_t wait_ns, uint32_t* out_inside);
 
 /* ---- One call ---- */
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -277,6 +278,29 @@ TEST(ThreadPoolTest, FinishesBlockingCallsBeforeItGoes) {
     }
   }
   EXPECT_EQ(done, 20);
+}
+
+TEST(ThreadPoolTest, DoesNotWaitForAThreadThatIsGivenUp) {
+  struct Shared {
+    std::promise<std::thread::id> begun;
+    std::promise<void> go, done;
+  };
+  auto shared = std::make_shared<Shared>();
+  std::future<void> done = shared->done.get_future();
+  {
+    ThreadPool pool(2);
+    pool.GiveUp(std::this_thread::get_id());  // none of its threads
+    pool.Blocking([shared] {
+      shared->begun.set_value(std::this_thread::get_id());
+      shared->go.get_future().wait();
+      shared->done.set_value();
+    });
+    const std::thread::id thread = shared->begun.get_future().get();
+    pool.GiveUp(thread);
+    pool.GiveUp(thread);
+  }
+  shared->go.set_value();
+  done.wait();
 }
 
 TEST(ThreadPoolTest, ReusesThreadsOfBlockingCalls) {
