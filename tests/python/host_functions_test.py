@@ -454,3 +454,55 @@ atexit.register(go.set)  # called before the package waits, because it was regis
 """
     done = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.split() == ["end", "ran", "ran", "ran"], done.stderr
+
+
+NEVER_RETURNS = """
+import threading, time
+import thalweg as tw
+tw.host_functions.exit_wait = 0.2
+begun = threading.Event()
+def stuck():
+    begun.set()
+    {body}
+with tw.Graph({runtime}) as g:
+    y = tw.py_function(stuck, [], "float32", [])
+s = tw.Session(g)
+{run}
+begun.wait()
+print("end", flush=True)
+"""
+ASYNC = "future = s.run_async(y)"
+CANCELLED = """
+running = s.run_async(y)
+begun.wait()
+running.cancel()
+try:
+    running.result()
+except tw.CancelledError:
+    pass
+"""
+DAEMON = "threading.Thread(target=lambda: s.run(y), daemon=True).start()"
+
+
+@pytest.mark.parametrize("body, runtime, run", [
+    ("threading.Event().wait()", "", ASYNC), ("while True: pass", "", ASYNC),
+    ("while True: time.sleep(0.001)", "tw.Runtime(threads=2)", ASYNC), ("threading.Event().wait()", "tw.Runtime(threads=2)", CANCELLED),
+    ("while True: pass", "", DAEMON)])
+def test_a_function_that_never_returns_does_not_hold_the_end(body, runtime, run):
+    program = NEVER_RETURNS.format(body=body, runtime=runtime, run=run)
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("thalweg:")]
+    assert said == ["thalweg: the program ends, and these functions of py_function still run: 'stuck' (given up after 0.2 s)"]
+
+
+def test_calls_are_given_up_after_ctrl_c(monkeypatch, capsys):
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(host_functions, "exit_wait", float("inf"))
+    monkeypatch.setattr(host_functions, "_running", {1: ("slow", 0.0), 2: ("slow", 0.0), 3: ("late", 0.0)})
+    monkeypatch.setattr(host_functions.time, "sleep", interrupt)
+    host_functions._End().wait_for_calls()
+    said = capsys.readouterr().err
+    assert said == "thalweg: the program ends, and these functions of py_function still run: 'late', 'slow' (given up after Ctrl-C)\n"

@@ -1,7 +1,8 @@
 """Steps that were started without waiting, as futures of Python's own kind.
 
 The runtime calls back on its own thread, and the callback needs Python's lock. At the end of the program, before Python ends its
-threads, the package therefore waits for running steps (Ctrl-C then cancels them), and starts no more. The child of a fork drops all
+threads, the package therefore waits for running steps, and starts no more. It cancels them after Ctrl-C, and if a function of Python that
+a step calls does not return (see host_functions). The child of a fork drops all
 futures, because the steps of its parent never end there."""
 import atexit
 import concurrent.futures
@@ -75,18 +76,29 @@ def _done(key: int, status: Optional[int], handles: Any) -> None:
         del _under_way[key]
 
 
-def _wait_for_all() -> None:
+def _wait_for_all(hopeless: Callable[[], bool] = lambda: False) -> bool:
+    """Waits until no step runs; none can be started any more. hopeless: answers whether to cancel the steps that run. Answers whether
+    Ctrl-C came meanwhile."""
     global _ended
     with _starting:
         _ended = True
+    interrupted = False
     while _under_way:
         try:
+            if hopeless():
+                _cancel_all()
             time.sleep(0.002)
         except KeyboardInterrupt:
-            for future in list(_under_way.values()):
-                future.cancel()
+            interrupted = True
+            _cancel_all()
     if next(_keys) > 1:
         time.sleep(0.01)  # lets the last callback leave Python
+    return interrupted
+
+
+def _cancel_all() -> None:
+    for future in list(_under_way.values()):
+        future.cancel()
 
 
 atexit.register(_wait_for_all)

@@ -5,15 +5,21 @@
 
     y = thalweg.py_function(peaks, [x], "int64", shapes=[None])
 
-A step calls the function on a thread beside those that compute, so none of these waits for Python's lock. At the end of the program the
-package unregisters all functions, once the steps that run without waiting have ended; no thread of the runtime enters Python afterwards."""
+A step calls the function on a thread beside those that compute, so none of these waits for Python's lock.
+
+At the end of the program the package waits for the steps that run without waiting (run_async), which may call functions, and for the
+functions that run. Then it unregisters all functions, so that no thread of the runtime enters Python afterwards. A call that has not
+returned exit_wait seconds after the end began, or after its own begin, is given up, and so are all calls after Ctrl-C: steps that still run
+are cancelled, one line on sys.stderr names the functions, and the program ends while they run. They stop at the latest when Python ends."""
 import atexit
 import collections
 import ctypes
 import itertools
 import os
 import secrets
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Optional
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 
 Result = Callable[..., Any]
 
+exit_wait: float = 10.0  # seconds that the end of the program leaves to each call; float("inf"): until Ctrl-C
+
 
 def py_function(function: Result, inputs: Any, types: Any, shapes: Any = None, *, gradient: Optional[Result] = None, stateful: bool = True,
                 name: Optional[str] = None) -> Any:
@@ -49,8 +57,10 @@ def py_function(function: Result, inputs: Any, types: Any, shapes: Any = None, *
     merged, left out and made while a plan is made.
 
     Answers a value, a list of values if types is a list, or the operation if that is empty. Several calls of the function may run at once.
-    An exception of the function is raised by the run that needed its result. A graph with such an operation runs in this process only. It
-    keeps the function; a graph that was read from its bytes does not. Without a graph and a tape, the function is called at once.
+    An exception of the function is raised by the run that needed its result. The end of the program waits for a call for at most
+    thalweg.host_functions.exit_wait seconds (10), then cancels the steps and says which function still runs. A graph with such an operation
+    runs in this process only. It keeps the function; a graph that was read from its bytes does not. Without a graph and a tape, the
+    function is called at once.
     Raises TypeError and ValueError for wrong arguments."""
     if not callable(function) or not (gradient is None or callable(gradient)):
         raise TypeError(f"py_function: {function if not callable(function) else gradient!r} is no function")
@@ -198,21 +208,70 @@ def _unregister(runtime: "Runtime", token: str) -> None:
         check(_low.tw_host_function_unregister(runtime._handle, c_text(token)))
 
 
+# ---- The end of the program ----
+
+class _End:
+    """Decides at the end of the program how long to wait for calls."""
+
+    def __init__(self) -> None:
+        self.begin, self.told = time.monotonic(), False
+
+    def overdue(self) -> bool:
+        """Answers whether some call takes too long. The first time, it says so."""
+        now = time.monotonic()
+        late = any(now - max(begin, self.begin) > exit_wait for _, begin in list(_running.values()))
+        if late:
+            self.give_up(f"{exit_wait:g} s")
+        return late
+
+    def give_up(self, after: str) -> None:
+        """Says once on sys.stderr which functions run."""
+        names = sorted({name for name, _ in list(_running.values())})
+        if names and not self.told and sys.stderr is not None:
+            print(f"thalweg: the program ends, and these functions of py_function still run: {', '.join(map(repr, names))} (given up after "
+                  f"{after})", file=sys.stderr, flush=True)
+        self.told = True
+
+    def wait_for_calls(self) -> None:
+        try:
+            while _running and not self.overdue():
+                time.sleep(0.002)
+        except KeyboardInterrupt:
+            self.give_up("Ctrl-C")
+
+
 def _unregister_all() -> None:
-    future._wait_for_all()
+    end = _End()
+    interrupted = future._wait_for_all(end.overdue)
     for token, runtime in list(_tokens.items()):
-        _unregister(runtime, token)
+        if _tokens.pop(token, None) is not None:
+            check(_low.tw_host_function_unregister_within(runtime._handle, c_text(token), 0, None))
+    if interrupted:
+        end.give_up("Ctrl-C")
+    else:
+        end.wait_for_calls()
 
 
 atexit.register(_unregister_all)
+_running: dict[int, tuple[str, float]] = {}  # the calls that are in Python: name of the function, begin
+os.register_at_fork(after_in_child=_running.clear)
 
 
 @_low.tw_host_function
 def _called(key: int, call: int) -> None:
+    number = next(_keys)
+    try:
+        _answer(number, key, call)
+    finally:
+        _running.pop(number, None)
+
+
+def _answer(number: int, key: int, call: int) -> None:
     try:
         host = _hosts.get(key)
         if host is None:
             raise RuntimeError("the function of a py_function is gone: keep the graph that it was made for")
+        _running[number] = host.call.name, time.monotonic()
         tensors = _results(host.call, call)
         handles = (ctypes.c_void_p * len(tensors))(*(t._handle for t in tensors))
     except BaseException as e:  # pylint: disable=broad-exception-caught  # the run raises it
