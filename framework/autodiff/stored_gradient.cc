@@ -16,12 +16,14 @@ Status AddStoredGradient(const CallGradient& c, const StoredGradient& gradient) 
   ASSIGN_OR_RETURN(const auto f, c.Find(gradient.function));
   std::vector<Edge> in;
   if (gradient.takes_inputs) in = node.inputs();
-  // The function takes the gradients of all outputs, or of the first ones.
+  // The function takes the gradients of all outputs, or of the first ones, and gives those of all
+  // inputs, or of the first ones. The other inputs have none, as if the node did not read them.
   const size_t n_dys = f->args().size() - std::min(f->args().size(), in.size());
-  if (in.size() > f->args().size() || n_dys > size_t(node.n_out()) || f->results().size() != size_t(node.n_in())) {
+  if (in.size() > f->args().size() || n_dys > size_t(node.n_out()) || f->results().size() > size_t(node.n_in())) {
     return InvalidArgument("its gradient, function ", f->title(), ", does not fit its ", node.n_in(), " inputs and ", node.n_out(),
                            " outputs");
   }
+  if (f->results().empty()) return Status();
   for (size_t o = 0; o < n_dys; ++o) {
     ASSIGN_OR_RETURN(in.emplace_back(), c.gradient().dy(int32_t(o)));
   }
@@ -30,7 +32,7 @@ Status AddStoredGradient(const CallGradient& c, const StoredGradient& gradient) 
   ASSIGN_OR_RETURN(const Node* call,
                    AddNodeLike(c.graph(), *op, c.scope() + op->name, std::move(in),
                                {{"f", AttrValue::Func(f->name())}, {"Tout", AttrValue::Types(TypesOf(f->results()))}}, node));
-  for (int32_t i = 0; i < node.n_in(); ++i) {
+  for (int32_t i = 0; i < int32_t(f->results().size()); ++i) {
     if (HasOwnGradient(node.in_type(i)) && f->result_type(size_t(i)) == node.in_type(i)) c.gradient().dx(i, {call, i});
   }
   return Status();

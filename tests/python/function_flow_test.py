@@ -596,6 +596,16 @@ def test_a_gradient_of_ones_own_is_used_at_any_order():
     np.testing.assert_allclose(tw.Session(g).run([first, second, looped], {x: 0.5}), [s, s * (1 - s), s * sigmoid(inner)], rtol=1e-12)
 
 
+def test_values_that_a_gradient_of_ones_own_uses_may_overflow():
+    at = np.float64(1000)  # its exponential is infinite
+    with tw.Eager():
+        assert tw.function(tw.grad(log1pexp))(tw.constant(at)).item() == 1
+    with tw.Graph() as g:
+        x = tw.placeholder("float64", [])
+        slope = tw.gradients(log1pexp(x), x)
+    assert tw.Session(g).run(slope, {x: at}) == 1
+
+
 def test_wrong_gradients_of_ones_own_are_told(graph, x):
     with pytest.raises(TypeError, match="it must give its result and the function of its gradient"):
         tw.custom_gradient(lambda a: a)(x)

@@ -356,6 +356,87 @@ def test_a_custom_gradient_may_be_that_of_a_function_of_python(graph):
         assert s.run([y, dx, d2x], {x: 3.0}) == [9, 6, 2]
 
 
+def both_ways(f, at, dtype="float64"):
+    """The value and the gradient of a function of one value, in a graph and in a traced function without one."""
+    with tw.Graph() as g:
+        x = tw.placeholder(dtype, np.shape(at))
+        y = f(x)
+        with tw.Session(g) as s:
+            found = s.run([y, tw.gradients(y, x)], {x: at})
+    with tw.Eager():
+        x = tw.constant(np.asarray(at, dtype))
+        yield from ((found[0], found[1]), (f(x).numpy(), tw.function(tw.grad(f))(x).numpy()))
+
+
+@pytest.mark.parametrize("stateful", [True, False])
+def test_a_custom_gradient_may_use_the_result_of_a_function_of_python(stateful):
+    calls = []
+
+    def noted(a):
+        calls.append(float(a))
+        return np.exp(a)
+
+    @tw.custom_gradient
+    def f(x):
+        y = tw.py_function(noted, [x * 1], "float64", [], stateful=stateful)
+        return y + 1, lambda dy: y * dy
+
+    for value, slope in both_ways(f, 0.5):
+        assert value == pytest.approx(np.exp(0.5) + 1) and slope == pytest.approx(np.exp(0.5))
+    assert len(calls) == 3  # once in each step, also in that which needs the gradient
+
+
+def test_a_custom_gradient_may_use_texts_and_whole_numbers_of_a_function_of_python():
+    def told(a):
+        return [b"twice" if a > 0 else b"thrice", np.int32(a)]
+
+    def scaled(word, n, d):
+        return d * {b"twice": 2, b"thrice": 3}[word.item()] * n
+
+    @tw.custom_gradient
+    def f(x):
+        word, count = tw.py_function(told, [x], ["string", "int32"], [[], []])
+        return x * 7, lambda d: tw.py_function(scaled, [word, count, d], "float64", [])
+
+    for value, slope in both_ways(f, 4.5):
+        assert value == 31.5 and slope == 2 * 4
+    for value, slope in both_ways(f, -4.5):
+        assert value == -31.5 and slope == 3 * -4
+
+
+def test_a_custom_gradient_of_a_function_of_python_in_a_loop(graph):
+    @tw.custom_gradient
+    def f(v):
+        y = tw.py_function(np.exp, [v], "float64", [])
+        return y, lambda dy: y * dy
+
+    x = tw.placeholder("float64", [])
+    looped = tw.while_loop(lambda i, v: i < 2, lambda i, v: [i + 1, f(v)], [0, x])[1]
+    with tw.Session(graph) as s:
+        assert s.run(tw.gradients(looped, x), {x: 0.3}) == pytest.approx(np.exp(np.exp(0.3)) * np.exp(0.3))
+
+
+def test_higher_orders_pass_through_the_functions_that_a_custom_gradient_uses(graph):
+    def of(gradient):
+        @tw.custom_gradient
+        def f(x):
+            y = tw.py_function(np.sin, [x], "float64", [])
+            slope = tw.py_function(np.cos, [x], "float64", [], gradient=gradient)
+            return y, lambda dy: slope * dy
+        return f
+
+    sine, unknown = of(lambda a, c, d: -np.sin(a) * d), of(None)
+    x = tw.placeholder("float64", [])
+    first, only = tw.gradients(sine(x), x), tw.gradients(unknown(x), x)
+    second = tw.gradients(first, x)
+    with pytest.raises(tw.FailedPreconditionError, match="PyFunc '.*only known if EagerPyFunc calls it"):
+        tw.gradients(only, x)
+    with tw.Session(graph) as s:
+        assert s.run([first, only, second], {x: 0.5}) == pytest.approx([np.cos(0.5), np.cos(0.5), -np.sin(0.5)])
+    with tw.Eager():
+        assert tw.function(tw.grad(tw.grad(sine)))(tw.constant(np.float64(0.5))).item() == pytest.approx(-np.sin(0.5))
+
+
 def test_a_checkpoint_calls_it_once(graph):
     calls = []
 

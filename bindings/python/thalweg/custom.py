@@ -45,7 +45,7 @@ class CustomGradient:
         result, gradient = answer
         ys: list[Any] = []
         form = nested.flatten(result, ys)
-        # The gradient of the ys is zero whatever they are made of, which may be ops without a gradient.
+        # No gradient passes to what the ys are made of, which may be ops without a gradient.
         ys = [graph.op("StopGradient", flow.own(graph, y)) for y in ys]
         held = _call_with_gradient(graph, xs, ys, gradient, getattr(self.function, "__name__", "custom").strip("<>_") or "custom")
         return nested.rebuild(form, iter(held))
@@ -56,7 +56,9 @@ def custom_gradient(function: Callable[..., Any]) -> CustomGradient:
 
     function: takes values and gives its result (a value, or nested tuples, lists and dicts of them) and a function. That takes the gradient
     of each value of the result, in order, and gives that of each positional argument, None for one without; it may use all values of
-    `function`, and is differentiated in turn for higher orders. Keyword arguments are no values and are given on as they are.
+    `function`, and is differentiated in turn for higher orders. The gradient does not pass to these values, so they may overflow, and
+    operations without a gradient may make them, such as those of py_function. For higher orders it does: then each value that the gradient
+    uses must have a gradient itself. Keyword arguments are no values and are given on as they are.
     Works in graphs and traced functions, in conditions and loops. Without a graph, take gradients in a traced function:
     `thalweg.function(thalweg.grad(f))`; a tape outside of one is refused."""
     return CustomGradient(function)
@@ -65,7 +67,8 @@ def custom_gradient(function: Callable[..., Any]) -> CustomGradient:
 def _call_with_gradient(graph: Graph, xs: Sequence[Output], ys: Sequence[Output], gradient: Callable[..., Any], label: str) -> list[Output]:
     """Calls a function that gives the ys, whose stored gradient is `gradient`.
 
-    Its inputs are the xs, the ys and whatever the gradient uses; that of the ys is zero, so that nothing passes back through them."""
+    Its inputs are the xs, the ys and whatever the gradient uses. The stored gradient has results for the xs only, so the other inputs have
+    none. Zeros would not do: operations without a gradient refuse them, and those before an infinite value make NaN of them."""
     given = [*xs, *ys]
     found: list[Any] = []
 
@@ -80,18 +83,18 @@ def _call_with_gradient(graph: Graph, xs: Sequence[Output], ys: Sequence[Output]
         for i, (s, x) in enumerate(zip(found, xs)):
             if isinstance(s, Formula) and s._value().dtype != x.dtype:
                 raise TypeError(f"custom_gradient: the gradient of '{label}' by argument {i} is {s._value().dtype}, and the argument {x.dtype}")
-        return [*found, *(here.op("ZerosLike", y) for y in args[len(xs):len(given)])]
+        return found
 
     signature = [(v.dtype, v.shape) for v in given]
     slopes = flow.Traced(graph, back, signature + [(y.dtype, y.shape) for y in ys], f"the gradient of '{label}'")
     captured = slopes.body.captured()
-    with slopes.body:
-        zeros = [slopes.body.op("ZerosLike", slopes.body._own(c)) for c in captured if _is_plain(c)]
-    if len(zeros) != len(captured):
-        raise TypeError(f"custom_gradient: the gradient of '{label}' uses a variable; read it in the function itself")
+    handle = next((c for c in captured if c.dtype.name in ("resource", "variant")), None)
+    if handle is not None:
+        what = "a variable" if handle.dtype.name == "resource" else f"'{handle.name}', a list"
+        raise TypeError(f"custom_gradient: the gradient of '{label}' uses {what}; read it in the function itself")
     owned = [slopes.body._own(c) for c in captured]
     args, dys = slopes.args[:len(given)], slopes.args[len(given):]
-    name_back = _add(slopes, f"{label}_gradient", [*args, *owned, *dys], [*slopes.results, *zeros])
+    name_back = _add(slopes, f"{label}_gradient", [*args, *owned, *dys], slopes.results)
     forward = flow.Traced(graph, lambda *a: [a[0].graph.op("Identity", y) for y in a[len(xs):len(given)]],
                           signature + [(c.dtype, c.shape) for c in captured], f"'{label}'")
     name = forward.add(label, [])
@@ -100,10 +103,6 @@ def _call_with_gradient(graph: Graph, xs: Sequence[Output], ys: Sequence[Output]
     graph._root().import_bytes(_gradient_of(name, name_back))
     outputs, _ = flow._call(graph, "PartitionedCall", [*given, *captured], name=None, Tout=[y.dtype for y in ys], f=name)
     return outputs
-
-
-def _is_plain(x: Output) -> bool:
-    return x.dtype.name not in ("resource", "variant", "string")
 
 
 def _add(f: flow.Traced, name: str, args: Sequence[Output], results: Sequence[Output]) -> str:
