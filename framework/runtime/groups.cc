@@ -34,8 +34,8 @@ Entry EntryOf(const tw_collective_def& d, uint32_t operation) {
     case TW_GROUP_BROADCAST: return d.broadcast;
     case TW_GROUP_ALL_GATHER: return d.all_gather;
     case TW_GROUP_REDUCE_SCATTER: return d.reduce_scatter;
-    case TW_GROUP_ALL_TO_ALL:
-    case TW_GROUP_PERMUTE: return d.all_to_all;
+    case TW_GROUP_ALL_TO_ALL: return d.all_to_all;
+    case TW_GROUP_PERMUTE: return d.permute ? d.permute : d.all_to_all;
     default: return nullptr;
   }
 }
@@ -61,7 +61,8 @@ struct Groups::Call {
   KernelFrame* f;
   tw_group_call c;
   std::vector<uint32_t> sources;
-  Tensor parts, received;                // of permute: one for each member
+  bool by_parts = false;                 // a permutation of an engine that has none
+  Tensor parts, received;                // of these: one for each member
   uint64_t later = 0;                    // the call of Interrupted
   std::atomic<bool> interrupted{false};  // the step is
   bool running = false;                  // the engine has it; guarded by mu_
@@ -239,8 +240,8 @@ Status Groups::FindRoot(Call* call) {
   return Status();
 }
 
-// A permutation is an all_to_all in which each member has a value for few others, and zeros for the
-// rest.
+// For an engine without permute, a permutation is an all_to_all in which each member has a value for
+// few others, and zeros for the rest.
 Status Groups::MakeParts(Call* call) {
   const tw_view& in = *call->f->c.in[call->c.in];
   const Shape shape{int64_t(call->sources.size()), int64_t(in.count)};
@@ -275,8 +276,13 @@ void Groups::Launch(Call* call) {
   cc.out = f.out[c.out];
   cc.in = c.in == kNoInput ? cc.out : f.in[c.in];
   cc.value = 1;
-  Status s;
   if (c.operation == TW_GROUP_PERMUTE) {
+    cc.sources = call->sources.data();
+    cc.n_sources = call->sources.size();
+    call->by_parts = g->engine->def.permute == nullptr;
+  }
+  Status s;
+  if (call->by_parts) {
     s = MakeParts(call);
     cc.in = &call->parts.view();
     cc.out = &call->received.view();
@@ -302,7 +308,7 @@ void Groups::Launch(Call* call) {
       1,
       [](void* arg, const tw_status* why) {
         auto* ended = static_cast<Call*>(arg);
-        if (!why && ended->c.operation == TW_GROUP_PERMUTE) TakePart(*ended);
+        if (!why && ended->by_parts) TakePart(*ended);
         ended->groups->Done(ended, why ? why->status : Status());
       },
       call);

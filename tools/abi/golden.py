@@ -56,10 +56,17 @@ def compare(old, new):
                 breaks.append(f"{name} is gone")
             elif kind == "structs":
                 compare_struct(name, was, new[kind][name], breaks, additions)
+            elif kind == "numbers" and is_minor(name) and new[kind][name] > was:
+                additions.append(f"{name} is {new[kind][name]} and was {was}")
             elif new[kind][name] != was:
                 breaks.append(f"{name} was {was} and is {new[kind][name]}")
         additions += [f"{name} is new" for name in new[kind] if name not in old[kind]]
     return breaks, additions
+
+
+def is_minor(name):
+    """Returns whether the number is the newest minor of a role, which grows with each addition to the role (plugin/role.h)."""
+    return re.fullmatch(r"TW_[A-Z_]+_MINOR", name) is not None
 
 
 def compare_struct(name, was, now, breaks, additions):

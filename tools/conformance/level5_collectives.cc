@@ -75,7 +75,7 @@ class Member {
   }
   using Entry = tw_status* (*)(const tw_host* h, void* group, const tw_collective_call* c);
   // Starts an operation, which is over when line_ reaches 1.
-  Status Start(Entry entry, uint32_t reduce, uint32_t root, const Tensor& in, const Tensor& out) {
+  Status Start(Entry entry, uint32_t reduce, uint32_t root, const Tensor& in, const Tensor& out, const uint32_t* sources = nullptr) {
     line_ = NewLine();
     Padded<tw_collective_call> padded(RecordSize(sizeof(tw_collective_call)));
     tw_collective_call& c = padded.c;
@@ -85,6 +85,8 @@ class Member {
     c.out = &out.view();
     c.line = line_.get();
     c.value = 1;
+    c.sources = sources;
+    c.n_sources = sources ? kMembers : 0;
     return FromC(entry(role_.host, group_, &c));
   }
   Status Finish() {
@@ -124,14 +126,16 @@ class Group {
     return Status();
   }
   // Runs the operation on all members and returns the outputs by rank.
-  StatusOr<std::vector<Tensor>> Do(Member::Entry entry, uint32_t reduce, uint32_t root, const std::vector<Tensor>& in, const Shape& out) {
+  // sources: of permute.
+  StatusOr<std::vector<Tensor>> Do(Member::Entry entry, uint32_t reduce, uint32_t root, const std::vector<Tensor>& in, const Shape& out,
+                                   const uint32_t* sources = nullptr) {
     std::vector<Tensor> outputs;
     for (const Tensor& t : in) {
       ASSIGN_OR_RETURN(Tensor o, Tensor::Make(t.dtype(), out));
       outputs.push_back(std::move(o));
     }
     Status all = ForAll([&](Member* m) -> Status {
-      RETURN_IF_ERROR(m->Start(entry, reduce, root, in[m->rank()], outputs[m->rank()]));
+      RETURN_IF_ERROR(m->Start(entry, reduce, root, in[m->rank()], outputs[m->rank()], sources));
       return m->Finish();
     });
     RETURN_IF_ERROR(all);
@@ -227,6 +231,24 @@ Outcome Broadcasts(const CollectiveRole& role) {
 // Returns true if the entry reports a capability that the plugin lacks.
 bool Lacks(const Status& s) { return s.code() == absl::StatusCode::kUnimplemented; }
 
+// An engine may leave permute to the host.
+Outcome Permutes(const CollectiveRole& role, Group* group) {
+  if (!role.def.permute) return {};
+  constexpr uint32_t kNobody = UINT32_MAX;
+  static constexpr uint32_t kSources[][kMembers] = {{2, 0, 1}, {0, 2, 2}, {kNobody, 0, kNobody}};
+  for (const auto& sources : kSources) {
+    for (int64_t n : kCounts) {
+      ASSIGN_OR_RETURN(std::vector<Tensor> in, Inputs(TW_FLOAT, n));
+      ASSIGN_OR_RETURN(std::vector<Tensor> out, group->Do(role.def.permute, 0, 0, in, Shape{n}, sources));
+      for (uint32_t r = 0; r < kMembers; ++r) {
+        std::string s = Unlike(out[r], [&](uint64_t i) { return sources[r] == kNobody ? 0 : Value(i, sources[r]); });
+        if (!s.empty()) return Fail("permute of ", n, " values, member ", r, ": ", s);
+      }
+    }
+  }
+  return {};
+}
+
 Outcome OrdersByRank(const CollectiveRole& role) {
   Group group(role);
   RETURN_IF_ERROR(group.Join());
@@ -247,7 +269,7 @@ Outcome OrdersByRank(const CollectiveRole& role) {
       if (!s.empty()) return Fail("all_to_all of ", n, " values each, member ", r, ": ", s);
     }
   }
-  return {};
+  return Permutes(role, &group);
 }
 
 Outcome ScattersParts(const CollectiveRole& role) {

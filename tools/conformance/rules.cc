@@ -112,7 +112,7 @@ constexpr Rule kRules[] = {
 
     {541, "all_reduce gives every member the same, by every operation", "collective.h"},
     {542, "broadcast gives every member what the root has", "collective.h"},
-    {543, "all_gather and all_to_all order by rank", "collective.h"},
+    {543, "all_gather, all_to_all and permute order by rank", "collective.h"},
     {544, "reduce_scatter gives each member its part", "collective.h"},
     {545, "abort fails what runs", "collective.h"},
     {546, "a lost member fails the others within the deadline", "collective.h"},

@@ -169,7 +169,8 @@ static UNUSED tw_collective_def toy_collective(void) {
                                toy_broadcast,
                                toy_all_gather,
                                toy_scatter,
-                               toy_exchange};
+                               toy_exchange,
+                               NULL};
   return d;
 }
 #endif

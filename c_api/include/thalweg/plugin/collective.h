@@ -29,13 +29,16 @@ typedef struct tw_group_config {
 
 typedef struct tw_collective_call {
   TW_HEAD;
-  uint32_t reduce; /* TW_REDUCE_*, for all_reduce and reduce_scatter */
-  uint32_t root;   /* root rank of broadcast */
-  const tw_view* in;
+  uint32_t reduce;    /* TW_REDUCE_*, for all_reduce and reduce_scatter */
+  uint32_t root;      /* root rank of broadcast */
+  const tw_view* in;  /* of broadcast: the root's; an engine does not read that of the other members */
   const tw_view* out; /* may be `in` for all_reduce and broadcast */
   void* queue;        /* native queue of the device (events->queue); the operation runs in its order; NULL: none */
   tw_timeline* line;
   uint64_t value;
+  const uint32_t* sources; /* of permute, since minor 1: rank r gets the input of sources[r], or zeros if that is UINT32_MAX; equal at
+                              all members; borrowed until the entry returns; NULL for the other operations */
+  uint64_t n_sources;      /* of permute, since minor 1: the size of the group */
 } tw_collective_call;
 
 typedef struct tw_collective_def {
@@ -52,6 +55,9 @@ typedef struct tw_collective_def {
   TW_R tw_status* (*all_gather)(const tw_host* h, void* group, const tw_collective_call* c); /* out: members x as many elements, by rank */
   TW_C tw_status* (*reduce_scatter)(const tw_host* h, void* group, const tw_collective_call* c); /* out: this rank's part of the elements */
   TW_C tw_status* (*all_to_all)(const tw_host* h, void* group, const tw_collective_call* c);     /* part r of in goes to rank r */
+  /* out: the in of rank sources[rank], or zeros. Since minor 1. The host makes it of all_to_all where
+   * it is NULL. */
+  TW_C tw_status* (*permute)(const tw_host* h, void* group, const tw_collective_call* c);
 } tw_collective_def;
 
 #ifdef __cplusplus

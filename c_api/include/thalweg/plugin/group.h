@@ -16,7 +16,7 @@ extern "C" {
 
 #define TW_GROUP_SET "group"
 
-/* The entries of tw_collective_def; permute is an all_to_all of which each member needs one part. */
+/* The entries of tw_collective_def. */
 enum {
   TW_GROUP_ALL_REDUCE = 1,
   TW_GROUP_BROADCAST = 2,

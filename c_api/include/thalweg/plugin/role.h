@@ -34,7 +34,7 @@ enum {
   TW_TRANSPORT_MAJOR = 1,   /* "transport": transport.h */
   TW_TRANSPORT_MINOR = 0,   /* newest minor */
   TW_COLLECTIVE_MAJOR = 1,  /* "collective": collective.h */
-  TW_COLLECTIVE_MINOR = 0,  /* newest minor */
+  TW_COLLECTIVE_MINOR = 1,  /* newest minor */
   TW_MEMBERSHIP_MAJOR = 1,  /* "membership": membership.h */
   TW_MEMBERSHIP_MINOR = 0,  /* newest minor */
   TW_IMPORTER_MAJOR = 1,    /* "importer": importer.h */
