@@ -132,6 +132,23 @@ bool CanFold(uint32_t dtype, uint32_t how) {
   return row && how >= TW_REDUCE_SUM && how <= TW_REDUCE_MEAN && (how != TW_REDUCE_MEAN || row->real);
 }
 
+void DivideBy(uint32_t dtype, uint32_t by, uint64_t count, char* values) {
+  if (dtype == TW_DOUBLE) return Divide(reinterpret_cast<double*>(values), by, count);
+  Divide(reinterpret_cast<float*>(values), by, count);
+}
+
+bool IsShort(uint32_t dtype) { return dtype == TW_HALF || dtype == TW_BFLOAT16; }
+
+void ToFloats(uint32_t dtype, const char* in, uint64_t count, float* out) {
+  const auto* x = reinterpret_cast<const uint16_t*>(in);
+  for (uint64_t i = 0; i < count; ++i) out[i] = dtype == TW_HALF ? FromHalf(x[i]) : FromBfloat16(x[i]);
+}
+
+void FromFloats(uint32_t dtype, const float* in, uint64_t count, char* out) {
+  auto* y = reinterpret_cast<uint16_t*>(out);
+  for (uint64_t i = 0; i < count; ++i) y[i] = dtype == TW_HALF ? ToHalf(in[i]) : ToBfloat16(in[i]);
+}
+
 void Fold(uint32_t dtype, uint32_t how, const char* const* in, uint32_t n, uint64_t count, char* out) {
   Find(dtype)->fold(how, in, n, count, out);
 }

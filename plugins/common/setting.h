@@ -2,8 +2,10 @@
 #ifndef THALWEG_PLUGINS_COMMON_SETTING_H_
 #define THALWEG_PLUGINS_COMMON_SETTING_H_
 
+#include <charconv>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "thalweg/cpp/plugin.hpp"
 
@@ -23,6 +25,26 @@ inline std::string Setting(const tw_host* host, std::string_view key) {
   }
   tw::check(s);
   return value;
+}
+
+// Reads a number. Returns false if the text is none, or has more than one.
+template <class T>
+bool ParseNumber(std::string_view text, T* out, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Returns the number that a setting says; `standard` if it is not set. Throws tw::Error naming the
+// setting and its value.
+template <class T>
+T NumberSetting(const tw_host* host, const char* key, T standard, T least, T most) {
+  const std::string text = Setting(host, key);
+  T number = standard;
+  if (!text.empty() && (!ParseNumber(text, &number) || number < least || number > most)) {
+    throw tw::Error{TW_INVALID_ARGUMENT, std::string("setting '") + key + "' is '" + text + "'; it must be a number from " +
+                                             std::to_string(least) + " to " + std::to_string(most)};
+  }
+  return number;
 }
 
 }  // namespace thalweg::common

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <iterator>
@@ -25,25 +24,10 @@ namespace thalweg::ring {
 namespace {
 
 using common::Fail;
+using common::NumberSetting;
+using common::ParseNumber;
 
 constexpr std::chrono::seconds kLookup{5};
-
-template <class T>
-bool ParseNumber(std::string_view text, T* out, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, base);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-template <class T>
-T NumberSetting(const tw_host* host, const char* key, T standard, T least, T most) {
-  const std::string text = common::Setting(host, key);
-  T number = standard;
-  if (!text.empty() && (!ParseNumber(text, &number) || number < least || number > most)) {
-    Fail(TW_INVALID_ARGUMENT, std::string("setting '") + key + "' is '" + text + "'; it must be a number from " + std::to_string(least) +
-                                  " to " + std::to_string(most));
-  }
-  return number;
-}
 
 std::string Hex(uint64_t v) {
   char digits[17] = {};

@@ -11,30 +11,25 @@
 namespace thalweg::ring {
 namespace {
 
-using common::Fail;
+using common::Finish;
+
+constexpr int64_t kGrace = 250'000'000;  // nanoseconds that a guard is late, so that who knows better says which member did not do its part
 
 std::string_view BytesOf(const common::Task& task) { return {reinterpret_cast<const char*>(&task), sizeof task}; }
 
-tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
-  static_cast<std::string*>(to->user)->append(static_cast<const char*>(bytes), n);
-  return nullptr;
-}
-
 }  // namespace
 
-Group::Group(std::shared_ptr<Hub> hub, const tw_group_config& c)
+Group::Group(std::shared_ptr<Hub> hub, const tw_group_config& c, Part part)
     : hub_(std::move(hub)),
       host_(hub_->host()),
       name_(c.name, c.name_len),
       rank_(c.rank),
       members_(c.members),
       patience_(c.deadline),
+      part_(std::move(part)),
       own_(hub_->record()),
       seats_(c.members) {
-  if (members_ == 0 || rank_ >= members_) {
-    Fail(TW_INVALID_ARGUMENT, "rank " + std::to_string(rank_) + " is none of " + std::to_string(members_) + " members");
-  }
-  if (c.native_len) Fail(TW_UNIMPLEMENTED, "works on host memory, not on queues of '" + std::string(c.native, c.native_len) + "'");
+  common::CheckConfig(c);
   own_.members = members_;
   own_.door = RandomNumber();
   std::exception_ptr wrong;
@@ -68,19 +63,23 @@ Group::~Group() {
 // ---- From any thread ----
 
 void Group::Start(common::Operation operation, const tw_collective_call& c) {
-  if (forked()) Fail(TW_FAILED_PRECONDITION, "the child of a fork is no member of its parent's group; start processes by exec");
+  if (forked()) common::Fail(TW_FAILED_PRECONDITION, "the child of a fork is no member of its parent's group; start processes by exec");
+  Enqueue(common::CheckedCall(operation, c, rank_, members_));
+}
+
+void Group::Enqueue(common::CollectiveCall call) {
   auto work = std::make_unique<Work>();
   work->group = this;
-  work->call = common::CheckedCall(operation, c, rank_, members_);
+  work->call = std::move(call);
   work->run = [](Job* job) {
     auto* w = static_cast<Work*>(job);
     w->group->Begin(w);
   };
   {
     std::lock_guard lock(mu_);
-    if (failure_.code) Fail(failure_.code, failure_.text);
+    if (failure_.code) common::Fail(failure_.code, failure_.text);
   }
-  host_->timeline->retain(c.line);
+  common::Keep(host_, work->call);
   hub_->Post(work.release());
 }
 
@@ -91,13 +90,7 @@ void Group::Abort(const tw_status* why) {
     if (std::exchange(aborted_, true)) return;
   }
   abort_.group = this;
-  abort_.why.code = host_->status->code(why);
-  tw_sink to = {TW_SIZED(tw_sink), &abort_.why.text, Append};
-  try {
-    if (tw_status* s = host_->status->text(why, &to)) host_->status->release(s);
-  } catch (const std::bad_alloc&) {
-    abort_.why.text.clear();  // a text that finds no memory stays empty
-  }
+  abort_.why = common::FailedOf(host_, why);
   abort_.run = [](Job* job) {
     auto* a = static_cast<AbortJob*>(job);
     Group* g = a->group;
@@ -108,6 +101,25 @@ void Group::Abort(const tw_status* why) {
     }
   };
   hub_->Post(&abort_);
+}
+
+void Group::Release() {
+  hub_->Call([this] {
+    if (!operation_ || !operation_->call().guards) return;
+    operation_->Release();
+    SendOut();
+    CheckDone();
+  });
+}
+
+Failed Group::FailAll(Failed here, Failed elsewhere) {
+  hub_->Call([&] { Break(std::move(here), std::move(elsewhere)); });
+  return failure();
+}
+
+Failed Group::failure() const {
+  std::lock_guard lock(mu_);
+  return failure_;
 }
 
 // ---- Ends ----
@@ -127,8 +139,9 @@ void Group::Break(Failed here, Failed elsewhere) noexcept {
     if (elsewhere.code && !seat.left) Send(r, Kind::kFailed, elsewhere.code, elsewhere.text);
   }
   const auto operation = std::move(operation_);
-  if (operation) Finish(operation->call(), failure_);
-  for (; !waiting_.empty(); waiting_.pop_front()) Finish(waiting_.front(), failure_);
+  if (operation) Finish(host_, operation->call(), failure_);
+  for (; !waiting_.empty(); waiting_.pop_front()) Finish(host_, waiting_.front(), failure_);
+  if (part_.failed) part_.failed(failure_);
 }
 
 void Group::BreakAt(uint32_t rank) {
@@ -183,12 +196,20 @@ void Group::Tick() {
     }
   }
   if (!operation_ || hub_->now() < deadline_) return;
+  // Who has not come holds up the others, who then do not do their parts, either.
   for (uint32_t r = 0; r < members_; ++r) {
-    if (r == rank_ || !operation_->NeedsMore(r)) continue;
-    const std::string what = operation_->has_begun(r) ? " did not do its part of operation " : " did not come to operation ";
-    return Break(TW_DEADLINE_EXCEEDED,
-                 Who(r) + what + std::to_string(number_) + " within " + std::to_string(patience_ / 1'000'000) + " ms");
+    if (r != rank_ && !operation_->has_begun(r)) return BreakLate(r, " did not come to operation ");
   }
+  if (operation_->call().guards && hub_->now() < deadline_ + kGrace) return;
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (r != rank_ && operation_->NeedsMore(r)) return BreakLate(r, " did not do its part of operation ");
+  }
+}
+
+void Group::BreakLate(uint32_t rank, const char* what) {
+  const uint64_t told = operation_->call().number;
+  Break(TW_DEADLINE_EXCEEDED,
+        Who(rank) + what + std::to_string(told ? told : number_) + " within " + std::to_string(patience_ / 1'000'000) + " ms");
 }
 
 bool Group::Uses(const Peer* peer) const {
@@ -197,7 +218,7 @@ bool Group::Uses(const Peer* peer) const {
 
 std::string Group::Who(uint32_t rank) const {
   const Record& record = rank == rank_ ? own_ : seats_[rank].record;
-  std::string who = "member " + std::to_string(rank);
+  std::string who = "member " + std::to_string(Told(rank));
   if (record.pid) who += " (process " + std::to_string(record.pid) + " on " + record.host + ")";
   return who;
 }
@@ -207,11 +228,11 @@ std::string Group::Who(uint32_t rank) const {
 // Takes the work.
 void Group::Begin(Work* work) {
   const std::unique_ptr<Work> owner(work);
-  if (failure_.code) return Finish(work->call, failure_);
+  if (failure_.code) return Finish(host_, work->call, failure_);
   try {
     waiting_.push_back(work->call);
   } catch (const std::bad_alloc&) {
-    return Finish(work->call, {TW_RESOURCE_EXHAUSTED, ""});
+    return Finish(host_, work->call, {TW_RESOURCE_EXHAUSTED, ""});
   }
   try {
     StartNext();
@@ -230,7 +251,8 @@ void Group::StartNext() {
                    Who(rank_) + " has no memory for " + common::TaskText(waiting_.front().task) + "; set a smaller 'window'");
     }
     waiting_.pop_front();
-    deadline_ = patience_ ? hub_->now() + patience_ : INT64_MAX;
+    const int64_t deadline = operation_->call().deadline;
+    deadline_ = deadline ? deadline : patience_ ? hub_->now() + patience_ : INT64_MAX;
     for (uint32_t r = 0; r < members_; ++r) {
       if (r == rank_) continue;
       if (!seats_[r].peer || seats_[r].left) return BreakAt(r);
@@ -240,7 +262,7 @@ void Group::StartNext() {
       if (r != rank_ && seats_[r].ready == number_) Compare(r);
     }
     if (operation_) SendOut();
-    if (operation_ && operation_->Done()) Finish(std::exchange(operation_, nullptr)->call(), {});
+    if (operation_ && operation_->Done()) Finish(host_, std::exchange(operation_, nullptr)->call(), {});
   }
 }
 
@@ -248,9 +270,13 @@ void Group::StartNext() {
 void Group::Compare(uint32_t rank) {
   const Seat& seat = seats_[rank];
   const common::Task& own = operation_->call().task;
-  if (seat.task == own) return operation_->Begun(rank, seat.credit);
-  Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(rank_) + " calls " + common::TaskText(own) + ", member " +
-                                 std::to_string(rank) + " " + common::TaskText(seat.task));
+  if (seat.task == own) {
+    operation_->Begun(rank, seat.credit);
+    if (operation_->call().guards && operation_->AllBegun()) operation_->call().watcher->AllBegun();
+    return;
+  }
+  Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(Told(rank_)) + " calls " + common::TaskText(own) +
+                                 ", member " + std::to_string(Told(rank)) + " " + common::TaskText(seat.task));
 }
 
 void Group::SendOut() {
@@ -261,15 +287,8 @@ void Group::SendOut() {
 
 void Group::CheckDone() {
   if (!operation_ || !operation_->Done()) return;
-  Finish(std::exchange(operation_, nullptr)->call(), {});
+  Finish(host_, std::exchange(operation_, nullptr)->call(), {});
   StartNext();
-}
-
-void Group::Finish(const common::CollectiveCall& call, const Failed& how) {
-  const tw_timeline_api* t = host_->timeline;
-  if (how.code) t->fail(call.line, tw_fail(host_, how.code, how.text.data(), how.text.size()));
-  t->signal(call.line, call.value);
-  t->release(call.line);
 }
 
 bool Group::Take(uint32_t to, Frame* frame, const char** data) {
@@ -327,7 +346,13 @@ void Group::Receive(const Peer* peer, const Frame& frame, std::string_view text)
 }
 
 void Group::Expect(const Peer* peer, const Frame& frame) {
-  if (frame.from >= members_ || seats_[frame.from].peer != peer || !operation_ || frame.number != number_) return;
+  if (frame.from >= members_ || seats_[frame.from].peer != peer || failure_.code) return;
+  // Members send bytes only to one that has begun the operation. These would arrive in the middle of it.
+  if (frame.number > number_) {
+    return Break(TW_INTERNAL,
+                 Who(frame.from) + " has sent bytes of operation " + std::to_string(frame.number) + ", which this member has not begun");
+  }
+  if (!operation_ || frame.number != number_) return;
   if (operation_->Expects(frame.from, frame.stage, frame.length)) return;
   Break(TW_INTERNAL, Who(frame.from) + " has sent bytes that " + common::TaskText(operation_->call().task) + " does not expect");
 }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,15 +20,18 @@
 
 namespace thalweg::ring {
 
-struct Failed {
-  uint32_t code = 0;  // TW_*; 0: none
-  std::string text;
+using common::Failed;
+
+// What a group is given that is a part of another one (level_group.h).
+struct Part {
+  std::vector<uint32_t> ranks;                // the numbers that messages give the members; empty: their ranks
+  std::function<void(const Failed&)> failed;  // called on the hub's thread with the group's first failure; throws nothing
 };
 
 class Group {
  public:
   // Waits for the other members. Throws tw::Error, tw::Raised.
-  Group(std::shared_ptr<Hub> hub, const tw_group_config& config);
+  Group(std::shared_ptr<Hub> hub, const tw_group_config& config, Part part = {});
   ~Group();
   Group(const Group&) = delete;
 
@@ -38,7 +42,22 @@ class Group {
   // Fails the operations that are enqueued or running, here and at the other members.
   void Abort(const tw_status* why);
 
+  // For a group that is a part of another one, from any thread but the hub's:
+  // Enqueues an operation that has been checked.
+  void Enqueue(common::CollectiveCall call);
+  // Releases the guard that runs.
+  void Release();
+  // Fails the group, unless it has failed before. Returns its first failure.
+  Failed FailAll(Failed here, Failed elsewhere);
+  // Returns the group's failure; its code is 0 if there is none.
+  Failed failure() const;
+  // Returns "member 3 (process 77 on host)" for this member.
+  std::string Who() const { return Who(rank_); }
+
   // ---- On the hub's thread ----
+  // Ends the group's work here, and at the other members with the same text or another one.
+  void Break(uint32_t code, const std::string& text) { Break(Failed{code, text}, Failed{code, text}); }
+  void Break(Failed here, Failed elsewhere) noexcept;
   uint64_t door() const { return own_.door; }
   bool NeedsTime() const { return !joined_ || operation_; }
   bool Uses(const Peer* peer) const;
@@ -105,20 +124,19 @@ class Group {
   void Compare(uint32_t rank);
   void SendOut();
   void CheckDone();
-  void Finish(const common::CollectiveCall& call, const Failed& how);
   void Send(uint32_t to, Kind kind, uint64_t value, std::string_view text);
-  // Ends the group's work here, and at the other members with the same text or another one.
-  void Break(uint32_t code, const std::string& text) { Break(Failed{code, text}, Failed{code, text}); }
-  void Break(Failed here, Failed elsewhere) noexcept;
   void Leave() noexcept;
   void BreakAt(uint32_t rank);
+  void BreakLate(uint32_t rank, const char* what);
   std::string Who(uint32_t rank) const;
+  uint32_t Told(uint32_t rank) const { return part_.ranks.empty() ? rank : part_.ranks[rank]; }
 
   const std::shared_ptr<Hub> hub_;
   const tw_host* const host_;
   const std::string name_;
   const uint32_t rank_, members_;
   const int64_t patience_;  // nanoseconds for an operation; 0: no limit
+  const Part part_;
   Record own_;
 
   // Used on the hub's thread only.

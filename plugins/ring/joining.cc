@@ -154,7 +154,7 @@ std::string Group::Missing() {
       for (uint32_t r = 0; r < members_; ++r) {
         const Seat& seat = seats_[r];
         if (r == rank_ || seat.here()) continue;
-        text += (text.empty() ? "" : ", ") + std::to_string(r);
+        text += (text.empty() ? "" : ", ") + std::to_string(Told(r));
         const std::string& trouble = seat.peer && !seat.peer->trouble().empty() ? seat.peer->trouble() : seat.trouble;
         if (!trouble.empty()) {
           text += " (" + trouble + ")";

@@ -23,12 +23,17 @@ void CopyIfElsewhere(char* to, const char* from, uint64_t bytes) {
 Operation::Operation(const CollectiveCall& call, uint32_t rank, uint32_t members, uint64_t window)
     : call_(call), rank_(rank), members_(members), most_window_(window), flows_(members) {
   const bool small = call_.bytes <= kSmall || members_ == 1;
+  if (call_.guards) {
+    PlanGuard();
+    return;
+  }
   switch (common::Operation(call_.task.operation)) {
     case common::Operation::kAllReduce: small ? PlanReduceWhole() : PlanReduce(); break;
     case common::Operation::kReduceScatter: PlanReduceScatter(); break;
     case common::Operation::kBroadcast: PlanBroadcast(); break;
     case common::Operation::kAllGather: PlanGather(); break;
     case common::Operation::kAllToAll: PlanAllToAll(); break;
+    case common::Operation::kPermute: PlanPermute(); break;
   }
   for (Flow& f : flows_) f.granted = folds_ ? std::min(f.in1, window_) : kNoLimit;
   Fold();  // a group of one member waits for nobody
@@ -136,6 +141,35 @@ void Operation::PlanAllToAll() {
   }
 }
 
+void Operation::PlanPermute() {
+  const uint32_t source = call_.sources[rank_];
+  if (source == common::kNobody) std::fill_n(call_.out, call_.bytes, char{0});
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (call_.sources[r] != rank_) continue;
+    if (r == rank_) {
+      CopyIfElsewhere(call_.out, call_.in, call_.bytes);
+    } else {
+      flows_[r].from1 = call_.in;
+      flows_[r].out1 = call_.bytes;
+    }
+  }
+  if (source == common::kNobody || source == rank_) return;
+  flows_[source].to1 = call_.out;
+  flows_[source].in1 = call_.bytes;
+}
+
+void Operation::PlanGuard() {
+  static constexpr char kNote = 1;
+  from2_ = &kNote;
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (r == rank_) continue;
+    Flow& f = flows_[r];
+    f.granted = kNoLimit;
+    f.out2 = f.in2 = sizeof kNote;
+    f.to2 = &f.note;
+  }
+}
+
 // ---- Folding ----
 
 // Makes the windows. A window that does not hold all bytes is a multiple of the blocks in which
@@ -198,7 +232,10 @@ void Operation::Begun(uint32_t rank, uint64_t credit) {
 void Operation::Credit(uint32_t rank, uint64_t bytes) { flows_[rank].credit = std::max(flows_[rank].credit, bytes); }
 
 // Bytes of stage 2 that may be sent.
-uint64_t Operation::Ready2() const { return relays_ ? flows_[call_.task.root].got1 : folds_ ? folded_ : kNoLimit; }
+uint64_t Operation::Ready2() const {
+  if (call_.guards) return released_ ? kNoLimit : 0;
+  return relays_ ? flows_[call_.task.root].got1 : folds_ ? folded_ : kNoLimit;
+}
 
 Operation::Bytes Operation::Take(uint32_t to, uint64_t most) {
   Flow& f = flows_[to];
@@ -234,9 +271,11 @@ bool Operation::Expects(uint32_t from, uint32_t stage, uint64_t bytes) const {
 Operation::Place Operation::PlaceFor(uint32_t from, uint32_t stage) const {
   const Flow& f = flows_[from];
   if (stage == 2) return {f.to2 + f.got2, f.in2 - f.got2};
-  if (f.to1) return {f.to1 + f.got1, f.in1 - f.got1};
+  // No more than was granted: behind it, the window still holds bytes that are not folded.
+  const uint64_t most = std::min(f.in1, f.granted) - f.got1;
+  if (f.to1) return {f.to1 + f.got1, most};
   const uint64_t at = f.got1 % window_;
-  return {f.window + at, std::min(window_ - at, f.in1 - f.got1)};
+  return {f.window + at, std::min(window_ - at, most)};
 }
 
 bool Operation::Got(uint32_t from, uint32_t stage, uint64_t n) {
@@ -249,16 +288,29 @@ bool Operation::Got(uint32_t from, uint32_t stage, uint64_t n) {
   return folds_ ? Fold() : relays_;
 }
 
+// Returns true if the member has not begun, or is to get more.
+bool Operation::Owes(uint32_t rank) const {
+  const Flow& f = flows_[rank];
+  return !f.begun || f.sent1 < f.out1 || f.sent2 < f.out2 || f.unwritten > 0;
+}
+
 bool Operation::NeedsMore(uint32_t rank) const {
   const Flow& f = flows_[rank];
-  return !f.begun || f.got1 < f.in1 || f.got2 < f.in2 || f.sent1 < f.out1 || f.sent2 < f.out2 || f.unwritten > 0;
+  return Owes(rank) || f.got1 < f.in1 || f.got2 < f.in2;
 }
 
 bool Operation::Done() const {
   for (uint32_t r = 0; r < members_; ++r) {
-    if (r != rank_ && NeedsMore(r)) return false;
+    if (r != rank_ && (call_.guards ? Owes(r) : NeedsMore(r))) return false;
   }
-  return folded_ == fold_bytes_;
+  return call_.guards ? released_ : folded_ == fold_bytes_;
+}
+
+bool Operation::AllBegun() const {
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (r != rank_ && !flows_[r].begun) return false;
+  }
+  return true;
 }
 
 }  // namespace thalweg::ring

@@ -7,10 +7,15 @@
 //   broadcast       share r, from the root alone     -                        its share
 //   all_to_all      part r of the input              -                        -
 //   all_gather      -                                -                        its input
+//   permute         its input, if r gets it          -                        -
+//   a guard         -                                is released              one byte
 //
 // A share is one of as many nearly equal parts as there are members. all_reduce of few bytes sends
 // the whole input in stage 1 and folds it at each member; a broadcast of few bytes, or to one
 // member, sends all in stage 1. Both save a step. Bytes of stage 2 go out as they are ready.
+// A guard moves no values: it is the frame of an operation that other groups execute (level_group.h).
+// It compares the tasks of all members, and makes the loss of a member known until that member has
+// been released. It ends at a member when that member has been released and has told the others.
 // Bytes that are to be folded wait in a window for each member; a member sends only as many as the
 // receiver's window takes (Credit). All other bytes arrive where they belong.
 // Threads: that of the hub.
@@ -65,6 +70,9 @@ class Operation {
   // Returns true if the operation cannot end without more from the member, or for it.
   bool NeedsMore(uint32_t rank) const;
   bool Done() const;
+  bool AllBegun() const;
+  // Of a guard: this member has done its part.
+  void Release() { released_ = true; }
 
  private:
   // The bytes to and from one other member.
@@ -79,6 +87,7 @@ class Operation {
     char* to2 = nullptr;
     uint64_t in2 = 0, got2 = 0;
     uint32_t unwritten = 0;  // pieces that were taken and not handed to the system yet
+    char note = 0;           // the byte of a guard
   };
   struct Share {
     uint64_t first, size;  // bytes
@@ -90,9 +99,12 @@ class Operation {
   void PlanBroadcast();
   void PlanGather();
   void PlanAllToAll();
+  void PlanPermute();
+  void PlanGuard();
   void FoldInto(char* out, const char* own, uint64_t bytes);
   bool Fold();
   uint64_t Ready2() const;
+  bool Owes(uint32_t rank) const;
 
   const common::CollectiveCall call_;
   const uint32_t rank_, members_;
@@ -101,6 +113,7 @@ class Operation {
 
   const char* from2_ = nullptr;  // source of stage 2
   bool relays_ = false;          // stage 2 sends what comes from the root in stage 1
+  bool released_ = false;
 
   // Folding: `own_` and the members' windows into `fold_to_`.
   bool folds_ = false;

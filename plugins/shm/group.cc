@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../common/fold.h"
+#include "../common/setting.h"
 
 namespace thalweg::shm {
 namespace {
@@ -19,14 +20,6 @@ constexpr int64_t kPause = 50'000'000;   // nanoseconds for the store to answer 
 constexpr int kSpins = 200;              // looks at a number before sleeping
 constexpr uint64_t kSmall = 4096;        // bytes that each member folds whole, which saves a meeting
 
-// A number that differs from start to start of a machine: members of one host have the same one.
-std::string HostNumber() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  if (!std::getline(file, text) || text.empty()) Fail(TW_UNAVAILABLE, "cannot read /proc/sys/kernel/random/boot_id");
-  return text;
-}
-
 tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
   static_cast<std::string*>(to->user)->append(static_cast<const char*>(bytes), n);
   return nullptr;
@@ -34,19 +27,33 @@ tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
 
 }  // namespace
 
+Settings SettingsOf(const tw_host* host) {
+  Settings settings;
+  const std::string folder = common::Setting(host, "folder");
+  if (!folder.empty()) settings.folder = folder;
+  settings.window = common::NumberSetting<uint64_t>(host, "window", settings.window, 64, 1 << 30);
+  return settings;
+}
+
+std::string HostNumber() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  if (!std::getline(file, text) || text.empty()) Fail(TW_UNAVAILABLE, "cannot read /proc/sys/kernel/random/boot_id");
+  return text;
+}
+
 // ---- Joining ----
 
-Group::Group(const tw_host* host, const tw_group_config& c, const Settings& settings)
+Group::Group(const tw_host* host, const tw_group_config& c, const Settings& settings, std::vector<uint32_t> ranks)
     : host_(host),
       name_(c.name, c.name_len),
       rank_(c.rank),
       members_(c.members),
       patience_(c.deadline),
-      segment_(std::make_unique<Segment>()) {
-  if (members_ == 0 || rank_ >= members_) {
-    Fail(TW_INVALID_ARGUMENT, "rank " + std::to_string(rank_) + " is none of " + std::to_string(members_) + " members");
-  }
-  if (c.native_len) Fail(TW_UNIMPLEMENTED, "works on host memory, not on queues of '" + std::string(c.native, c.native_len) + "'");
+      ranks_(std::move(ranks)),
+      segment_(std::make_unique<Segment>()),
+      calls_(host, [this](const Work& w) { return Run(w); }) {
+  common::CheckConfig(c);
   const int64_t deadline = patience_ ? Now() + patience_ : INT64_MAX;
   try {
     if (rank_ == 0) {
@@ -60,13 +67,21 @@ Group::Group(const tw_host* host, const tw_group_config& c, const Settings& sett
     Put(c, ComingKey(rank_), "here");
     AwaitMembers(c, deadline);
   } catch (...) {
-    // The others learn of it, unless this member never was one of them.
-    if (segment_->came()) segment_->Break(TW_ABORTED, Who(rank_) + " gave up while it waited for the others");
-    if (rank_ == 0) segment_->Unlink();
+    // The others learn of it, unless this member never was one of them. The host may have given up
+    // because the deadline has passed.
+    if (segment_->came()) {
+      if (Now() >= deadline) {
+        segment_->Break(TW_DEADLINE_EXCEEDED, MissingText(common::kNobody));
+      } else {
+        segment_->Break(TW_ABORTED, Who(rank_) + " gave up while it waited for the others");
+      }
+      segment_->Unlink();  // nobody needs to find a group that has failed
+    } else if (rank_ == 0) {
+      segment_->Unlink();
+    }
     throw;
   }
   segment_->Unlink();
-  thread_ = std::thread([this] { Loop(); });
 }
 
 // Stores a value.
@@ -101,7 +116,12 @@ void Group::Find(const tw_group_config& c, const std::string& folder, int64_t de
       Fail(TW_FAILED_PRECONDITION, "member 0 has its memory in '" + path + "', this one in '" + folder + "'; set the same folder for all");
     }
     segment_ = std::make_unique<Segment>();
-    if (segment_->Open(path, members_)) return;
+    if (segment_->Open(path, members_)) {
+      // Before this member comes, so that it is late whatever ended the group.
+      const Failed failure = segment_->Failure();
+      if (!failure.code) return;
+      Fail(TW_DEADLINE_EXCEEDED, "member " + std::to_string(Told(rank_)) + " came too late, the others have given up: " + failure.text);
+    }
     usleep(kPause / 10 / 1000);
   }
   Fail(TW_DEADLINE_EXCEEDED, "member 0 did not come in time");
@@ -119,48 +139,51 @@ void Group::AwaitMembers(const tw_group_config& c, int64_t deadline) {
       const Failed failure = segment_->Failure();
       if (failure.code) Fail(failure.code, failure.text);
       if (Now() < deadline) continue;
-      std::string missing;
-      for (uint32_t other = 0; other < members_; ++other) {
-        if (segment_->slot(other).process.load() == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(other);
-      }
-      Break(TW_DEADLINE_EXCEEDED, "not all " + std::to_string(members_) + " members have come in time; missing: " + missing);
+      Break(TW_DEADLINE_EXCEEDED, MissingText(r));
     }
   }
+}
+
+// Returns "not all 3 members have come in time; missing: 1, 2". awaited: a member whose key is not
+// there; or kNobody.
+std::string Group::MissingText(uint32_t awaited) const {
+  std::string missing;
+  for (uint32_t r = 0; r < members_; ++r) {
+    if (r != awaited && segment_->slot(r).process.load() != 0) continue;
+    missing += (missing.empty() ? "; missing: " : ", ") + std::to_string(Told(r));
+  }
+  return "not all " + std::to_string(members_) + " members have come in time" + missing;
 }
 
 // ---- The queue ----
 
 Group::~Group() {
-  {
-    std::lock_guard lock(mu_);
-    ending_ = true;
-    if (running_ || !work_.empty()) {
+  if (!calls_.idle()) {
+    {
+      std::lock_guard lock(mu_);
       if (!is_aborted_) aborted_ = {TW_CANCELLED, "the group was destroyed"};
       is_aborted_ = true;
-      segment_->Break(TW_ABORTED, Who(rank_) + " left during an operation");
     }
+    segment_->Break(TW_ABORTED, Who(rank_) + " left during an operation");
   }
-  changed_.notify_all();
-  thread_.join();
+  calls_.End();
   segment_->slot(rank_).left.store(1);
   segment_->WakeAll(rank_);
 }
 
 void Group::Start(Operation operation, const tw_collective_call& c) {
-  const Work w = common::CheckedCall(operation, c, rank_, members_);
-  std::lock_guard lock(mu_);
-  if (is_aborted_) Fail(aborted_.code, aborted_.text);
+  Work w = common::CheckedCall(operation, c, rank_, members_);
+  {
+    std::lock_guard lock(mu_);
+    if (is_aborted_) Fail(aborted_.code, aborted_.text);
+  }
   const Failed failure = segment_->Failure();
   if (failure.code) Fail(failure.code, failure.text);
-  work_.push_back(w);
-  host_->timeline->retain(w.line);
-  changed_.notify_all();
+  calls_.Add(std::move(w));
 }
 
 void Group::Abort(const tw_status* why) {
-  Failed how = {host_->status->code(why), ""};
-  tw_sink to = {TW_SIZED(tw_sink), &how.text, Append};
-  if (tw_status* s = host_->status->text(why, &to)) host_->status->release(s);  // a text that finds no memory stays empty
+  const Failed how = common::FailedOf(host_, why);
   {
     std::lock_guard lock(mu_);
     if (is_aborted_) return;
@@ -170,45 +193,29 @@ void Group::Abort(const tw_status* why) {
   segment_->Break(TW_ABORTED, Who(rank_) + " has aborted: " + how.text);
 }
 
-void Group::Loop() {
-  std::unique_lock lock(mu_);
-  for (;;) {
-    changed_.wait(lock, [&] { return ending_ || !work_.empty(); });
-    if (work_.empty()) return;
-    const Work w = work_.front();
-    running_ = true;
-    lock.unlock();
-    Failed how;
-    try {
-      Execute(w);
-    } catch (const tw::Error& e) {
-      how = {e.code, e.text};
-    } catch (const std::exception& e) {
-      how = {TW_RESOURCE_EXHAUSTED, e.what()};
-      segment_->Break(how.code, Who(rank_) + ": " + how.text);
-    }
-    lock.lock();
-    if (how.code && is_aborted_) how = aborted_;
-    work_.pop_front();
-    running_ = false;
-    lock.unlock();
-    Finish(w, how);
-    lock.lock();
+Failed Group::Run(const Work& w) {
+  Failed how;
+  try {
+    Execute(w);
+  } catch (const tw::Error& e) {
+    how = {e.code, e.text};
+  } catch (const std::exception& e) {
+    how = {TW_RESOURCE_EXHAUSTED, e.what()};
+    segment_->Break(how.code, Who(rank_) + ": " + how.text);
   }
-}
-
-void Group::Finish(const Work& w, const Failed& how) {
-  const tw_timeline_api* t = host_->timeline;
-  if (how.code) t->fail(w.line, tw_fail(host_, how.code, how.text.data(), how.text.size()));
-  t->signal(w.line, w.value);
-  t->release(w.line);
+  if (how.code && is_aborted_) {
+    std::lock_guard lock(mu_);
+    how = aborted_;
+  }
+  return how;
 }
 
 // ---- Operations ----
 
 void Group::Execute(const Work& w) {
   CheckFailure();
-  deadline_ = patience_ ? Now() + patience_ : INT64_MAX;
+  deadline_ = w.deadline ? w.deadline : patience_ ? Now() + patience_ : INT64_MAX;
+  told_ = w.number ? w.number : number_ + 1;
   segment_->slot(rank_).tasks[number_ % 2] = w.task;
   compared_ = false;
   switch (Operation(w.task.operation)) {
@@ -217,6 +224,7 @@ void Group::Execute(const Work& w) {
     case Operation::kAllGather: Gather(w); break;
     case Operation::kReduceScatter:
     case Operation::kAllToAll: Exchange(w); break;
+    case Operation::kPermute: Permute(w); break;
   }
   ++number_;
 }
@@ -287,6 +295,24 @@ void Group::Exchange(const Work& w) {
   } while (at < part);
 }
 
+void Group::Permute(const Work& w) {
+  const uint32_t source = w.sources[rank_];
+  const bool sends = std::find(w.sources.begin(), w.sources.end(), rank_) != w.sources.end();
+  uint64_t at = 0;
+  do {
+    const uint64_t size = std::min(segment_->window(), w.bytes - at);
+    if (sends) std::memcpy(window(rank_), w.in + at, size);
+    Meet();
+    if (source == common::kNobody) {
+      std::fill_n(w.out + at, size, char{0});
+    } else {
+      std::memcpy(w.out + at, window(source), size);
+    }
+    which_ ^= 1;
+    at += size;
+  } while (at < w.bytes);
+}
+
 // ---- Meetings ----
 
 // A window is written again two pieces later. The meeting between tells that all members have read
@@ -317,8 +343,8 @@ void Group::Await(uint32_t rank) {
     if (gone) Break(TW_UNAVAILABLE, Who(rank) + " has left the group");
     if (!alive) Break(TW_UNAVAILABLE, Who(rank) + " is lost: its process has ended");
     if (Now() >= deadline_) {
-      Break(TW_DEADLINE_EXCEEDED, Who(rank) + " did not come to operation " + std::to_string(number_) + " within " +
-                                      std::to_string(patience_ / 1'000'000) + " ms");
+      Break(TW_DEADLINE_EXCEEDED,
+            Who(rank) + " did not come to operation " + std::to_string(told_) + " within " + std::to_string(patience_ / 1'000'000) + " ms");
     }
     FutexWait(other.phase, phase, kGlance);
   }
@@ -329,13 +355,13 @@ void Group::CompareTasks() {
   for (uint32_t r = 0; r < members_; ++r) {
     const Task& other = segment_->slot(r).tasks[number_ % 2];
     if (other == own) continue;
-    Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(rank_) + " calls " + common::TaskText(own) + ", member " +
-                                   std::to_string(r) + " " + common::TaskText(other));
+    Break(TW_INVALID_ARGUMENT, "the members disagree: member " + std::to_string(Told(rank_)) + " calls " + common::TaskText(own) +
+                                   ", member " + std::to_string(Told(r)) + " " + common::TaskText(other));
   }
 }
 
 void Group::CheckFailure() const {
-  if (is_aborted_) Fail(TW_ABORTED, "aborted");  // Loop reports why
+  if (is_aborted_) Fail(TW_ABORTED, "aborted");  // Run reports why
   const Failed failure = segment_->Failure();
   if (failure.code) Fail(failure.code, failure.text);
 }
@@ -348,7 +374,7 @@ void Group::Break(uint32_t code, const std::string& text) {
 }
 
 std::string Group::Who(uint32_t rank) const {
-  return "member " + std::to_string(rank) + " (process " + std::to_string(segment_->slot(rank).process.load()) + ")";
+  return "member " + std::to_string(Told(rank)) + " (process " + std::to_string(segment_->slot(rank).process.load()) + ")";
 }
 
 }  // namespace thalweg::shm

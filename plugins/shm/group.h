@@ -1,17 +1,16 @@
 // Group: one member of a group. It joins, then executes operations one after the other on a thread of
 // its own. Every operation is a sequence of meetings: a member copies a piece of its input to its
 // window, waits until all members have done so, and reads theirs.
-// Threads: Start and Abort from any; the rest from the group's thread.
+// Threads: Start, Abort and Break from any; the rest from the group's thread.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <vector>
 
+#include "../common/call_thread.h"
 #include "segment.h"
 
 namespace thalweg::shm {
@@ -23,11 +22,18 @@ struct Settings {
   std::string folder = "/dev/shm";
   uint64_t window = 256 << 10;  // bytes that a member copies at once
 };
+// Throws tw::Error naming the setting and its value.
+Settings SettingsOf(const tw_host* host);
+
+// Returns a text that differs from start to start of a machine, so that members of one host have the
+// same one. Throws tw::Error if the system has none.
+std::string HostNumber();
 
 class Group {
  public:
-  // Waits for the other members. Throws tw::Error.
-  Group(const tw_host* host, const tw_group_config& config, const Settings& settings);
+  // Waits for the other members. Throws tw::Error, tw::Raised.
+  // ranks: the numbers that messages give the members; empty: their ranks.
+  Group(const tw_host* host, const tw_group_config& config, const Settings& settings, std::vector<uint32_t> ranks = {});
   ~Group();
   Group(const Group&) = delete;
 
@@ -35,6 +41,12 @@ class Group {
   void Start(Operation operation, const tw_collective_call& call);
   // Fails the operations that are enqueued or running, here and at the other members.
   void Abort(const tw_status* why);
+
+  // Executes an operation on this thread, which takes the place of the group's: for a group that is a
+  // part of another one, whose calls have no timelines. Returns its failure.
+  Failed Run(const common::CollectiveCall& call);
+  // Fails the group at all members, unless it has failed before.
+  void Break(const Failed& why) { segment_->Break(why.code, why.text); }
 
  private:
   using Work = common::CollectiveCall;
@@ -45,13 +57,13 @@ class Group {
   std::string ComingKey(uint32_t rank) const;
   void AwaitMembers(const tw_group_config& c, int64_t deadline);
 
-  void Loop();
-  void Finish(const Work& w, const Failed& how);
+  std::string MissingText(uint32_t awaited) const;
   void Execute(const Work& w);
   void Reduce(const Work& w);
   void Broadcast(const Work& w);
   void Gather(const Work& w);
   void Exchange(const Work& w);
+  void Permute(const Work& w);
   // Says that this member's piece is in its window, and waits for those of the others.
   void Meet();
   void Await(uint32_t rank);
@@ -60,25 +72,25 @@ class Group {
   // Ends the group's work for all members, and throws.
   [[noreturn]] void Break(uint32_t code, const std::string& text);
   std::string Who(uint32_t rank) const;
+  uint32_t Told(uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
   char* window(uint32_t rank) const { return segment_->in(which_, rank); }
 
   const tw_host* const host_;
   const std::string name_;
   const uint32_t rank_, members_;
   const int64_t patience_;  // nanoseconds for an operation; 0: no limit
+  const std::vector<uint32_t> ranks_;
   std::unique_ptr<Segment> segment_;
   uint32_t phase_ = 0, which_ = 0;
   uint64_t number_ = 0;    // of the operation
+  uint64_t told_ = 0;      // its number in messages
   bool compared_ = false;  // the tasks of this operation
   int64_t deadline_ = 0;
 
-  std::mutex mu_;  // guards the fields below, except for is_aborted_ and thread_
-  std::condition_variable changed_;
-  std::deque<Work> work_;
+  std::mutex mu_;  // guards aborted_, which is_aborted_ says to be there
   Failed aborted_;
   std::atomic<bool> is_aborted_{false};
-  bool ending_ = false, running_ = false;
-  std::thread thread_;
+  common::CallThread calls_;  // last, because its thread uses the other fields
 };
 
 }  // namespace thalweg::shm

@@ -12,12 +12,7 @@
 
 namespace thalweg::shm {
 
-// A failure of an operation or of joining.
-struct Failed {
-  uint32_t code = 0;  // TW_*; 0: none
-  std::string text;
-};
-
+using common::Failed;
 using common::Task;
 
 struct Slot {

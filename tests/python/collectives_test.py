@@ -4,8 +4,10 @@ Each test runs over every engine that this build has."""
 import concurrent.futures
 import contextlib
 import itertools
+import os
 import re
 import socket
+import stat
 import struct
 import time
 
@@ -130,6 +132,47 @@ def test_values_are_permuted(tmp_path):
         np.testing.assert_array_equal(got[r], np.complex64([source, 1j * source]))
     got = together(tmp_path / "some", 3, lambda r: tw.ops.collective_permute(np.float32([r + 1]), np.int32([[0, 1]]), name="some"))
     assert [g.tolist() for g in got] == [[0], [1], [0]]  # nobody sends to members 0 and 2
+
+
+def test_large_values_are_permuted(tmp_path):
+    """Larger than what a member copies at once; one member has two targets, one sends to itself, one gets nothing."""
+    n, pairs = 300_001, np.int32([[2, 0], [1, 1], [2, 2]])
+    inputs = [np.random.default_rng(r).standard_normal(n) for r in range(4)]
+    got = together(tmp_path, 4, lambda r: tw.ops.collective_permute(inputs[r], pairs, name="all"))
+    for r, want in enumerate((inputs[2], inputs[1], inputs[2], np.zeros(n))):
+        assert got[r].tobytes() == want.tobytes(), r
+
+
+def test_permutations_that_differ_are_refused_at_all_members(tmp_path):
+    pairs = [np.int32([[0, 1]]), np.int32([[1, 0]])]
+    for error in Members(tmp_path, 2, lambda r: tw.ops.collective_permute(np.zeros(3, np.float32), pairs[r], name="p")).run():
+        assert isinstance(error, tw.InvalidArgumentError) and "the members disagree" in str(error), error
+        assert len(set(re.findall("permute of 3 float, sources of checksum ([0-9]+)", str(error)))) == 2, error
+
+
+def tcp_bytes():
+    """Returns how many bytes this process has received over the TCP connections that it has now."""
+    received = 0
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as s:
+                if s.family in (socket.AF_INET, socket.AF_INET6) and s.type == socket.SOCK_STREAM:
+                    info = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
+                    received += struct.unpack_from("Q", info, 128)[0]  # tcpi_bytes_received
+    return received
+
+
+@over_the_network
+def test_a_permutation_sends_only_what_its_targets_get(tmp_path, engine):
+    n = 1 << 20
+    members = Members(tmp_path, 3, lambda r: tw.ops.collective_permute(np.full(n, r + 1, np.uint8), np.int32([[0, 1]]), name="p"))
+    assert [got.max() for got in members.run()] == [0, 1, 0]
+    before = tcp_bytes()
+    members.run()
+    sent = tcp_bytes() - before
+    assert n <= sent < n + n // 8, sent  # and a few messages
 
 
 def test_sizes_that_only_the_step_knows(tmp_path):
@@ -370,6 +413,23 @@ def test_a_failure_whose_code_is_unknown_fails_the_group(tmp_path, engine):
             caller.sendall(struct.pack("<5Q", 0x676e69722d777401, *token, 77, 0))
             caller.sendall(struct.pack("<2I2Q2IQ", 5, 1, door, 0, 0, 3, 1 << 32) + b"why")  # kFailed; the low half of the code is 0
             with pytest.raises(tw.AbortedError, match="why"):
+                first.result()
+
+
+@over_the_network
+def test_bytes_that_come_before_their_operation_fail_the_group(tmp_path, engine):
+    members = Members(tmp_path, 2, lambda r: reduce(np.float32(r), PAIR, timeout_seconds=20))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as listener:
+        first = members.start(0, pool)
+        words = record_of(tmp_path, 0).read_text().split()
+        token, door = [int(w, 16) for w in words[4:6]], int(words[6], 16)
+        own = f"ring 1 2 {77:016x} {1:016x} {2:016x} {3:016x} 5 elsewhere 127.0.0.1:{listener.getsockname()[1]}".encode()
+        host, port = words[9].rsplit(":", 1)
+        with socket.create_connection((host.strip("[]"), int(port))) as caller:
+            caller.sendall(struct.pack("<5Q", 0x676e69722d777401, *token, 77, 0))
+            caller.sendall(struct.pack("<2I2Q2IQ", 1, 1, door, 0, 0, len(own), 0) + own)  # kJoin of member 1
+            caller.sendall(struct.pack("<2I2Q2IQ", 4, 1, door, 1, 1, 4, 0) + b"\0\0\x80\x3f")  # kData of operation 1
+            with pytest.raises(tw.InternalError, match=r"member 1 \(process 5 on elsewhere\) has sent bytes of operation 1, which this member has not"):
                 first.result()
 
 
