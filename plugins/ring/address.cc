@@ -125,6 +125,13 @@ Settings SettingsOf(const tw_host* host) {
   s.interface = common::Setting(host, "interface");
   s.window = NumberSetting<uint64_t>(host, "window", s.window, 4096, 1 << 30) / 64 * 64;
   s.lost_after = NumberSetting<uint32_t>(host, "lost_after_ms", s.lost_after, 1000, 3'600'000);
+  s.host = common::Setting(host, "host");
+  const std::string folder = common::Setting(host, "folder"), levels = common::Setting(host, "levels");
+  if (!folder.empty()) s.folder = folder;
+  if (!levels.empty() && levels != "auto" && levels != "off") {
+    Fail(TW_INVALID_ARGUMENT, "setting 'levels' is '" + levels + "'; it must be auto or off");
+  }
+  s.levels = levels != "off";
   const std::string ports = common::Setting(host, "port");
   if (ports.empty()) return s;
   const size_t dash = ports.find('-');

@@ -19,6 +19,9 @@ struct Settings {
   uint32_t first_port = 0, last_port = 0;  // of the listener; 0: any
   uint64_t window = 1 << 20;               // bytes of a member that may wait here to be folded
   uint32_t lost_after = 10'000;            // milliseconds without a sign of life after which a host is lost
+  bool levels = true;                      // fold within hosts first
+  std::string host;                        // tells members of one machine apart
+  std::string folder = "/dev/shm";         // of the memory that members of a host share
 };
 // Throws tw::Error naming the setting and its value.
 Settings SettingsOf(const tw_host* host);

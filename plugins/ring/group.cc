@@ -13,8 +13,6 @@ namespace {
 
 using common::Finish;
 
-constexpr int64_t kGrace = 250'000'000;  // nanoseconds that a guard is late, so that who knows better says which member did not do its part
-
 std::string_view BytesOf(const common::Task& task) { return {reinterpret_cast<const char*>(&task), sizeof task}; }
 
 }  // namespace
@@ -141,7 +139,7 @@ void Group::Break(Failed here, Failed elsewhere) noexcept {
   const auto operation = std::move(operation_);
   if (operation) Finish(host_, operation->call(), failure_);
   for (; !waiting_.empty(); waiting_.pop_front()) Finish(host_, waiting_.front(), failure_);
-  if (part_.failed) part_.failed(failure_);
+  if (part_.failed) part_.failed(elsewhere.code ? elsewhere : failure_);
 }
 
 void Group::BreakAt(uint32_t rank) {
@@ -176,10 +174,14 @@ void Group::Lost(const Peer* peer, const std::string& why) noexcept {
         Forgotten(r, why);
         continue;
       }
-      if (seat.left) continue;
-      seat.lost = true;
-      seat.trouble = why;
-      if (operation_ && operation_->NeedsMore(r)) BreakAt(r);
+      const bool needed = operation_ && operation_->NeedsMore(r);
+      if (operation_ && !needed) operation_->Forgo(r);
+      if (!seat.left) {
+        seat.lost = true;
+        seat.trouble = why;
+        if (needed) BreakAt(r);
+      }
+      CheckDone();
     }
   } catch (const std::bad_alloc&) {
     for (Seat& seat : seats_) {
@@ -200,7 +202,7 @@ void Group::Tick() {
   for (uint32_t r = 0; r < members_; ++r) {
     if (r != rank_ && !operation_->has_begun(r)) return BreakLate(r, " did not come to operation ");
   }
-  if (operation_->call().guards && hub_->now() < deadline_ + kGrace) return;
+  if (operation_->call().guards && hub_->now() < deadline_ + 3 * kStepPatience) return;  // the steps know better
   for (uint32_t r = 0; r < members_; ++r) {
     if (r != rank_ && operation_->NeedsMore(r)) return BreakLate(r, " did not do its part of operation ");
   }

@@ -24,8 +24,9 @@ using common::Failed;
 
 // What a group is given that is a part of another one (level_group.h).
 struct Part {
-  std::vector<uint32_t> ranks;                // the numbers that messages give the members; empty: their ranks
-  std::function<void(const Failed&)> failed;  // called on the hub's thread with the group's first failure; throws nothing
+  std::vector<uint32_t> ranks;  // the numbers that messages give the members; empty: their ranks
+  std::function<void(const Failed&)>
+      failed;  // called on the hub's thread with the group's first failure, as the other members get it; throws nothing
 };
 
 class Group {

@@ -14,12 +14,10 @@ namespace {
 
 using common::Fail;
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kShortest{1}, kLongest{25};  // between two looks for members that have not come
-constexpr int64_t kLookAgain = 200'000'000;         // nanoseconds between looks for other records in place of known ones
-constexpr int64_t kStale = 500'000'000;             // nanoseconds in which a member replaces the record of an earlier start
-constexpr int kAsking = 1000;                       // milliseconds for a process to say that it has the rank already
+constexpr std::chrono::milliseconds kShortest{1}, kLongest{25};  // between two looks for members that have not come
+constexpr int64_t kLookAgain = 200'000'000;                      // nanoseconds between looks for other records in place of known ones
+constexpr int64_t kStale = 500'000'000;                          // nanoseconds in which a member replaces the record of an earlier start
+constexpr int kAsking = 1000;                                    // milliseconds for a process to say that it has the rank already
 
 std::string ProcessText(const Record& r) { return "process " + std::to_string(r.pid) + " on " + r.host; }
 
@@ -69,7 +67,7 @@ void Group::Join(const tw_group_config& c) {
   store.Put(rank_, own_.text());
   std::vector<Seen> seen(members_);
   int64_t look_again = 0;
-  for (milliseconds pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
+  for (std::chrono::milliseconds pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
     const bool again = Now() >= look_again;
     if (again) look_again = Now() + kLookAgain;
     for (uint32_t r = 0; r < members_; ++r) {

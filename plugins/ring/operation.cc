@@ -282,6 +282,7 @@ bool Operation::Got(uint32_t from, uint32_t stage, uint64_t n) {
   Flow& f = flows_[from];
   if (stage == 2) {
     f.got2 += n;
+    if (call_.guards) f.sent2 = f.out2;  // it has been released, so it need not be told
     return false;
   }
   f.got1 += n;
@@ -296,6 +297,7 @@ bool Operation::Owes(uint32_t rank) const {
 
 bool Operation::NeedsMore(uint32_t rank) const {
   const Flow& f = flows_[rank];
+  if (call_.guards) return !f.begun || f.got2 < f.in2;
   return Owes(rank) || f.got1 < f.in1 || f.got2 < f.in2;
 }
 

@@ -15,7 +15,8 @@
 // member, sends all in stage 1. Both save a step. Bytes of stage 2 go out as they are ready.
 // A guard moves no values: it is the frame of an operation that other groups execute (level_group.h).
 // It compares the tasks of all members, and makes the loss of a member known until that member has
-// been released. It ends at a member when that member has been released and has told the others.
+// been released. It ends at a member when that member has been released and has told those of the
+// others that have not.
 // Bytes that are to be folded wait in a window for each member; a member sends only as many as the
 // receiver's window takes (Credit). All other bytes arrive where they belong.
 // Threads: that of the hub.
@@ -27,6 +28,9 @@
 #include "../common/collective_call.h"
 
 namespace thalweg::ring {
+
+// Nanoseconds after the deadline at which the next step of an operation of several groups ends.
+constexpr int64_t kStepPatience = 125'000'000;
 
 class Operation {
  public:
@@ -71,6 +75,8 @@ class Operation {
   bool NeedsMore(uint32_t rank) const;
   bool Done() const;
   bool AllBegun() const;
+  // The member is lost, and not needed any more.
+  void Forgo(uint32_t rank) { flows_[rank].unwritten = 0; }
   // Of a guard: this member has done its part.
   void Release() { released_ = true; }
 

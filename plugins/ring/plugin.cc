@@ -1,8 +1,8 @@
-// The collective engine "ring": members of several hosts, over TCP.
+// The collective engines "ring" and "levels": members of several hosts, over TCP.
 #include <memory>
 
 #include "../common/collective_engine.h"
-#include "group.h"
+#include "level_group.h"
 #include "on_demand.h"
 
 namespace {
@@ -17,16 +17,19 @@ std::shared_ptr<ring::Hub> HubOf(SharedHub* shared, const tw_host* h) {
   return shared->Get([h] { return std::make_shared<ring::Hub>(h, ring::SettingsOf(h)); });
 }
 
-struct RingEngine {
+// An engine whose groups use the hub.
+template <class Group>
+struct HubEngine {
   class Member {
    public:
     Member(const tw_host* h, SharedHub* shared, const tw_group_config& c) : shared_(shared) {
       try {
-        group_ = std::make_unique<ring::Group>(HubOf(shared, h), c);
+        group_ = std::make_unique<Group>(HubOf(shared, h), c);
       } catch (...) {
         shared->Release();
         throw;
       }
+      shared->Release();  // members on one host need no hub
     }
     ~Member() {
       group_.reset();
@@ -38,7 +41,7 @@ struct RingEngine {
 
    private:
     SharedHub* const shared_;
-    std::unique_ptr<ring::Group> group_;
+    std::unique_ptr<Group> group_;
   };
 
   static Member* Create(const tw_host* h, void* user, const tw_group_config& c) { return new Member(h, static_cast<SharedHub*>(user), c); }
@@ -50,7 +53,8 @@ struct RingEngine {
 tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   return tw::guard(h, [&] {
     auto shared = std::make_unique<SharedHub>();
-    tw::check(common::AddEngine<RingEngine>(r, "ring", shared.get()));
+    tw::check(common::AddEngine<HubEngine<ring::Group>>(r, "ring", shared.get()));
+    tw::check(common::AddEngine<HubEngine<ring::LevelGroup>>(r, "levels", shared.get()));
     *out_instance = shared.release();
   });
 }

@@ -276,8 +276,12 @@ TEST(RingOperationTest, GuardEndsWhenItsMemberIsReleasedAndNeedsTheOthersUntilTh
   all[0]->Release();
   EXPECT_EQ(Move(&all, 0, 1), 1u);
   EXPECT_TRUE(all[0]->Done());
+  EXPECT_TRUE(all[0]->NeedsMore(1));  // it has not said that it is released
+  EXPECT_FALSE(all[1]->NeedsMore(0));
   EXPECT_FALSE(all[1]->Done());
-  EXPECT_TRUE(all[0]->NeedsMore(1));  // has not said that it is released
+  all[1]->Release();
+  EXPECT_EQ(Move(&all, 1, 0), 0u);  // member 0 may be gone
+  EXPECT_TRUE(all[1]->Done());
 }
 
 // ---- Members that join in vain ----

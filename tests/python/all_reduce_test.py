@@ -46,7 +46,7 @@ def test_workers_hold_the_same_bits_and_train_as_one_process_does(tmp_path):
         for ours, theirs in zip(all_[0], alone):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
         if workers == 2:
-            for engine in ("shm", "ring"):
+            for engine in ("shm", "ring", "levels"):
                 again = trained(tmp_path / f"2 again, {engine}", 2, engine)[1]
                 assert all(a.tobytes() == b.tobytes() for a, b in zip(again, all_[0])), engine
     assert not np.array_equal(alone[0], np.zeros_like(alone[0]))

@@ -20,7 +20,7 @@ KEYS = {"group_size": 3, "group_key": 1, "instance_key": 1}
 TYPES = ["float32", "float64", "int32", "int64", "float16"]
 
 
-@pytest.fixture(autouse=True, params=["shm", "ring"])
+@pytest.fixture(autouse=True, params=["shm", "ring", "levels"])
 def engine(request, monkeypatch):
     """The engine of sessions that name none."""
     monkeypatch.setenv("THALWEG_COLLECTIVE_ENGINE", request.param)
