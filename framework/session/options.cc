@@ -188,7 +188,7 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("collective_members", "0", 0, UINT32_MAX, "with collective_store: the number of members, each with its own rank"),
        SetMember<&O::collective_members>},
       {TextOption("collective_engine", "",
-                  "the collective engine of a plugin: shm for members on one host, ring for members on several; empty: that of the "
+                  "the collective engine of a plugin: shm for members on one host, levels or ring for members on several; empty: that of the "
                   "environment variable THALWEG_COLLECTIVE_ENGINE, or else shm, or else the first by name that serves the device"),
        SetMember<&O::collective_engine>},
       {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,

@@ -109,7 +109,7 @@ void Group::Find(const tw_group_config& c, const std::string& folder, int64_t de
     const size_t space = value.find(' ');
     if (space == value.npos) Fail(TW_DATA_LOSS, "the store holds '" + value + "' for member 0");
     if (value.substr(0, space) != HostNumber()) {
-      Fail(TW_FAILED_PRECONDITION, "member 0 is on another host; set collective_engine=ring for members on several hosts");
+      Fail(TW_FAILED_PRECONDITION, "member 0 is on another host; set collective_engine=levels for members on several hosts");
     }
     const std::string path = value.substr(space + 1);
     if (path.compare(0, begin.size(), begin) != 0 || path.find('/', begin.size()) != path.npos) {

@@ -296,7 +296,8 @@ class Hosts:
 
     def start(self, rank, words, **environment):
         env = {**os.environ, "OMP_NUM_THREADS": "1", "THALWEG_OPTIONS": ";".join(
-            [*filter(None, [os.environ.get("THALWEG_OPTIONS")]), f"plugin.org.thalweg.ring.lost_after_ms={LOST_AFTER * 1000}"]), **environment}
+            [*filter(None, [os.environ.get("THALWEG_OPTIONS")]), f"plugin.org.thalweg.ring.lost_after_ms={LOST_AFTER * 1000}",
+             f"plugin.org.thalweg.ring.host={rank}"]), **environment}  # network namespaces of one machine share its memory
         place = self.places[rank]
         place.process = subprocess.Popen(place.within(*map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return place.process

@@ -88,7 +88,7 @@ std::vector<std::string> EngineVariables(const Collectives& collectives) {
   std::vector<std::string> variables;
   if (!collectives.hosts) return variables;
   const char* engine = OwnVariable("THALWEG_COLLECTIVE_ENGINE");
-  if (!engine || !*engine) variables.emplace_back("THALWEG_COLLECTIVE_ENGINE=ring");
+  if (!engine || !*engine) variables.emplace_back("THALWEG_COLLECTIVE_ENGINE=levels");
   if (collectives.interface.empty()) return variables;
   const char* options = OwnVariable("THALWEG_OPTIONS");
   variables.push_back("THALWEG_OPTIONS=" + (options && *options ? std::string(options) + ";" : "") +
@@ -342,7 +342,7 @@ const Command& LaunchCommand() {
       "Each program gets TF_CONFIG (the cluster, and which worker it is), THALWEG_TARGET (that worker's address, for the session\n"
       "option `target`) and, where the cluster has credentials, THALWEG_CREDENTIALS (what sessions prove themselves with).\n"
       "THALWEG_COLLECTIVE_STORE, _RANK and _MEMBERS make its sessions members of collective operations (session option\n"
-      "`collective_store`). If the workers are on several hosts, THALWEG_COLLECTIVE_ENGINE=ring makes these go over the network.\n"
+      "`collective_store`). If the workers are on several hosts, THALWEG_COLLECTIVE_ENGINE=levels makes these go over the network.\n"
       "Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
       "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
       "memory.\n"
