@@ -187,9 +187,10 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
        SetMember<&O::collective_rank>},
       {IntOption("collective_members", "0", 0, UINT32_MAX, "with collective_store: the number of members, each with its own rank"),
        SetMember<&O::collective_members>},
-      {TextOption("collective_engine", "",
-                  "the collective engine of a plugin: shm for members on one host, levels or ring for members on several; empty: that of the "
-                  "environment variable THALWEG_COLLECTIVE_ENGINE, or else shm, or else the first by name that serves the device"),
+      {TextOption(
+           "collective_engine", "",
+           "the collective engine of a plugin: shm for members on one host, levels or ring for members on several; empty: that of the "
+           "environment variable THALWEG_COLLECTIVE_ENGINE, or else shm, or else the first by name that serves the device"),
        SetMember<&O::collective_engine>},
       {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,
                  "milliseconds that a collective operation may wait for the other members, and the first one for them to start"),

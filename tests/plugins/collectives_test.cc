@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "plugins/common/collective_call.h"
+#include "plugins/ring/hosts.h"
 #include "plugins/ring/on_demand.h"
 #include "plugins/ring/operation.h"
 #include "plugins/shm/group.h"
@@ -282,6 +283,26 @@ TEST(RingOperationTest, GuardEndsWhenItsMemberIsReleasedAndNeedsTheOthersUntilTh
   all[1]->Release();
   EXPECT_EQ(Move(&all, 1, 0), 0u);  // member 0 may be gone
   EXPECT_TRUE(all[1]->Done());
+}
+
+// ---- Hosts ----
+
+TEST(RingHostsTest, MembersAreOrderedByRankAndHostsByTheirFirstMembers) {
+  const ring::HostKey a{{7, 1}}, b{{2, 1}}, c{{2, 5}};
+  const ring::Hosts hosts = ring::HostsOf({a, b, a, c, a, b});
+  using Ranks = std::vector<uint32_t>;
+  EXPECT_EQ(hosts.ranks, (std::vector<Ranks>{{0, 2, 4}, {1, 5}, {3}}));
+  EXPECT_EQ(hosts.host, (Ranks{0, 1, 0, 2, 0, 1}));
+  EXPECT_EQ(hosts.place, (Ranks{0, 0, 1, 0, 2, 1}));
+  EXPECT_EQ(hosts.most, 3u);
+}
+
+TEST(RingHostsTest, HostDependsOnItsNameAndOnTheFolderOfSharedMemory) {
+  EXPECT_EQ(ring::OwnHost("x", "/tmp"), ring::OwnHost("x", "/tmp"));
+  EXPECT_FALSE(ring::OwnHost("x", "/tmp") == ring::OwnHost("y", "/tmp"));
+  EXPECT_FALSE(ring::OwnHost("x", "/tmp") == ring::OwnHost("x", "/"));
+  // A process that has no such folder can share memory with nobody.
+  EXPECT_FALSE(ring::OwnHost("x", "/no such folder") == ring::OwnHost("x", "/no such folder"));
 }
 
 // ---- Members that join in vain ----
