@@ -105,8 +105,12 @@ void Group::Release() {
   hub_->Call([this] {
     if (!operation_ || !operation_->call().guards) return;
     operation_->Release();
-    SendOut();
-    CheckDone();
+    try {
+      SendOut();
+      CheckDone();
+    } catch (const std::bad_alloc&) {
+      Break({TW_RESOURCE_EXHAUSTED, ""}, {TW_RESOURCE_EXHAUSTED, ""});
+    }
   });
 }
 
