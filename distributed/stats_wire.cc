@@ -23,6 +23,10 @@ class TextTable {
   std::vector<std::string> texts_;
 };
 
+// A flag of the message beside TW_STEP_*: what kernels report follows. A reader of an older version
+// refuses such a message; the client then shows the step without this task.
+constexpr uint32_t kReports = 1u << 31;
+
 void PutNode(const tw_step_node& n, TextTable* texts, WireWriter* to) {
   to->Number(n.flags);
   for (const char* text : {n.name, n.op, n.device, n.kernel, n.shapes, n.to, n.function, n.frame, n.queue}) to->Number((*texts)[text]);
@@ -53,6 +57,8 @@ class Reader {
     for (uint32_t i = 0; i < n_waits && r_.ok(); ++i) ReadWait();
     const uint32_t n_calls = r_.Count(20);
     for (uint32_t i = 0; i < n_calls && r_.ok(); ++i) ReadCall();
+    if (p.total.flags & kReports) ReadReports();
+    p.total.flags &= ~kReports;
     RETURN_IF_ERROR(r_.End("the statistics of a step"));
     for (uint32_t id : to_.after) wrong_ = wrong_ || id >= p.nodes.size();
     for (const tw_step_node& n : p.nodes) wrong_ = wrong_ || n.id >= p.nodes.size();
@@ -138,6 +144,28 @@ class Reader {
     to_.part.calls.push_back(c);
   }
 
+  void ReadReports() {
+    StepStats::Part& p = to_.part;
+    const uint32_t n_spans = r_.Count(36);
+    for (uint32_t i = 0; i < n_spans && r_.ok(); ++i) {
+      StepStats::KernelSpan s{};
+      for (const char** text : {&s.node, &s.device, &s.name, &s.row}) *text = Text();
+      s.start = Time();
+      s.end = Time();
+      p.span_threads.push_back(r_.Number<uint32_t>());
+      p.spans.push_back(s);
+    }
+    const uint32_t n_counts = r_.Count(32);
+    for (uint32_t i = 0; i < n_counts && r_.ok(); ++i) {
+      StepStats::KernelCount c{};
+      for (const char** text : {&c.node, &c.device, &c.name}) *text = Text();
+      c.at = Time();
+      c.value = r_.Number<int64_t>();
+      p.count_threads.push_back(r_.Number<uint32_t>());
+      p.counts.push_back(c);
+    }
+  }
+
   WireReader r_;
   const int64_t shift_;
   StatsPart& to_;
@@ -151,7 +179,13 @@ std::string PutStats(const StepStats& stats) {
   TextTable texts;
   WireWriter w;
   const tw_step_total& total = stats.total();
-  w.Number(total.flags);
+  const bool reports = !stats.spans().empty() || !stats.counts().empty();
+  const auto number_of = [&](std::thread::id id) {  // of a thread; total.threads for one that ran no node
+    uint32_t thread = 0;
+    while (thread < total.threads && stats.thread(thread) != id) ++thread;
+    return thread;
+  };
+  w.Number(total.flags | (reports ? kReports : 0));
   w.Number(total.block_bytes);
   w.Number(total.left_out);
   w.Number(total.threads);
@@ -168,13 +202,27 @@ std::string PutStats(const StepStats& stats) {
   }
   w.Number(uint32_t(stats.calls().size()));
   for (const StepStats::Call& c : stats.calls()) {
-    uint32_t thread = 0;
-    while (thread < total.threads && stats.thread(thread) != c.thread) ++thread;
     w.Number(texts[c.function]);
     w.Number(c.call);
     w.Number(c.start);
     w.Number(c.end);
-    w.Number(thread);
+    w.Number(number_of(c.thread));
+  }
+  if (reports) {
+    w.Number(uint32_t(stats.spans().size()));
+    for (const StepStats::KernelSpan& s : stats.spans()) {
+      for (const char* text : {s.node, s.device, s.name, s.row}) w.Number(texts[text]);
+      w.Number(s.start);
+      w.Number(s.end);
+      w.Number(number_of(s.thread));
+    }
+    w.Number(uint32_t(stats.counts().size()));
+    for (const StepStats::KernelCount& c : stats.counts()) {
+      for (const char* text : {c.node, c.device, c.name}) w.Number(texts[text]);
+      w.Number(c.at);
+      w.Number(c.value);
+      w.Number(number_of(c.thread));
+    }
   }
   WireWriter all;
   all.Number(total.total_ns);

@@ -56,6 +56,20 @@ class PluginReadable final : public ReadableFile {
  public:
   PluginReadable(FileRole role, std::string path, void* file, uint64_t size)
       : role_(std::move(role)), path_(std::move(path)), file_(file), size_(size) {}
+  // Asks the plugin which file this is. Called once, before any other function.
+  Status Identify() {
+    constexpr size_t kLongest = 256;
+    if (!role_->def.identify) return Status();
+    BytesSink to;
+    RETURN_IF_ERROR(Call(*role_, "identify", path_, [&] { return role_->def.identify(role_->host, file_, &to.c); }));
+    RETURN_IF_ERROR(to.Whole());
+    if (to.bytes.size() > kLongest) {
+      return Call(*role_, "identify", path_,
+                  [&] { return ToC(Internal("it writes ", to.bytes.size(), " bytes; an identity has at most ", kLongest)); });
+    }
+    if (!to.bytes.empty()) identity_ = StrCat(role_->name, "://", to.bytes);
+    return Status();
+  }
   ~PluginReadable() override {
     Call(*role_, "release", path_, [&]() -> tw_status* {
       role_->def.release(role_->host, file_);
@@ -72,14 +86,16 @@ class PluginReadable final : public ReadableFile {
     Status s = Call(*role_, "read", path_, [&] { return role_->def.read(role_->host, file_, offset, to, n); });
     return absl::IsOutOfRange(s) ? DataLoss(Message(s)) : s;
   }
-  // Plugins do not identify files, so a file of the same contents counts as the same one. Only one
-  // path leads to a file.
+  std::string identity() const override { return identity_; }
+  // For a plugin that does not identify files, a file of the same contents counts as the same one,
+  // and only one path leads to a file.
   StatusOr<bool> IsAt(const std::string& path) const override {
-    if (path != path_) return false;
+    if (path != path_ && identity_.empty()) return false;
     auto there = PluginFiles(role_, nullptr).Open(path);
     if (absl::IsNotFound(there.status())) return false;
     if (!there.ok()) return there.status();
-    return SameBytes(**there);
+    if (identity_.empty()) return SameBytes(**there);
+    return (*there)->identity() == identity_;
   }
 
  private:
@@ -102,6 +118,7 @@ class PluginReadable final : public ReadableFile {
   const std::string path_;
   void* const file_;
   const uint64_t size_;
+  std::string identity_;  // of the plugin, after its scheme; "": unknown
 };
 
 class PluginLock final : public FolderLock {
@@ -192,7 +209,9 @@ StatusOr<std::unique_ptr<ReadableFile>> PluginFiles::Open(const std::string& pat
   uint64_t bytes = 0;
   const tw_file_request request = {TW_SIZED(tw_file_request), path.data(), path.size()};
   RETURN_IF_ERROR(Call(*role_, "open", path, [&] { return role_->def.open(role_->host, role_->def.user, &request, &file, &bytes); }));
-  return std::make_unique<PluginReadable>(role_, path, file, bytes);
+  auto opened = std::make_unique<PluginReadable>(role_, path, file, bytes);
+  RETURN_IF_ERROR(opened->Identify());
+  return opened;
 }
 
 Status PluginFiles::Rename(const std::string& from, const std::string& to) {

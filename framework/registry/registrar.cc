@@ -1,6 +1,7 @@
 #include "framework/registry/registrar.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "framework/base/shown.h"
@@ -108,6 +109,7 @@ Status Registrar::Add(const tw_role* d) {
     out_->LeaveOut(StrCat("definitions of role '", Shown(name), "': ", Message(s)), std::move(fix));
     return Status();
   }
+  minor_ = std::min(role.minor, FindRoleVersion(name)->minor);
   using Adder = Status (Registrar::*)(const void*);
   static constexpr std::pair<std::string_view, Adder> kAdders[] = {
       {"op", &Registrar::AddOp},
@@ -130,7 +132,14 @@ Status Registrar::Add(const tw_role* d) {
 
 template <class Def>
 Status Registrar::AddSealed(const void* d) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Role> role, SealRole(static_cast<const Def*>(d)));
+  const auto* def = static_cast<const Def*>(d);
+  Def cut{};
+  if (const uint32_t known = DefinitionBytes<Def>(minor_); def && def->size > known) {
+    std::memcpy(static_cast<void*>(&cut), d, known);
+    cut.size = known;
+    def = &cut;
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Role> role, SealRole(def));
   role->host = host_;
   role->plugin = plugin_;
   out_->roles.push_back(std::move(role));

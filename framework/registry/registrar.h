@@ -35,6 +35,7 @@ class Registrar {
   template <class Def>
   Status AddSealed(const void* d);
 
+  uint32_t minor_ = 0;  // of the role of the definition that is being added: the definition's, or this host's if that is older
   C c_;
   const tw_host* host_;
   std::string plugin_;

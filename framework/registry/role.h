@@ -4,6 +4,7 @@
 // RoleVersion: a version of a role, of all roles that a plugin can register definitions for.
 // Threads: immutable once registered; a user holds a reference, which keeps the plugin loaded.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,7 +14,6 @@
 
 #include "framework/base/status.h"
 #include "thalweg/plugin/plugin.h"
-#include "thalweg/plugin/rewriter.h"
 
 namespace thalweg {
 
@@ -27,6 +27,17 @@ const RoleVersion* FindRoleVersion(std::string_view name);  // NULL if there is 
 // OK if a definition of the role with that version can be used here; FAILED_PRECONDITION says what
 // is missing, *fix what to do.
 Status CheckRoleVersion(std::string_view name, uint32_t major, uint32_t floor, std::string* fix);
+
+// The size of a definition in a minor of its role. Entries beyond it are of later minors: a
+// definition that was registered for this minor may leave anything there.
+template <class Def>
+constexpr uint32_t DefinitionBytes(uint32_t /*minor*/) {
+  return sizeof(Def);
+}
+template <>
+constexpr uint32_t DefinitionBytes<tw_file_system_def>(uint32_t minor) {
+  return minor < 1 ? offsetof(tw_file_system_def, identify) : sizeof(tw_file_system_def);
+}
 
 struct Role {
   std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership",

@@ -28,6 +28,7 @@
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/saved_resource.h"
+#include "framework/runtime/step_trace.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/timeline.h"
 #include "framework/runtime/variant.h"
@@ -470,6 +471,22 @@ int64_t RunNow(const tw_host*) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// The three entries of minor 1 do nothing in a step that is not traced.
+uint64_t RunTrace(const tw_frame* f) {
+  const StepTrace* trace = KernelFrame::Of(f)->step->trace;
+  return trace ? trace->id() : 0;
+}
+void RunSpan(const tw_frame* frame, const tw_span* given) {
+  const KernelFrame& f = *KernelFrame::Of(frame);
+  tw_span s;
+  if (!f.step->trace || !Seal(given, "tw_span", &s).ok() || !s.name || s.name_len == 0 || s.end < s.begin) return;
+  f.step->trace->Span(*f.run, s);
+}
+void RunCount(const tw_frame* frame, const char* name, uint64_t len, int64_t value) {
+  const KernelFrame& f = *KernelFrame::Of(frame);
+  if (f.step->trace && name && len > 0) f.step->trace->Count(*f.run, {name, len}, value);
+}
+
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_MEMORY_SET && version == 1)
     return MemorySet();  // first: each call of a kernel that counts memory asks for it
@@ -513,7 +530,8 @@ constexpr tw_resource_api kResource = {sizeof(tw_resource_api),
                                        ResourceWaiting};
 constexpr tw_timeline_api kTimeline = {
     sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
-constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog, RunNow};
+constexpr tw_run_api kRun = {sizeof(tw_run_api), 0,       RunComplete, RunCancelled, RunParallel, RunThreads, RunLog, RunNow,
+                             RunTrace,           RunSpan, RunCount};
 
 }  // namespace
 

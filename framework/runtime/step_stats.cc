@@ -15,6 +15,9 @@ void StepStats::Clear() {
   ops_.clear();
   waits_.clear();
   calls_.clear();
+  spans_.clear();
+  counts_.clear();
+  trace_ = 0;
   threads_.clear();
   texts_.clear();
   node_texts_.clear();
@@ -104,6 +107,18 @@ void StepStats::Assemble(std::span<const Part> parts) {
       calls_.push_back(p.calls[i]);
       calls_.back().function = Keep(p.calls[i].function);
       calls_.back().thread = Foreign(k, p.call_threads[i]);
+    }
+    for (size_t i = 0; i < p.spans.size(); ++i) {
+      KernelSpan s = p.spans[i];
+      for (const char** text : {&s.node, &s.device, &s.name, &s.row}) *text = Keep(*text);
+      s.thread = Foreign(k, p.span_threads[i]);
+      if (spans_.size() < limit_) spans_.push_back(s);
+    }
+    for (size_t i = 0; i < p.counts.size(); ++i) {
+      KernelCount c = p.counts[i];
+      for (const char** text : {&c.node, &c.device, &c.name}) *text = Keep(*text);
+      c.thread = Foreign(k, p.count_threads[i]);
+      if (counts_.size() < limit_) counts_.push_back(c);
     }
   }
   const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };

@@ -45,6 +45,22 @@ class StepStats {
     std::thread::id thread;
   };
   const std::vector<Call>& calls() const { return calls_; }
+  // A part of a kernel's call, as the kernel reports it. row: "" for the row of the thread.
+  struct KernelSpan {
+    const char *node, *device, *name, *row;
+    int64_t start, end;
+    std::thread::id thread;
+  };
+  const std::vector<KernelSpan>& spans() const { return spans_; }
+  // The value of a kernel's counter from a time on.
+  struct KernelCount {
+    const char *node, *device, *name;
+    int64_t at, value;
+    std::thread::id thread;
+  };
+  const std::vector<KernelCount>& counts() const { return counts_; }
+  // Number of the trace of the run, by which plugins name it (tw_run_api.trace); 0: none.
+  uint64_t trace() const { return trace_; }
   // Limits the number of nodes and of waits that are kept.
   void set_limit(uint32_t records) { limit_ = records; }
   uint32_t limit() const { return limit_; }
@@ -57,6 +73,9 @@ class StepStats {
     std::vector<tw_step_wait> waits;
     std::vector<Call> calls;             // without threads
     std::vector<uint32_t> call_threads;  // threads of the calls
+    std::vector<KernelSpan> spans;       // without threads, as counts
+    std::vector<KernelCount> counts;
+    std::vector<uint32_t> span_threads, count_threads;
     uint32_t threads = 0;
   };
   // Fills the object from the parts of a run that had no step in this process. REQUIRES: the run
@@ -76,6 +95,9 @@ class StepStats {
   std::vector<tw_step_op> ops_;
   std::vector<tw_step_wait> waits_;
   std::vector<Call> calls_;
+  std::vector<KernelSpan> spans_;
+  std::vector<KernelCount> counts_;
+  uint64_t trace_ = 0;
   std::vector<std::thread::id> threads_;
   std::unordered_set<std::string> texts_;
   std::vector<std::shared_ptr<const NodeTexts>> node_texts_;

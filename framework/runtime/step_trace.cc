@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "framework/base/shown.h"
 #include "framework/base/strings.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/device.h"
@@ -15,6 +16,12 @@ namespace thalweg {
 namespace {
 
 constexpr int64_t kShortestWait = 2'000;  // ns; a shorter wait is the cost of a hand-over
+constexpr size_t kLongestName = 4096;     // bytes that are kept of a name that a kernel reports
+
+uint64_t NextTrace() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 }  // namespace
 
@@ -38,9 +45,10 @@ std::unique_ptr<StepTrace> StepTrace::BeginCall(StepTrace* outer, std::string_vi
 }
 
 StepTrace::StepTrace(StepStats* stats, StepTrace* root)
-    : stats_(stats), root_(root ? root : this), began_(root ? root->began_ : MonotonicNs()) {
+    : stats_(stats), root_(root ? root : this), began_(root ? root->began_ : MonotonicNs()), id_(root ? root->id_ : NextTrace()) {
   if (root) return;
   stats_->Clear();
+  stats_->trace_ = id_;
   stats_->total_.began_ns = began_;
 }
 
@@ -186,6 +194,38 @@ void StepTrace::AddWait(uint32_t why, int64_t since, int64_t until, std::string_
   ++stats_->total_.left_out;
 }
 
+template <class T, class F>
+void StepTrace::AddUpToLimit(std::vector<T>* to, F&& make) {
+  try {
+    if (to->size() < stats_->limit_) return to->push_back(make());
+  } catch (...) {  // no memory: the record is left out
+  }
+  ++stats_->total_.left_out;
+}
+
+void StepTrace::Span(const NodeRun& node, const tw_span& span) {
+  std::lock_guard lock(root_->mu_);
+  AddUpToLimit(&stats_->spans_, [&]() -> StepStats::KernelSpan {
+    const std::string_view row(span.queue, span.queue ? span.queue_len : 0);
+    return {stats_->Keep(node.node->name()),
+            stats_->Keep(node.device->name()),
+            stats_->Keep(Shown({span.name, span.name_len}, kLongestName)),
+            stats_->Keep(Shown(row, kLongestName)),
+            span.begin - began_,
+            span.end - began_,
+            std::this_thread::get_id()};
+  });
+}
+
+void StepTrace::Count(const NodeRun& node, std::string_view name, int64_t value) {
+  const int64_t now = Now();
+  std::lock_guard lock(root_->mu_);
+  AddUpToLimit(&stats_->counts_, [&]() -> StepStats::KernelCount {
+    return {stats_->Keep(node.node->name()), stats_->Keep(node.device->name()), stats_->Keep(Shown(name, kLongestName)), now, value,
+            std::this_thread::get_id()};
+  });
+}
+
 void StepTrace::Ran(const tw_span& span) {
   std::lock_guard lock(spans_mu_);
   if (!span.stream || spans_.size() >= stats_->limit_) return;
@@ -207,8 +247,8 @@ void StepTrace::PlaceSpans() {
   auto before = [](const Aside* a, const Aside* b) { return std::pair(a->stream, a->mark) < std::pair(b->stream, b->mark); };
   std::sort(marked.begin(), marked.end(), before);
   std::lock_guard lock(spans_mu_);
-  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.end - a.begin > b.end - b.begin; });
-  for (const Span& s : spans_) {
+  std::sort(spans_.begin(), spans_.end(), [](const DeviceSpan& a, const DeviceSpan& b) { return a.end - a.begin > b.end - b.begin; });
+  for (const DeviceSpan& s : spans_) {
     auto it = std::upper_bound(marked.begin(), marked.end(), std::pair(s.stream, s.after),
                                [](const auto& at, const Aside* n) { return at < std::pair(n->stream, n->mark); });
     if (it == marked.end() || (*it)->stream != s.stream) continue;
@@ -386,6 +426,10 @@ void StepTrace::Close() {
     if (w.thread != std::thread::id()) w.c.thread = NumberOf(w.thread);
     stats_->waits_.push_back(w.c);
   }
+  // A span is reported when it ends, so one that contains others comes after them.
+  std::stable_sort(stats_->spans_.begin(), stats_->spans_.end(),
+                   [](const auto& a, const auto& b) { return std::pair(a.start, -a.end) < std::pair(b.start, -b.end); });
+  std::stable_sort(stats_->counts_.begin(), stats_->counts_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   total.nodes = uint32_t(stats_->nodes_.size());
   if (total.left_out) total.flags |= TW_STEP_CUT;
   stats_->SumUp();

@@ -20,6 +20,7 @@ namespace thalweg {
 
 class Device;
 class StepState;
+struct NodeRun;
 
 // The notes of one run, or of a function that it calls. Threads: any, about different nodes.
 class StepTrace final : private SpanListener {
@@ -72,6 +73,12 @@ class StepTrace final : private SpanListener {
   void Waited(int64_t since, std::string_view device = {});
   // Notes that this thread waited since `since`, and the reason (TW_STEP_WAIT_...).
   void Waited(int64_t since, uint32_t why, std::string_view name, std::string_view what);
+  // Adds what a kernel reports of its call (tw_run_api.span and count), on the thread that reports
+  // it. REQUIRES, of Span: a name, and an end that is not before the begin.
+  void Span(const NodeRun& node, const tw_span& span);
+  void Count(const NodeRun& node, std::string_view name, int64_t value);
+  // Number of the run's trace, more than 0, unique in the process.
+  uint64_t id() const { return id_; }
   // Ends the step: nothing of it is in progress. The state must still exist.
   void Finish();
   // Ends the run. If this is not called, the run has failed before its step.
@@ -92,7 +99,7 @@ class StepTrace final : private SpanListener {
     const char* queue = nullptr;  // the device's queue that it ran on, with its times; NULL: not reported
     int64_t device_start = 0, device_end = 0;
   };
-  struct Span {
+  struct DeviceSpan {
     std::string queue;
     int64_t begin, end;
     const void* stream;
@@ -102,6 +109,10 @@ class StepTrace final : private SpanListener {
   void Ran(const tw_span& span) override;
   void Listen();
   void PlaceSpans();
+  // Appends what `make` returns to a list of the statistics, up to the limit. REQUIRES: the run's mu_
+  // is held.
+  template <class T, class F>
+  void AddUpToLimit(std::vector<T>* to, F&& make);
   void AddWait(uint32_t why, int64_t since, int64_t until, std::string_view name, std::string_view what);
   // aside: NULL if there is none.
   void Write(size_t i, const Note& note, const Aside* aside, tw_step_node* to) const;
@@ -118,6 +129,7 @@ class StepTrace final : private SpanListener {
   StepStats* const stats_;
   StepTrace* const root_;  // the run's trace; itself for the run
   const int64_t began_;    // begin of the run
+  const uint64_t id_;      // of the run's trace
   StepState* state_ = nullptr;
   std::shared_ptr<const NodeTexts> texts_;
   std::vector<Note> notes_;    // per node of the plan
@@ -128,7 +140,7 @@ class StepTrace final : private SpanListener {
   std::mutex enqueue_mu_;
   std::vector<Device*> heard_;  // devices that report their timings
   std::mutex spans_mu_;
-  std::vector<Span> spans_;
+  std::vector<DeviceSpan> spans_;
   int64_t waited_ = 0;
   bool over_ = false;
   // For a function call.

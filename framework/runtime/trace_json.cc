@@ -1,6 +1,7 @@
 // Writes steps in the Trace Event Format. Times are microseconds; there is a row per thread and per
 // queue of a device. "X" is a bar; bars of a row are disjoint or nested. "b" and "e" are the ends
-// of events across rows: steps, asynchronous calls, waits without a thread, loops.
+// of events across rows: steps, asynchronous calls, waits without a thread, loops. "C" is the value
+// of a counter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,7 +132,7 @@ class Writer {
     Begins("step " + std::to_string(step_), "step", at_, caller);
     j_.Number("wait_ns", total.wait_ns).Number("block_bytes", int64_t(total.block_bytes));
     j_.Number("allocated_bytes", int64_t(total.allocated_bytes)).Number("left_out", int64_t(total.left_out));
-    j_.Bool("failed", total.flags & TW_STEP_FAILED).End().End();
+    j_.Number("trace", int64_t(s.trace())).Bool("failed", total.flags & TW_STEP_FAILED).End().End();
     Ends("step " + std::to_string(step_), "step", at_ + total.total_ns, caller);
     const char* planning = total.flags & TW_STEP_PLANNED ? "make plan" : "find plan";
     Begins(planning, "plan", at_, caller);
@@ -147,6 +148,7 @@ class Writer {
       j_.Number("call", int64_t(c.call)).End().End();
     }
     for (const tw_step_wait& w : s.waits()) WriteWait(s, w);
+    WriteReports(s);
     WriteQueues(s);
     WriteLoops(s);
     for (const tw_step_node& n : s.nodes()) node_ids_ = std::max(node_ids_, first_id_ + int64_t(n.id) + 1);
@@ -191,6 +193,22 @@ class Writer {
     if (*w.what) j_.Text("what", w.what);
     j_.End().End();
     if (w.thread == UINT32_MAX) Ends(name, "wait", at_ + w.end_ns, row);
+  }
+
+  // Writes the spans and counters of kernels. A span on the row of its thread lies inside the bar of
+  // its node. The values of one counter are one series.
+  void WriteReports(const StepStats& s) {
+    for (const StepStats::KernelSpan& span : s.spans()) {
+      const int64_t thread = ThreadRow(span.thread, span.device), start = at_ + span.start, end = at_ + span.end;
+      if (*span.row) at_process_ = ProcessOf(span.device);
+      Bar(span.name, "span", start, end, *span.row ? QueueRow(span.device, span.row, start, end) : thread);
+      j_.Text("node", span.node).End().End();
+    }
+    for (const StepStats::KernelCount& c : s.counts()) {
+      const int64_t thread = ThreadRow(c.thread, c.device);
+      Event(std::string(c.node) + " " + c.name, "C", at_ + c.at, thread);
+      j_.Text("cat", "counter").Object("args").Number(c.name, c.value).End().End();
+    }
   }
 
   // Writes the work of devices. If a device does not report times, its queue is assumed to work

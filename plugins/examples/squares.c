@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "thalweg/plugin/plugin.h"
-#include "thalweg/plugin/rewriter.h"
 
 static tw_status* rewrite(const tw_host* h, void* user, const tw_part* part, tw_rewriting* to) {
   (void)user;

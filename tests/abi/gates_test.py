@@ -1,6 +1,7 @@
 """Each gate of the ABI fires: the test runs it on a copy of the tree with one fault, and the gate must name the fault."""
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import platform
@@ -46,6 +47,7 @@ def copied_headers(tmp_path):
     """Copies the part of the tree that the layout gate needs."""
     for folder in ("c_api/include", "tests/abi/golden"):
         shutil.copytree(SOURCE / folder, tmp_path / folder)
+    shutil.copy(SOURCE / "c_api/CHANGELOG.md", tmp_path / "c_api")
     return tmp_path
 
 
@@ -85,16 +87,21 @@ HEADER_CHANGES = {
                                         "(*put)(struct tw_sink* s, const void* bytes)", "tw_sink.put was"),
     "a grown value": ("types.h", "  uint64_t size;\n} tw_string;", "  uint64_t size;\n  uint64_t hash;\n} tw_string;",
                       "tw_string.hash is new, but tw_string is a value, which is frozen"),
-    "another epoch": ("plugin/abi.h", "#define TW_MINOR 0", "#define TW_MINOR 1", "TW_MINOR is 1 and was 0; declare it"),
-    "a raised minor of a role": ("plugin/role.h", "TW_COLLECTIVE_MINOR = 1,", "TW_COLLECTIVE_MINOR = 2,",
-                                 "TW_COLLECTIVE_MINOR is 2 and was 1; declare it"),
-    "a lowered minor of a role": ("plugin/role.h", "TW_COLLECTIVE_MINOR = 1,", "TW_COLLECTIVE_MINOR = 0,",
+    "another minor": ("plugin/abi.h", "#define TW_MINOR 1", "#define TW_MINOR 2", "TW_MINOR is 2 and was 1; declare it"),
+    "a lower minor": ("plugin/abi.h", "#define TW_MINOR 1", "#define TW_MINOR 0", "TW_MINOR was 1 and is 0; binaries rely on it"),
+    "a lower minor of a role": ("plugin/role.h", "TW_FILE_SYSTEM_MINOR = 1", "TW_FILE_SYSTEM_MINOR = 0",
+                                "TW_FILE_SYSTEM_MINOR was 1 and is 0; binaries rely on it"),
+    "a lower minor of the role collective": ("plugin/role.h", "TW_COLLECTIVE_MINOR = 1,", "TW_COLLECTIVE_MINOR = 0,",
                                   "TW_COLLECTIVE_MINOR was 1 and is 0; binaries rely on it"),
+    "another major of a role": ("plugin/role.h", "TW_OP_MAJOR = 1", "TW_OP_MAJOR = 2", "TW_OP_MAJOR was 1 and is 2; binaries rely on it"),
     "an undeclared function": ("buffer.h", "#ifdef __cplusplus\n}",
                                "/* Nothing. */\nTW_EXPORT void tw_buffer_ping(void);\n\n#ifdef __cplusplus\n}",
                                "tw_buffer_ping is new; declare it"),
     "an undeclared field": ("plugin/compiler.h", "\n} tw_claims;", "\n  uint64_t more;\n} tw_claims;",
-                            "tw_claims.more is new, uint64_t at"),
+                            "tw_claims.more is new without a minor"),
+    "a field of a minor that is there": ("plugin/compiler.h", "\n} tw_claims;", "\n  uint64_t TW_SINCE_1(more);\n} tw_claims;",
+                                         "tw_claims.more is new and marked as of minor 1, but TW_MINOR was 1 and is 1"),
+    "a field without its minor": ("plugin/kernel.h", "(*TW_SINCE_1(count))", "(*count)", "tw_run_api.count was"),
 }
 
 
@@ -199,6 +206,115 @@ def test_nothing_is_blessed_that_is_promised(tree):
     change(tree / "c_api/include/thalweg/tensor.h", *HEADER_CHANGES["a removed function"][1:3])
     change(tree / "tests/abi/golden/application.json", '"TW_VERSION_MAJOR": 0', '"TW_VERSION_MAJOR": 1')
     assert "tw_tensor_retain is gone; version 1 keeps it" in "\n".join(api.write(api.Tree(tree), add=False, bless=True))
+
+
+# ---- minors of the plugin ABI ----
+
+# A minor of the role compiler, and one of all roles: a mark with its macro, the number, the section of the log.
+ROLE_MINOR = ('#include "thalweg/plugin/tensor.h"\n', """#include "thalweg/plugin/tensor.h"
+#ifndef THALWEG_COMPILER_TARGET
+#ifdef THALWEG_NEWEST
+#define THALWEG_COMPILER_TARGET 1
+#else
+#define THALWEG_COMPILER_TARGET 0
+#endif
+#endif
+#if THALWEG_COMPILER_TARGET < 1
+#define TW_COMPILER_SINCE_1(name) name##_needs_THALWEG_COMPILER_TARGET_1
+#else
+#define TW_COMPILER_SINCE_1(name) name
+#endif
+""")
+
+
+def raised(tree, log="### Role compiler 1.1"):
+    """Raises the minor of the role compiler in a copy of the tree."""
+    change(tree / "c_api/include/thalweg/plugin/role.h", "TW_COMPILER_MINOR = 0", "TW_COMPILER_MINOR = 1")
+    if log:
+        change(tree / "c_api/CHANGELOG.md", "### Role compiler 1.0\n", f"{log}\nMore.\n\n### Role compiler 1.0\n")
+
+
+def append(tree, field):
+    plugin = tree / "c_api/include/thalweg/plugin"
+    change(plugin / "compiler.h", *ROLE_MINOR)
+    change(plugin / "compiler.h", "\n} tw_claims;", f"\n  {field}\n}} tw_claims;")
+
+
+def added(tree):
+    return "\n".join(api.write(api.Tree(tree), add=True, bless=False))
+
+
+def test_a_raised_minor_may_append(tree):
+    raised(tree)
+    append(tree, "uint64_t TW_COMPILER_SINCE_1(more); /* more of them */")
+    assert "tw_claims.more is new, uint64_t at" in findings(tree)
+    assert added(tree) == "" and findings(tree) == ""
+    promise = (tree / "tests/abi/golden/plugin.json").read_text()
+    assert '"TW_COMPILER_MINOR": 1' in promise and '"uint64_t", "", "compiler minor 1"]' in promise
+    change(tree / "c_api/include/thalweg/plugin/compiler.h", "  uint64_t TW_COMPILER_SINCE_1(more);", "  uint32_t TW_COMPILER_SINCE_1(more), less;")
+    assert "tw_claims.more was uint64_t" in added(tree)
+
+
+@pytest.mark.parametrize("field, named", [
+    ("uint64_t more;", "tw_claims.more is new without a minor"),
+    ("uint64_t TW_COMPILER_SINCE_1(more);", "tw_claims.more is new and marked as of compiler minor 1, but TW_COMPILER_MINOR was 0 and is 0")])
+def test_an_append_without_a_raised_minor_is_refused(tree, field, named):
+    append(tree, field)
+    assert named in added(tree) and named in findings(tree)
+
+
+def test_a_raised_minor_does_not_excuse_what_it_does_not_mark(tree):
+    raised(tree)
+    append(tree, "uint64_t more;")
+    assert "tw_claims.more is new without a minor" in added(tree)
+    assert '"TW_COMPILER_MINOR": 0' in (tree / "tests/abi/golden/plugin.json").read_text()
+
+
+def test_a_minor_may_bring_words_alone_and_the_log_must_say_them(tree):
+    raised(tree, log="")
+    assert added(tree) == "c_api/CHANGELOG.md: 'Plugin epoch 3' has no section '### Role compiler 1.1'; say what the minor adds"
+    change(tree / "c_api/CHANGELOG.md", "### Role compiler 1.0\n", "### Role compiler 1.1\nA word.\n\n### Role compiler 1.0\n")
+    assert added(tree) == "" and findings(tree) == ""
+
+
+def test_a_target_hides_names_and_no_bytes(tmp_path):
+    (tmp_path / "use.c").write_text('''#include "thalweg/plugin/plugin.h"
+extern char size[sizeof(tw_run_api) == 80 && sizeof(tw_file_system_def) == 160 ? 1 : -1];
+#ifdef USE
+void use(const tw_frame* f, tw_file_system_def* d) {
+  if (TW_HAS(f->host->run, span)) f->host->run->span(f, NULL);
+  d->identify = NULL;
+}
+#endif
+''')
+    (tmp_path / "use.cc").write_text((tmp_path / "use.c").read_text())
+    for compiler in compilation.compilers():
+        for file, standard in (("use.c", "-std=c11"), ("use.cc", "-std=c++17")):
+            def said(*flags, name=file, std=standard, by=compiler):
+                command = [by, std, "-fsyntax-only", "-I", SOURCE / "c_api/include", *flags, tmp_path / name]
+                return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+            assert said() == ""
+            hidden = said("-DUSE")
+            assert "span" in hidden and "identify" in hidden and "error" in hidden, hidden
+            assert "identify" in said("-DUSE", "-DTHALWEG_TARGET_MINOR=1") and "span" in said("-DUSE", "-DTHALWEG_FILE_SYSTEM_TARGET=1")
+            assert said("-DUSE", "-DTHALWEG_TARGET_MINOR=1", "-DTHALWEG_FILE_SYSTEM_TARGET=1") == ""
+            assert said("-DUSE", "-DTHALWEG_NEWEST") == ""
+
+
+def test_records_that_grew_have_their_former_sizes():
+    """The runtime cuts definitions, and the kit the host's records, where a minor ended."""
+    written = "".join((SOURCE / path).read_text() for path in ("framework/registry/role.h", "tools/conformance/played_host.h"))
+    structs = json.loads((SOURCE / "tests/abi/golden/plugin.json").read_text())["structs"]
+    grown = {(name, field[5], field[0]) for name, struct in structs.items() for field in struct["fields"] if len(field) > 5}
+    assert {name for name, _, _ in grown} >= {"tw_run_api", "tw_file_system_def"}
+    for name, since in {(name, since) for name, since, _ in grown}:
+        first = next(f for n, s, f in sorted(grown, key=lambda g: place(structs[g[0]], g[2])) if (n, s) == (name, since))
+        assert f"offsetof({name}, {first})" in written, f"no former size of {name} before {since}: see DefinitionBytes and SizeAt"
+
+
+def place(struct, field):
+    return next(f[1] for f in struct["fields"] if f[0] == field)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the archive is for x86-64")

@@ -147,6 +147,42 @@ TEST(Messages, OfStatisticsStandAsTheyAlwaysDid) {
   }
 }
 
+// What kernels report follows the rest, and only if there is something.
+TEST(Messages, StatisticsHaveTheReportsOfKernels) {
+  StepStats::Part part;
+  part.threads = 1;
+  part.spans = {{"n", "/job:localhost/replica:0/task:0/device:CPU:0", "read", "row", 10, 20, {}}};
+  part.counts = {{"n", "d", "bytes", 15, -7, {}}};
+  part.span_threads = part.count_threads = {0};
+  StepStats stats;
+  stats.Assemble({&part, 1});
+  const std::string bytes = PutStats(stats);
+  StatsPart read;
+  read.task = "/job:ps/replica:0/task:0";
+  const std::string_view rest = std::string_view(bytes).substr(sizeof(int64_t));
+  ASSERT_TRUE(GetStats(rest, 1000, &read).ok());
+  EXPECT_EQ(read.part.total.flags, 0u);
+  ASSERT_EQ(read.part.spans.size(), 1u);
+  EXPECT_STREQ(read.part.spans[0].name, "read");
+  EXPECT_STREQ(read.part.spans[0].row, "row");
+  EXPECT_STREQ(read.part.spans[0].device, "/job:ps/replica:0/task:0/device:CPU:0");
+  EXPECT_EQ(read.part.spans[0].start, 1010);
+  EXPECT_EQ(read.part.spans[0].end, 1020);
+  ASSERT_EQ(read.part.counts.size(), 1u);
+  EXPECT_STREQ(read.part.counts[0].name, "bytes");
+  EXPECT_EQ(read.part.counts[0].at, 1015);
+  EXPECT_EQ(read.part.counts[0].value, -7);
+  for (size_t k = 0; k < rest.size(); ++k) {
+    StatsPart cut;
+    EXPECT_FALSE(GetStats(rest.substr(0, k), 0, &cut).ok()) << k;
+  }
+  StepStats client;
+  client.Assemble({&read.part, 1});
+  const std::string json = TraceJson(std::vector<const StepStats*>{&client});
+  EXPECT_NE(json.find(R"("name": "read", "ph": "X")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("name": "n bytes", "ph": "C")"), std::string::npos) << json;
+}
+
 TEST(Messages, ReadBackTheSame) {
   const std::string bytes = PutRequest(Method::kReceive, 9, WireWriter());
   auto head = GetRequest(bytes);

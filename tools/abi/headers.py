@@ -27,7 +27,7 @@ def read(root):
     with tempfile.TemporaryDirectory() as folder:
         unit = pathlib.Path(folder) / "all.c"
         unit.write_text("".join(f'#include "{h.name}"\n' for h in headers.values()))
-        parsed = libclang.Clang(unit, ["-std=c11", "-I", str(root)])
+        parsed = libclang.Clang(unit, ["-std=c11", "-DTHALWEG_NEWEST", "-I", str(root)])
         for cursor in parsed.root.children():
             header = headers.get(cursor.extent[0])
             if header:
@@ -108,6 +108,9 @@ def field(header, cursor):
     mark = header.layout.mark(begin)
     if mark:
         made["mark"] = mark
+    since = header.layout.since(first, last, cursor.name)
+    if since:
+        made["since"] = since
     if "(*)" in made["type"]:
         made.update(signature(cursor.type.pointee, cursor))
     return made

@@ -88,7 +88,7 @@ def member(header, declaration, part):
 def facts(function, texts, header):
     texts = [" ".join(t.split()) for t in texts]
     function["threads"] = first(map(find_threads, texts)) or header.threads
-    function["since"] = first(map(find_since, texts)) or header.since
+    function["since"] = function.get("since") or first(map(find_since, texts)) or header.since
     errors = first(map(find_errors, texts[:1]))
     if errors and function["result"]["type"] == "tw_status*":
         function["errors"] = errors

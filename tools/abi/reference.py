@@ -95,7 +95,9 @@ def row(header, name, function):
     if "owner" in function["result"] and function["result"]["type"] != "tw_status*":
         out.append(f"answer {function['result']['owner']}" + (", may be NULL" if function["result"]["null"] else ""))
     threads = "" if function["threads"] == header.threads else prose(function["threads"])
-    mark = f" ({function['mark']})" if "mark" in function else ""
+    facts = [function["mark"]] if "mark" in function else []
+    facts += [f"since {function['since']}"] if re.search(r"minor [1-9]", function["since"]) else []
+    mark = f" ({', '.join(facts)})" if facts else ""
     return f"| `{name}`{mark} | {'; '.join(into)} | {'; '.join(out)} | {threads} |"
 
 

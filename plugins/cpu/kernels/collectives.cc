@@ -4,7 +4,6 @@
 
 #include "kernels/common/element.h"
 #include "kernels/register.h"
-#include "thalweg/plugin/group.h"
 
 namespace thalweg::cpu {
 namespace {

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "kernels/register.h"
-#include "thalweg/plugin/host_function.h"
 
 namespace thalweg::cpu {
 namespace {

@@ -1,7 +1,6 @@
 /* A graph rewriter for floats: x - y becomes x + (-y). */
 #ifndef MUTANTS_TOY_REWRITER_H
 #define MUTANTS_TOY_REWRITER_H
-#include "thalweg/plugin/rewriter.h"
 #include "toy.h"
 
 static UNUSED int toy_is_sub(const tw_part_node* n) { return n->op_len == 3 && memcmp(n->op, "Sub", 3) == 0 && n->types[0] == TW_FLOAT; }

@@ -282,7 +282,7 @@ TEST_F(DescriptorTest, RefusesAnotherEpochInOneSentence) {
   EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Text(s),
             StrCat("plugin 'org.test.d' (linked in as d): it needs ABI epoch 7, minors 2 to 3 (something new), this runtime offers epoch ",
-                   TW_EPOCH, ", minor ", TW_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers"));
+                   TW_EPOCH, ", minors 0 to ", TW_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers"));
 }
 
 TEST_F(DescriptorTest, ReadsOnlyFrozenMembersOfAnotherEpoch) {
@@ -298,6 +298,12 @@ TEST_F(DescriptorTest, RefusesAFloorAboveWhatIsOffered) {
   EXPECT_THAT(Last().fix, HasSubstr("THALWEG_FLOOR_MINOR"));
   descriptor.target = TW_MINOR + 1;
   EXPECT_THAT(Refusal(), HasSubstr("its floor is above its target"));
+}
+
+TEST_F(DescriptorTest, AFloorOfThisMinorIsAccepted) {
+  descriptor.floor = descriptor.target = TW_MINOR;
+  ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
+  EXPECT_EQ(Last().minor, uint32_t{TW_MINOR});
 }
 
 TEST_F(DescriptorTest, AgreesOnTheLowerMinor) {

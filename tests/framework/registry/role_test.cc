@@ -172,6 +172,39 @@ TEST(RoleTest, LeavesOutDefinitionsOfOtherVersionsAndKeepsTheRest) {
   EXPECT_THAT(registry.RolesOf<CompilerRole>(), SizeIs(0));
 }
 
+// The record is as long as the headers have it; what a definition of minor 0 has behind its end is not an entry.
+TEST(RoleTest, ADefinitionOfMinor0IsCutWhereMinor0Ended) {
+  static int called = 0;
+  tw_file_system_def f = FileSystem(TW_S("mem"));
+  f.identify = [](const tw_host*, void*, tw_sink*) -> tw_status* {
+    ++called;
+    return nullptr;
+  };
+  for (uint32_t minor : {0u, 1u, 9u}) {  // 9: of a plugin for later hosts
+    Registry registry;
+    Init init("org.a");
+    tw_registrar* r = init.registrar.c();
+    const tw_role d = Definition("file_system", TW_FILE_SYSTEM_MAJOR, minor, 0, &f);
+    EXPECT_EQ(TakeText(r->role(r, &d)), "");
+    ASSERT_TRUE(init.Commit(&registry).ok());
+    EXPECT_EQ(registry.RolesOf<FileSystemRole>("mem")[0]->def.identify != nullptr, minor >= 1) << minor;
+  }
+  EXPECT_EQ(called, 0);
+}
+
+TEST(RoleTest, AShorterDefinitionOfMinor1LacksItsEntry) {
+  Registry registry;
+  Init init("org.a");
+  tw_file_system_def f = FileSystem(TW_S("mem"));
+  f.identify = [](const tw_host*, void*, tw_sink*) -> tw_status* { return nullptr; };
+  f.size = offsetof(tw_file_system_def, identify);
+  tw_registrar* r = init.registrar.c();
+  const tw_role d = Definition("file_system", TW_FILE_SYSTEM_MAJOR, 1, 0, &f);
+  EXPECT_EQ(TakeText(r->role(r, &d)), "");
+  ASSERT_TRUE(init.Commit(&registry).ok());
+  EXPECT_EQ(registry.RolesOf<FileSystemRole>("mem")[0]->def.identify, nullptr);
+}
+
 TEST(RoleTest, NamesTheWayBackForAnOlderMajor) {
   std::string fix;
   EXPECT_FALSE(CheckRoleVersion("op", TW_OP_MAJOR - 1, 0, &fix).ok());

@@ -214,6 +214,69 @@ TEST(StepStatsOfManyThreadsTest, TheCallersWaitIsToldApart) {
   EXPECT_LE(stats.total().wait_ns, stats.total().total_ns);
 }
 
+// ---- Reports of kernels ----
+
+TEST_P(StepStatsTest, SpansAndCountersOfKernelsAreInTheTrace) {
+  TestGraph g(2);
+  Edge x = g.Input(Shape({1}), "x");
+  Edge y = g.Op("Reports", {x}, {.name = "n"});
+  auto session = NewSession(g);
+  auto out = Step(*session, {{x}, {y}, {}}, {Floats({1})}, Watched());
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(stats_.spans().size(), 3u);  // without the two that are wrong
+  const StepStats::KernelSpan *whole = nullptr, *part = nullptr, *elsewhere = nullptr;
+  for (const StepStats::KernelSpan& s : stats_.spans()) {
+    EXPECT_STREQ(s.node, "n");
+    EXPECT_GE(s.start, Node("n").start_ns);
+    EXPECT_LE(s.end, Node("n").end_ns);
+    (s.name == std::string("whole") ? whole : s.name == std::string("part") ? part : elsewhere) = &s;
+  }
+  ASSERT_TRUE(whole && part && elsewhere);
+  EXPECT_EQ(whole, &stats_.spans()[0]);  // in the order of the begins
+  EXPECT_LE(whole->start, part->start);
+  EXPECT_GE(whole->end, part->end);
+  EXPECT_STREQ(part->row, "");
+  EXPECT_STREQ(elsewhere->row, "helper");
+  ASSERT_EQ(stats_.counts().size(), 2u);
+  EXPECT_EQ(stats_.counts()[0].value, 3);
+  EXPECT_EQ(stats_.counts()[1].value, -4);
+  EXPECT_GT(stats_.trace(), 0u);
+  EXPECT_EQ(testing_support::Values((*out)[0]), std::vector<float>{float(stats_.trace())});
+  const std::string json = TraceJson(std::vector<const StepStats*>{&stats_});
+  for (const char* words : {R"("name": "part", "ph": "X")", R"("name": "n size", "ph": "C")", R"("size": -4)", R"(CPU:0 helper)",
+                            R"("cat": "span")", R"("trace": )"}) {
+    EXPECT_THAT(json, HasSubstr(words));
+  }
+}
+
+TEST_P(StepStatsTest, EachRunHasATraceOfItsOwnAndARunWithoutStatisticsNone) {
+  TestGraph g(2);
+  Edge x = g.Input(Shape({1}), "x");
+  Edge y = g.Op("Reports", {x});
+  auto session = NewSession(g);
+  ASSERT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1})}, Watched()).ok());
+  const uint64_t first = stats_.trace();
+  ASSERT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1})}, Watched()).ok());
+  EXPECT_GT(stats_.trace(), first);
+  EXPECT_EQ(stats_.spans().size(), 3u);  // those of the first run are gone
+  auto out = Step(*session, {{x}, {y}, {}}, {Floats({1})}, {});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(testing_support::Values((*out)[0]), std::vector<float>{0});
+}
+
+TEST_P(StepStatsTest, ReportsBeyondTheLimitAreCounted) {
+  TestGraph g(2);
+  Edge x = g.Input(Shape({1}), "x");
+  Edge y = g.Op("Reports", {x});
+  auto session = NewSession(g);
+  stats_.set_limit(1);
+  ASSERT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1})}, Watched()).ok());
+  EXPECT_EQ(stats_.spans().size(), 1u);
+  EXPECT_EQ(stats_.counts().size(), 1u);
+  EXPECT_GE(stats_.total().left_out, 3u);
+  EXPECT_TRUE(stats_.total().flags & TW_STEP_CUT);
+}
+
 TEST(StepStatsOfManyThreadsTest, ThreadsAreNumberedFromTheCallers) {
   TestGraph g(3);
   const Shape shape({100'000});  // large enough to wake threads

@@ -6,6 +6,7 @@
 
 #include "framework/base/strings.h"
 #include "tests/framework/support/test_kernels.h"
+#include "thalweg/cpp/trace.hpp"
 #include "thalweg/plugin/checkpoint.h"
 
 namespace thalweg::testing_support {
@@ -66,6 +67,23 @@ void GrowRule(const tw::Shape& s) { s.out(0, s.shape("shape")); }
 void Picky(tw::Frame f) {
   if (f.f->in[0]->count) Refuse(CpuMemory::At(f.f->in[0])[0]);
   Pass(f);
+}
+// Reports spans, one inside the other and one on a row of its own, what the host must leave out, two
+// values of a counter, and as its result the number of the trace.
+void Reports(tw::Frame f, tw::Out<float> y) {
+  const tw_run_api* run = f.f->host->run;
+  const tw_span backwards = {TW_SIZED(tw_span), nullptr, 0, TW_S("backwards"), 2, 1, nullptr, 0};
+  const tw_span nameless = {TW_SIZED(tw_span), nullptr, 0, nullptr, 0, 1, 2, nullptr, 0};
+  run->span(f.f, &backwards);
+  run->span(f.f, &nameless);
+  const tw::Span whole(f, "whole");
+  {
+    const tw::Span part(f, "part");
+    const tw::Span elsewhere(f, "elsewhere", "helper");
+    tw::count(f, "size", 3);
+    tw::count(f, "size", -4);
+  }
+  std::fill_n(y.data(), y.size(), float(tw::trace(f)));
 }
 void Fresh(tw::Out<float> y) {
   Write(-2);
@@ -245,6 +263,7 @@ void Register(tw::Plugin& p) {
   for (const char* name : {"Neg", "Next", "OnCpu", "OnFake", "Nowhere", "Born", "Dice", "Picky", "Mirror", "Clip", "HandOn", "Same"}) {
     p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s])"));
   }
+  p.op("Reports(x: float[*s]) -> (y: float[*s])");
   p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
   p.op("Give(x: float[*s]) -> (y: float[*s]); more: int = 0");
   p.op("Fussy(x: float[*s], scale: float[]) -> (y: float[*s]); mode: int = 0");
@@ -284,6 +303,7 @@ void Register(tw::Plugin& p) {
   p.kernel<Dice>(StrCat("Dice", kMap, "CPU; nondeterministic"));
   p.kernel<Grow>("Grow @CPU");
   p.kernel<Picky>(StrCat("Picky", kMap, "CPU"));
+  p.kernel<Reports>(StrCat("Reports", kMap, "CPU"));
   p.kernel<Fresh>("Fresh @CPU");
   p.kernel<Flat>(StrCat("Flat", kMap, "CPU; view y=x"));
   p.kernel<CountOf>(StrCat("CountOf", kMap, "CPU"));

@@ -23,7 +23,9 @@
  *    be used, no exceptions.
  *  - No process globals: the host table comes with every call, in its record or as first argument,
  *    and lives until shutdown returns.
- *  - Declarations without a minor exist since minor 0.
+ *  - Declarations without a minor exist since minor 0. A later minor appends entries, each marked
+ *    TW_SINCE_n, or TW_FILE_SYSTEM_SINCE_n if the minor is that of a role (role.h). The marked name
+ *    exists only if the plugin's target is that minor or a later one; the bytes are always there.
  *
  * The ABI is a draft: hosts and plugins must have the same epoch. */
 #ifndef THALWEG_PLUGIN_ABI_H
@@ -34,12 +36,16 @@
 #include "thalweg/types.h"
 
 #define TW_EPOCH 3 /* draft number; must match exactly */
-#define TW_MINOR 0 /* newest minor that these headers declare */
+#define TW_MINOR 1 /* newest minor that these headers declare */
 
 /* Newest minor whose names the author wants to use; hides names, never bytes. Default: the oldest
- * supported. */
+ * supported. THALWEG_NEWEST sets this target and those of all roles (role.h) to the newest. */
 #ifndef THALWEG_TARGET_MINOR
+#ifdef THALWEG_NEWEST
+#define THALWEG_TARGET_MINOR TW_MINOR
+#else
 #define THALWEG_TARGET_MINOR 0
+#endif
 #endif
 /* Oldest host that the plugin accepts. It may be below the target only if TW_HAS guards each newer
  * name. */
@@ -47,7 +53,18 @@
 #define THALWEG_FLOOR_MINOR THALWEG_TARGET_MINOR
 #endif
 /* Features of the floor, in words; an older host names them in its refusal. */
+#if THALWEG_FLOOR_MINOR < 1
 #define TW_FLOOR_ADDS "the third draft"
+#else
+#define TW_FLOOR_ADDS "spans and counters of kernels in traces"
+#endif
+/* Marks a name of minor 1. With an older target the name says what it needs, so that compilers name
+ * the remedy. */
+#if THALWEG_TARGET_MINOR < 1
+#define TW_SINCE_1(name) name##_needs_THALWEG_TARGET_MINOR_1
+#else
+#define TW_SINCE_1(name) name
+#endif
 
 #define TW_R /* required */
 #define TW_O /* optional, the host has a default */

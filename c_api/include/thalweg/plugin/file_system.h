@@ -9,6 +9,7 @@
 #ifndef THALWEG_PLUGIN_FILE_SYSTEM_H
 #define THALWEG_PLUGIN_FILE_SYSTEM_H
 #include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/role.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -53,6 +54,15 @@ typedef struct tw_file_system_def {
    * long. Default: locks within the process only. */
   TW_O tw_status* (*lock_folder_of)(const tw_host* h, void* user, const char* path, uint64_t len, void** out_lock);
   TW_O void (*unlock)(const tw_host* h, void* lock); /* unlocks and frees it */
+  /* Writes at most 256 bytes that identify an open file and its contents: the number of the file and
+   * its version, or its name and an entity tag. The host calls it once, after open. Two open files
+   * get equal bytes only if they are one file, under whatever names, and were opened with the same
+   * contents; a file with the name and the contents of the one that it replaced may count as that
+   * one. Files of different names with equal contents get different bytes. From the bytes the host
+   * learns whether a path still leads to the file that it opened, without reading the file again, and
+   * whether two paths lead to one file. No bytes: this file cannot be identified. file: from open.
+   * Default: no file can be identified; the host compares contents. */
+  TW_O tw_status* (*TW_FILE_SYSTEM_SINCE_1(identify))(const tw_host* h, void* file, tw_sink* to);
 } tw_file_system_def;
 
 /* Optional set "files", version 1: host->query(h, TW_S(TW_FILES_SET), 1) returns a const

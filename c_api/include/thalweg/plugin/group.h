@@ -5,7 +5,7 @@
  * a key. At the first call with a key, the host makes a group of a collective engine (collective.h)
  * and waits for the other members. Calls with different keys run at once and in any order; calls
  * with one key come one after the other, and all members make the same ones.
- * Include this header beside plugin.h. Threads: any. */
+ * Threads: any. */
 #ifndef THALWEG_PLUGIN_GROUP_H
 #define THALWEG_PLUGIN_GROUP_H
 #include "thalweg/plugin/abi.h"

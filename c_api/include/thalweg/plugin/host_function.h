@@ -1,7 +1,7 @@
 /* Host functions: functions of the program that kernels call by a token (host_function.h of the
  * application API). The kernels of PyFunc and its kin use the optional set "host_function",
  * version 1: host->query(h, TW_S(TW_HOST_FUNCTION_SET), 1) returns a const tw_host_function_api*.
- * Include this header beside plugin.h. Threads: any. */
+ * Threads: any. */
 #ifndef THALWEG_PLUGIN_HOST_FUNCTION_H
 #define THALWEG_PLUGIN_HOST_FUNCTION_H
 #include "thalweg/plugin/abi.h"

@@ -42,6 +42,7 @@
 #ifndef THALWEG_PLUGIN_KERNEL_H
 #define THALWEG_PLUGIN_KERNEL_H
 #include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/device.h"
 #include "thalweg/plugin/tensor.h"
 #ifdef __cplusplus
 extern "C" {
@@ -114,6 +115,23 @@ typedef struct tw_run_api {
   TW_R uint32_t (*threads)(const tw_frame* f); /* number of threads that parallel may use, the caller included; >= 1 */
   TW_R void (*log)(const tw_host* h, uint32_t level, const char* text, uint64_t len); /* 0 debug, 1 info, 2 warning, 3 error */
   TW_R int64_t (*now)(const tw_host* h);                                              /* monotonic, nanoseconds; the clock of deadlines */
+  /* The three entries below are for the trace of a step (step_stats.h). All accept calls on any
+   * thread, from execute until it returns, of an asynchronous kernel until the token completes.
+   * cpp/trace.hpp has them with TW_HAS around.
+   * trace: returns the number of the trace that records this step, for logs of the plugin; equal in
+   * all calls of a step within one process, also inside the functions that it calls, and not used
+   * again by the process; the trace names it. 0: the step is not recorded, and the two other
+   * entries do nothing. */
+  TW_R uint64_t (*TW_SINCE_1(trace))(const tw_frame* f);
+  /* Adds a part of the call to the trace: reading, decoding, a wait for a driver. Times are of the
+   * clock of `now`. s->queue: the row that shows the part, for work that the calling thread does not
+   * do itself; empty: the row of the calling thread. s->stream and s->after are not read. Spans of
+   * one row are disjoint or nested. A span that ends before it begins, or has no name, is left out.
+   * s: copied. */
+  TW_R void (*TW_SINCE_1(span))(const tw_frame* f, const tw_span* s);
+  /* Says that the counter `name` of the node has this value from now on: bytes read, elements in a
+   * queue. The trace draws it over time. name: copied; at most 4096 bytes of it. */
+  TW_R void (*TW_SINCE_1(count))(const tw_frame* f, const char* name, uint64_t len, int64_t value);
 } tw_run_api;
 
 /* Returns the attribute of that name, or NULL. */

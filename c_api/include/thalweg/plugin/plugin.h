@@ -11,12 +11,15 @@
 #include "thalweg/plugin/compiler.h"
 #include "thalweg/plugin/file_system.h"
 #include "thalweg/plugin/function.h"
+#include "thalweg/plugin/group.h"
 #include "thalweg/plugin/held_resource.h"
 #include "thalweg/plugin/host.h"
+#include "thalweg/plugin/host_function.h"
 #include "thalweg/plugin/importer.h"
 #include "thalweg/plugin/membership.h"
 #include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/rendezvous.h"
+#include "thalweg/plugin/rewriter.h"
 #include "thalweg/plugin/role.h"
 #include "thalweg/plugin/summary.h"
 #include "thalweg/plugin/transport.h"
@@ -25,7 +28,8 @@
 extern "C" {
 #endif
 
-/* Register a definition of a role, as tw_add_role. `d` uses what the role had in minor 0. */
+/* Register a definition of a role, as tw_add_role. `d` uses what the role had in minor 0, or up to the
+ * role's target (role.h). */
 static inline tw_status* tw_add_op(tw_registrar* r, const tw_op_def* d) { return tw_add_role(r, TW_S("op"), TW_OP_MAJOR, 0, 0, d); }
 static inline tw_status* tw_add_kernel(tw_registrar* r, const tw_kernel_def* d) {
   return tw_add_role(r, TW_S("kernel"), TW_KERNEL_MAJOR, 0, 0, d);
@@ -40,7 +44,7 @@ static inline tw_status* tw_add_compiler(tw_registrar* r, const tw_compiler_def*
   return tw_add_role(r, TW_S("compiler"), TW_COMPILER_MAJOR, 0, 0, d);
 }
 static inline tw_status* tw_add_file_system(tw_registrar* r, const tw_file_system_def* d) {
-  return tw_add_role(r, TW_S("file_system"), TW_FILE_SYSTEM_MAJOR, 0, 0, d);
+  return tw_add_role(r, TW_S("file_system"), TW_FILE_SYSTEM_MAJOR, THALWEG_FILE_SYSTEM_TARGET, THALWEG_FILE_SYSTEM_FLOOR, d);
 }
 static inline tw_status* tw_add_transport(tw_registrar* r, const tw_transport_def* d) {
   return tw_add_role(r, TW_S("transport"), TW_TRANSPORT_MAJOR, 0, 0, d);

@@ -18,7 +18,6 @@
  * exchange values with other processes, and plans with control flow of primitives (Switch, Merge).
  * The results of nodes that are not shown are inputs of the part. Bodies of functions are plans of
  * their own, unless they were inlined.
- * Include this header beside plugin/plugin.h.
  * Threads: rewrite runs on any thread, several at once, and may block. */
 #ifndef THALWEG_PLUGIN_REWRITER_H
 #define THALWEG_PLUGIN_REWRITER_H

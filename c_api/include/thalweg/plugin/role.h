@@ -6,8 +6,12 @@
  *
  * A role's major counts its breaks: host and definition must have the same one. Its minor counts
  * additions: the host must have at least the `floor` of the definition, and uses no more than its
- * `minor`. The epoch (abi.h) covers what all roles share: the entry symbol, the descriptor, the
- * rules for records, the host table. c_api/CHANGELOG.md has a section for each role.
+ * `minor`: it ignores entries of the definition that a later minor added. The epoch and its minor
+ * (abi.h) cover what all roles share: the entry symbol, the descriptor, the rules for records, the
+ * host table and its sets. c_api/CHANGELOG.md has a section for each role.
+ *
+ * A role with later minors has a target and a floor of its own, as in THALWEG_FILE_SYSTEM_TARGET and
+ * THALWEG_FILE_SYSTEM_FLOOR. tw_add_file_system registers a definition with both.
  *
  * Definitions are registered with tw_add_op, tw_add_kernel and so on (plugin.h). */
 #ifndef THALWEG_PLUGIN_ROLE_H
@@ -30,7 +34,7 @@ enum {
   TW_COMPILER_MAJOR = 1,    /* "compiler": compiler.h */
   TW_COMPILER_MINOR = 0,    /* newest minor */
   TW_FILE_SYSTEM_MAJOR = 1, /* "file_system": file_system.h */
-  TW_FILE_SYSTEM_MINOR = 0, /* newest minor */
+  TW_FILE_SYSTEM_MINOR = 1, /* newest minor */
   TW_TRANSPORT_MAJOR = 1,   /* "transport": transport.h */
   TW_TRANSPORT_MINOR = 0,   /* newest minor */
   TW_COLLECTIVE_MAJOR = 1,  /* "collective": collective.h */
@@ -40,6 +44,27 @@ enum {
   TW_IMPORTER_MAJOR = 1,    /* "importer": importer.h */
   TW_IMPORTER_MINOR = 0     /* newest minor */
 };
+
+/* Newest minor of the role file_system whose names the author wants to use. Default: the oldest. */
+#ifndef THALWEG_FILE_SYSTEM_TARGET
+#ifdef THALWEG_NEWEST
+#define THALWEG_FILE_SYSTEM_TARGET 1
+#else
+#define THALWEG_FILE_SYSTEM_TARGET 0
+#endif
+#endif
+/* Oldest minor of the role that suffices for the plugin's file systems. A host ignores the entries
+ * of a definition that it does not know, so this is below the target unless the file system is wrong
+ * without them. */
+#ifndef THALWEG_FILE_SYSTEM_FLOOR
+#define THALWEG_FILE_SYSTEM_FLOOR 0
+#endif
+/* Marks a name of minor 1 of the role, as TW_SINCE_1 does. */
+#if THALWEG_FILE_SYSTEM_TARGET < 1
+#define TW_FILE_SYSTEM_SINCE_1(name) name##_needs_THALWEG_FILE_SYSTEM_TARGET_1
+#else
+#define TW_FILE_SYSTEM_SINCE_1(name) name
+#endif
 
 /* One definition of one role. */
 typedef struct tw_role {
