@@ -11,14 +11,20 @@
 #include <mutex>
 #include <set>
 
+#define THALWEG_FILE_SYSTEM_TARGET 1  // for `identify`, which older hosts ignore
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {
 
-using Bytes = std::shared_ptr<std::string>;
+// The contents of a file that was created, under whatever name. changes: counts writes.
+struct Contents : std::string {
+  uint64_t number = 0, changes = 0;
+};
+using Bytes = std::shared_ptr<Contents>;
 
 struct Files {
   std::mutex mu;
+  uint64_t created = 0;
   std::map<std::string, Bytes, std::less<>> by_path;
   uint64_t capacity = UINT64_MAX;
 
@@ -34,6 +40,7 @@ struct Files {
 struct Open {
   Files* files;
   Bytes bytes;
+  uint64_t changes;  // of `bytes`, when the file was opened
 };
 
 // Runs body under the lock and returns what it throws as a status.
@@ -49,9 +56,10 @@ Open* File(void* file) { return static_cast<Open*>(file); }
 
 tw_status* Create(const tw_host* h, void* user, const tw_file_request* r, void** out) {
   return With(h, Of(user), [&] {
-    auto [it, is_new] = Of(user)->by_path.try_emplace({r->path, r->path_len}, std::make_shared<std::string>());
+    auto [it, is_new] = Of(user)->by_path.try_emplace({r->path, r->path_len}, std::make_shared<Contents>());
     if (!is_new) throw tw::Error{TW_ALREADY_EXISTS, "there is a file of that name"};
-    *out = new Open{Of(user), it->second};
+    it->second->number = ++Of(user)->created;
+    *out = new Open{Of(user), it->second, 0};
   });
 }
 tw_status* Append(const tw_host* h, void* file, const void* bytes, uint64_t n) {
@@ -61,6 +69,7 @@ tw_status* Append(const tw_host* h, void* file, const void* bytes, uint64_t n) {
     for (const auto& [path, held] : all.by_path) used += held->size();
     if (used > all.capacity || n > all.capacity - used) throw tw::Error{TW_RESOURCE_EXHAUSTED, "the memory for files is full"};
     File(file)->bytes->append(static_cast<const char*>(bytes), n);
+    ++File(file)->bytes->changes;
   });
 }
 tw_status* Sync(const tw_host*, void*) { return nullptr; }
@@ -70,7 +79,7 @@ tw_status* OpenFile(const tw_host* h, void* user, const tw_file_request* r, void
   return With(h, Of(user), [&] {
     const Bytes& found = Of(user)->Find({r->path, r->path_len});
     *out_bytes = found->size();
-    *out = new Open{Of(user), found};
+    *out = new Open{Of(user), found, found->changes};
   });
 }
 tw_status* Read(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n) {
@@ -78,6 +87,14 @@ tw_status* Read(const tw_host* h, void* file, uint64_t offset, void* to, uint64_
     const std::string& bytes = *File(file)->bytes;
     if (offset > bytes.size() || n > bytes.size() - offset) throw tw::Error{TW_OUT_OF_RANGE, "the file ends before"};
     bytes.copy(static_cast<char*>(to), n, offset);
+  });
+}
+// A file keeps its number when it is renamed. A new file of an old name has another one.
+tw_status* Identify(const tw_host* h, void* file, tw_sink* to) {
+  const Open& open = *File(file);
+  return With(h, open.files, [&] {
+    const std::string text = std::to_string(open.bytes->number) + "." + std::to_string(open.changes);
+    tw::check(to->put(to, text.data(), text.size()));
   });
 }
 tw_status* Rename(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len) {
@@ -149,6 +166,7 @@ TW_CPP_PLUGIN_WITH("org.example.mem", "1.0", Files, p, files) {
                                   nullptr,
                                   nullptr,
                                   nullptr,
-                                  nullptr};
+                                  nullptr,
+                                  Identify};
   tw::check(tw_add_file_system(p.r, &def));
 }

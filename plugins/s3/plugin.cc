@@ -1,4 +1,5 @@
 // Files in object stores that speak S3, under paths s3://bucket/key.
+#define THALWEG_FILE_SYSTEM_TARGET 1  // for `identify`, which older hosts ignore
 #include "thalweg/cpp/plugin.hpp"
 
 #include <memory>
@@ -62,6 +63,13 @@ tw_status* Read(const tw_host* h, void* file, uint64_t offset, void* to, uint64_
 
 void Release(const tw_host*, void* file) { delete ReaderOf(file); }
 
+tw_status* Identify(const tw_host* h, void* file, tw_sink* to) {
+  return tw::guard(h, [&] {
+    const std::string identity = ReaderOf(file)->Identity();
+    tw::check(to->put(to, identity.data(), identity.size()));
+  });
+}
+
 tw_status* Rename(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len) {
   return tw::guard(h, [&] { Move(StoreOf(user), ParseFile({from, from_len}), ParseFile({to, to_len})); });
 }
@@ -117,6 +125,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.s3", "0.1.0", Store, p, store) {
   def.rename = Rename;
   def.remove = Remove;
   def.list = List;
+  def.identify = Identify;
   // Folders need not be created, names are durable at once, and the runtime locks within the process.
   tw::check(tw_add_file_system(p.r, &def));
 }

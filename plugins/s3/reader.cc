@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "digest.h"
 #include "fail.h"
 
 namespace thalweg::s3 {
@@ -126,6 +127,12 @@ void Reader::ReadDirectly(uint64_t offset, char* to, uint64_t n) {
     const uint64_t at = i * kPiece;
     process.objects.Read(object_->at, object_->seen, offset + at, to + at, std::min(kPiece, n - at));
   });
+}
+
+std::string Reader::Identity() const {
+  const Seen& seen = object_->seen;
+  if (seen.tag.empty()) return {};
+  return Hex(Sha256(object_->at.text() + "\n" + seen.tag + "\n" + std::to_string(seen.size)));  // a key alone may be longer than allowed
 }
 
 void Reader::Read(uint64_t offset, void* to, uint64_t n) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "address.h"
@@ -22,6 +23,9 @@ class Reader {
   Reader(Store* store, Address at);
   Reader(const Reader&) = delete;
   uint64_t size() const { return object_->seen.size; }
+  // Returns text that is the same for two readers only if they read one object with one ETag; "" if the
+  // store sent no ETag.
+  std::string Identity() const;
   // Reads exactly n bytes. Throws OUT_OF_RANGE if the object ends before, and what Objects::Read throws.
   void Read(uint64_t offset, void* to, uint64_t n);
 

@@ -221,6 +221,18 @@ def test_sequential_reads_are_few_requests_and_single_ones_small(store):
     assert asked < 1_500_000, sizes
 
 
+def test_an_index_is_read_once(store):
+    # The runtime opens it again to see that it was not replaced meanwhile; its ETag says so without another read.
+    tw.write_checkpoint("s3://bucket/m", {f"v{i:05}": np.float32(i) for i in range(20_000)})
+    size = len(store.objects["bucket"]["m.index"].bytes)
+    assert size > 300_000
+    ranges = []
+    store.faults = [lambda r: ranges.append(r.headers.get("range")) if "index" in r.key else None]
+    assert tw.Checkpoint("s3://bucket/m")["v00007"] == 7
+    asked = sum(int(last) + 1 - int(first) for first, last in (r.removeprefix("bytes=").split("-") for r in ranges))
+    assert asked < 1.7 * size, ranges
+
+
 def test_a_listing_has_pages_and_keys_that_are_no_names(store):
     store.page = 3
     for key in ("d/a", "d/b", "d/c/x", "d/c/y", "d/d&<e>", "d/", "d//z", "d/f", "other"):

@@ -113,6 +113,41 @@ TEST_F(SchemeFilesTest, AFileIsStillAtItsPathWhileItHasTheSameContents) {
   EXPECT_FALSE(*(*file)->IsAt("test://a/x"));
 }
 
+// The file systems of a plugin that identifies files by a number, and counts reads.
+TEST_F(SchemeFilesTest, APluginThatIdentifiesFilesIsNotAskedToReadThemAgain) {
+  static int reads = 0;
+  static std::string identity;
+  auto known = Bridge(&disk_, "known");
+  known->def.read = [](const tw_host*, void*, uint64_t, void*, uint64_t) -> tw_status* {
+    ++reads;
+    return nullptr;
+  };
+  known->def.identify = [](const tw_host*, void*, tw_sink* to) { return to->put(to, identity.data(), identity.size()); };
+  Add(known);
+  ASSERT_TRUE(Put(files_, "known://a/x", "old").ok());
+  ASSERT_TRUE(Put(files_, "known://a/y", "old").ok());
+  identity = "1";
+  auto file = files_.Open("known://a/x");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->identity(), "known://1");
+  EXPECT_TRUE(*(*file)->IsAt("known://a/x"));
+  EXPECT_TRUE(*(*file)->IsAt("known://a/y"));  // another name of the same file, says the plugin
+  identity = "2";
+  EXPECT_FALSE(*(*file)->IsAt("known://a/x"));  // with the same contents
+  EXPECT_FALSE(*(*file)->IsAt("known://a/none"));
+  EXPECT_EQ(reads, 0);
+  identity = "";  // this file cannot be identified: contents decide, as without the entry
+  auto other = files_.Open("known://a/x");
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ((*other)->identity(), "");
+  EXPECT_FALSE(*(*other)->IsAt("known://a/y"));
+  EXPECT_TRUE(*(*other)->IsAt("known://a/x"));
+  EXPECT_GT(reads, 0);
+  identity = std::string(257, 'x');
+  EXPECT_THAT(Text(files_.Open("known://a/x").status()),
+              HasSubstr("cannot identify 'known://a/x': it writes 257 bytes; an identity has at most 256"));
+}
+
 TEST_F(SchemeFilesTest, WhatAPluginThrowsOrMakesUpIsAnError) {
   auto bad = Bridge(&disk_, "bad");
   bad->def.open = [](const tw_host*, void*, const tw_file_request*, void**, uint64_t*) -> tw_status* { throw std::runtime_error("boom"); };
