@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/cpp/trace.hpp"
+
 namespace thalweg::data {
 namespace {
 
@@ -59,6 +61,7 @@ void FileReader::Unpack(uint64_t n) {
       packed_filled_ = std::min(piece_, size_ - packed_at_);
       packed_.resize(packed_filled_);
       if (packed_filled_ > 0) tw::check(api_.read(file_, packed_at_, packed_.data(), packed_filled_));
+      fetched_ += packed_filled_;
     }
     const uint64_t used = packed_at_ - packed_from_;
     const std::string_view in(packed_.data() + used, packed_filled_ - used);
@@ -92,6 +95,7 @@ std::string_view FileReader::Peek(uint64_t n) {
     filled_ = kept;
     tw_status* s = api_.read(file_, at_ + kept, buffer_.data() + kept, want - kept);
     tw::check(s);
+    fetched_ += want - kept;
     filled_ = want;
   }
   return {buffer_.data() + (at_ - from_), n};
@@ -129,7 +133,10 @@ class Files final : public Dataset {
       out->resize(1);
       for (; file_ < files_->size(); c.CheckCancelled()) {
         if (!reader_) Open(c);
-        if (format_->Read(*reader_, c, &(*out)[0])) return true;
+        const uint64_t before = reader_->fetched();
+        const bool more = format_->Read(*reader_, c, &(*out)[0]);
+        if (const uint64_t n = reader_->fetched() - before; n > 0) tw::count(c.f, "bytes read from files", int64_t(fetched_ += n));
+        if (more) return true;
         reader_.reset();
         ++file_;
       }
@@ -157,6 +164,7 @@ class Files final : public Dataset {
 
    private:
     void Open(Call& c) {
+      const tw::Span opening(c.f, "open file");
       auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_, compression_);
       format_->Start(*reader);
       reader_ = std::move(reader);
@@ -166,6 +174,7 @@ class Files final : public Dataset {
     const uint64_t piece_;
     const Compression compression_;
     size_t file_ = 0;
+    uint64_t fetched_ = 0;  // from all files of this pass
     std::unique_ptr<FileReader> reader_;
   };
 

@@ -26,7 +26,8 @@ class FileReader {
   // Offsets count the bytes of the contents, unpacked.
   uint64_t offset() const { return at_; }
   bool packed() const { return inflate_ != nullptr; }
-  uint64_t size() const { return size_; }  // when it was opened; of a packed file: packed
+  uint64_t size() const { return size_; }        // when it was opened; of a packed file: packed
+  uint64_t fetched() const { return fetched_; }  // bytes read from the file so far, packed if it is
   void Seek(uint64_t offset);
   // Returns the next n bytes, or fewer at the end of the file. They stay until the next call.
   std::string_view Peek(uint64_t n);
@@ -41,7 +42,7 @@ class FileReader {
   const tw_files_api& api_;
   const std::string path_;
   tw_file* file_ = nullptr;
-  uint64_t size_ = 0, at_ = 0;
+  uint64_t size_ = 0, at_ = 0, fetched_ = 0;
   std::vector<char> buffer_;
   uint64_t from_ = 0, filled_ = 0;  // bytes [from_, from_ + filled_) of the file are in the buffer
   const uint64_t piece_;

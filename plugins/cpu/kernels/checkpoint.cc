@@ -3,10 +3,12 @@
 // to 4 and all columns of a [10, 20] tensor.
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 #include "thalweg/cpp/memory.hpp"
+#include "thalweg/cpp/trace.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -97,12 +99,19 @@ void Save(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_names,
   CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
   const tw::PaysHere pays(f);
   Writer w(f.f->host, prefix[0]);
-  for (uint32_t i = 0; i < tensors.size(); ++i) {
-    if (shape_and_slices[i].size == 0)
-      w.Add(tensor_names[i], tensors[i].v);
-    else
-      w.Add(tensor_names[i], SliceText(View(shape_and_slices[i])), tensors[i].v);
+  {
+    const tw::Span writing(f, "write tensors");
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < tensors.size(); ++i) {
+      if (shape_and_slices[i].size == 0)
+        w.Add(tensor_names[i], tensors[i].v);
+      else
+        w.Add(tensor_names[i], SliceText(View(shape_and_slices[i])), tensors[i].v);
+      bytes += int64_t(tensors[i].v->bytes);
+      tw::count(f, "bytes", bytes);
+    }
   }
+  const tw::Span publishing(f, "sync and publish files");
   w.Commit();
 }
 
@@ -131,7 +140,10 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
   CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
   const tw_tensor_api* api = f.f->host->tensor;
   const tw::PaysHere pays(f);
+  std::optional<tw::Span> part(std::in_place, f, "open files");
   Reader r(f.f->host, prefix[0]);
+  part.emplace(f, "read tensors");
+  int64_t bytes = 0;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     struct Held {
       const tw_tensor_api* api;
@@ -144,6 +156,7 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
               TypeText(tensors[i].v()->dtype) + " as 'dtypes' says");
     }
     tw::check(api->give(f.f, tensors[i].o, held.t));
+    tw::count(f, "bytes", bytes += int64_t(v->bytes));
   }
 }
 
