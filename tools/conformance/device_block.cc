@@ -50,7 +50,7 @@ DeviceBlock::~DeviceBlock() {
 }
 
 Status DeviceBlock::Write(uint64_t offset, const void* from, uint64_t n, void* stream) const {
-  Padded<tw_copy> p(RecordSize(sizeof(tw_copy)));
+  Padded<tw_copy> p(RecordSize<tw_copy>());
   tw_copy& c = p.c;
   c.from = const_cast<void*>(from);
   c.to = memory_;
@@ -63,7 +63,7 @@ Status DeviceBlock::Write(uint64_t offset, const void* from, uint64_t n, void* s
 }
 
 Status DeviceBlock::Read(uint64_t offset, void* to, uint64_t n, void* stream) const {
-  Padded<tw_copy> p(RecordSize(sizeof(tw_copy)));
+  Padded<tw_copy> p(RecordSize<tw_copy>());
   tw_copy& c = p.c;
   c.from = memory_;
   c.from_offset = offset;
@@ -76,7 +76,7 @@ Status DeviceBlock::Read(uint64_t offset, void* to, uint64_t n, void* stream) co
 }
 
 Status DeviceBlock::CopyTo(const DeviceBlock& to, uint64_t from_offset, uint64_t to_offset, uint64_t n, void* stream) const {
-  Padded<tw_copy> p(RecordSize(sizeof(tw_copy)));
+  Padded<tw_copy> p(RecordSize<tw_copy>());
   tw_copy& c = p.c;
   c.from = memory_;
   c.from_offset = from_offset;

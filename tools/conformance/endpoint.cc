@@ -55,7 +55,7 @@ bool Counter::Reaches(int n, std::chrono::milliseconds within) {
 
 StatusOr<std::unique_ptr<Endpoint>> Endpoint::Listen(const TransportRole& role) {
   std::unique_ptr<Endpoint> e(new Endpoint(role));
-  Padded<tw_endpoint_config> padded(RecordSize(sizeof(tw_endpoint_config)));
+  Padded<tw_endpoint_config> padded(RecordSize<tw_endpoint_config>());
   tw_endpoint_config& config = padded.c;
   config.address = config.credential = "";
   config.largest = uint64_t{1} << 31;
@@ -136,7 +136,7 @@ void Endpoint::Answer(const tw_incoming& call) {
     r->body = std::move(it->second.body);
     requests_.erase(it);
   }
-  Padded<tw_message> padded(RecordSize(sizeof(tw_message)));
+  Padded<tw_message> padded(RecordSize<tw_message>());
   tw_message& m = padded.c;
   const Bytes head = Copy(call.head, call.head_bytes);
   m.head = head.data();
@@ -171,7 +171,7 @@ void Peer::Close() {
   peer_ = nullptr;
 }
 Status Peer::Call(uint64_t id, Parcel* p) {
-  Padded<tw_message> padded(RecordSize(sizeof(tw_message)));
+  Padded<tw_message> padded(RecordSize<tw_message>());
   tw_message& m = padded.c;
   m.head = p->head.data();
   m.head_bytes = p->head.size();

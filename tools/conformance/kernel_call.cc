@@ -27,7 +27,7 @@ tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Gua
   n.FillC(&attrs);
   const auto n_in = uint32_t(n.n_in()), n_out = uint32_t(n.n_out());
   tw_node c{};
-  c.size = RecordSize(sizeof c);
+  c.size = RecordSize<std::remove_reference_t<decltype(c)>>();
   c.host = run.kernel->host;
   c.user = run.kernel->def.user;
   c.name = g->Text(n.name());
@@ -208,7 +208,7 @@ class Call {
     for (uint32_t i = 0; i < n_in; ++i) source.push_back(&slots_[i]);
     frame_ = memory_.New(KernelFrame{});
     tw_frame& f = frame_->c;
-    f.size = RecordSize(sizeof f);
+    f.size = RecordSize<std::remove_reference_t<decltype(f)>>();
     f.host = run_.kernel->host;
     f.state = run_.state;
     f.in = memory_.Array(views.data(), n_in);

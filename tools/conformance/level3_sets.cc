@@ -47,7 +47,7 @@ Outcome Peer(const Device& from, const Device& to) {
   Bytes want = Pattern(kBytes, 2);
   RETURN_IF_ERROR(a.Put(source));
   RETURN_IF_ERROR(b.Put(want));
-  Padded<tw_copy> padded(RecordSize(sizeof(tw_copy)));
+  Padded<tw_copy> padded(RecordSize<tw_copy>());
   tw_copy& c = padded.c;
   c.from = a.memory();
   c.from_offset = 3;

@@ -185,7 +185,7 @@ class Compiled {
   Status Make(F&& make) {
     Guarded memory(s_.world->play().hasty);
     tw_compile_call* call = memory.New(tw_compile_call{});
-    call->size = RecordSize(sizeof *call);
+    call->size = RecordSize<std::remove_reference_t<decltype(*call)>>();
     call->host = s_.host();
     call->user = s_.def().user;
     call->device = s_.device->self();

@@ -57,7 +57,7 @@ class Member {
   Member(const CollectiveRole& role, uint32_t rank) : role_(role), rank_(rank) {}
   ~Member() { Leave(); }
   Status Join(Store* store, const std::string& group, int64_t deadline) {
-    Padded<tw_group_config> padded(RecordSize(sizeof(tw_group_config)));
+    Padded<tw_group_config> padded(RecordSize<tw_group_config>());
     tw_group_config& c = padded.c;
     c.name = group.data();
     c.name_len = group.size();
@@ -77,7 +77,7 @@ class Member {
   // Starts an operation, which is over when line_ reaches 1.
   Status Start(Entry entry, uint32_t reduce, uint32_t root, const Tensor& in, const Tensor& out, const uint32_t* sources = nullptr) {
     line_ = NewLine();
-    Padded<tw_collective_call> padded(RecordSize(sizeof(tw_collective_call)));
+    Padded<tw_collective_call> padded(RecordSize<tw_collective_call>());
     tw_collective_call& c = padded.c;
     c.reduce = reduce;
     c.root = root;

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "framework/base/sink.h"
 #include "tools/conformance/device_block.h"
 #include "tools/conformance/levels.h"
 
@@ -81,6 +82,13 @@ class Files {
       return FromC(f_.def().open(f_.host(), f_.def().user, &request, &file_, &bytes_));
     }
     uint64_t bytes() const { return bytes_; }
+    // REQUIRES: the plugin has `identify`.
+    StatusOr<std::string> Identity() const {
+      BytesSink to;
+      RETURN_IF_ERROR(FromC(f_.def().identify(f_.host(), file_, &to.c)));
+      RETURN_IF_ERROR(to.Whole());
+      return to.bytes;
+    }
     StatusOr<Bytes> Read(uint64_t offset, uint64_t n) const {
       Bytes out(n + 2, 7);
       RETURN_IF_ERROR(FromC(f_.def().read(f_.host(), file_, offset, out.data() + 1, n)));
@@ -211,6 +219,36 @@ Outcome LocksOut(const Files& f) {
   return {};
 }
 
+StatusOr<std::string> IdentityOf(const Files& f, std::string_view name) {
+  Files::Reader r(f);
+  RETURN_IF_ERROR(r.Open(name));
+  return r.Identity();
+}
+
+// A file with the same bytes as another is another file, and so is one with other bytes in its place.
+Outcome IdentifiesFiles(const Files& f) {
+  constexpr size_t kLongest = 256;
+  if (!f.def().identify) return None("it has no identify");
+  RETURN_IF_ERROR(f.Write("one", Pattern(1000, 1), 1000));
+  RETURN_IF_ERROR(f.Write("twin", Pattern(1000, 1), 1000));
+  Files::Reader held(f);
+  RETURN_IF_ERROR(held.Open("one"));
+  ASSIGN_OR_RETURN(const std::string one, held.Identity());
+  ASSIGN_OR_RETURN(const std::string again, IdentityOf(f, "one"));
+  ASSIGN_OR_RETURN(const std::string twin, IdentityOf(f, "twin"));
+  if (one.size() > kLongest) return Fail("it identifies a file by ", one.size(), " bytes; at most ", kLongest, " are allowed");
+  if (again != one) return Fail("a file that was opened twice without a change has two identities, '", one, "' and '", again, "'");
+  if (!one.empty() && twin == one) return Fail("two files of equal contents have one identity, '", one, "'");
+  RETURN_IF_ERROR(f.Remove("twin"));
+  RETURN_IF_ERROR(f.Write("other", Pattern(1000, 2), 1000));
+  RETURN_IF_ERROR(f.Rename("other", "one"));
+  ASSIGN_OR_RETURN(const std::string replaced, IdentityOf(f, "one"));
+  if (!one.empty() && replaced == one) return Fail("a file that was renamed over another has the identity of the other, '", one, "'");
+  ASSIGN_OR_RETURN(const std::string kept, held.Identity());
+  if (kept != one) return Fail("an open file has another identity, '", kept, "' instead of '", one, "', after its name was given away");
+  return f.Remove("one");
+}
+
 Outcome ServesReaders(const Files& f) {
   const Bytes want = Pattern(50000, 4);
   RETURN_IF_ERROR(f.Write("shared", want, 7777));
@@ -259,6 +297,7 @@ void CheckFileSystems(Run& run, World& world) {
     check(526, ListsEachOnce);
     check(527, LocksOut);
     check(528, ServesReaders);
+    check(529, IdentifiesFiles);
   }
 }
 

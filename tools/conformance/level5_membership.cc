@@ -24,7 +24,7 @@ class Participant {
   explicit Participant(const MembershipRole& role) : role_(role) {}
   ~Participant() { Leave(); }
   Status Join(const std::string& address, const std::string& cluster, const std::string& name) {
-    Padded<tw_member_config> padded(RecordSize(sizeof(tw_member_config)));
+    Padded<tw_member_config> padded(RecordSize<tw_member_config>());
     tw_member_config& c = padded.c;
     c.address = address.data();
     c.address_len = address.size();

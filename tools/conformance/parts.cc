@@ -207,7 +207,7 @@ const tw_part* PartRecord(const PartOf& p, const Sample& s, bool known, Guarded*
     shapes.push_back(shape({&n, 0}));
     const std::vector<const tw_view*> values(in.size(), nullptr);
     tw_part_node c{};
-    c.size = RecordSize(sizeof c);
+    c.size = RecordSize<std::remove_reference_t<decltype(c)>>();
     c.name = g->Text(n.name());
     c.name_len = n.name().size();
     c.op = g->Text(n.op().name);
@@ -231,7 +231,7 @@ const tw_part* PartRecord(const PartOf& p, const Sample& s, bool known, Guarded*
   }
   for (const Edge& e : p.out) out.push_back(edge(e));
   tw_part c{};
-  c.size = RecordSize(sizeof c);
+  c.size = RecordSize<std::remove_reference_t<decltype(c)>>();
   c.nodes = g->Array(nodes);
   c.in_types = g->Array(types);
   c.in_shapes = g->Shapes(in_shapes.data(), in_shapes.size());

@@ -61,7 +61,7 @@ T* Stage(const T& record) {
   char* bytes = Lasting(kBytes);
   std::memset(bytes, kPoison, kBytes);
   T* out = new (bytes) T(record);
-  out->size = RecordSize(sizeof(T));
+  out->size = RecordSize<T>();
   if (out->size < sizeof(T)) std::memset(bytes + out->size, kPoison, sizeof(T) - out->size);
   return out;
 }
@@ -217,7 +217,7 @@ void PlayHost(tw_host* h) {
   h->graph = graph;
   h->run = run;
   h->setting = Setting;
-  h->size = RecordSize(sizeof(tw_host));
+  h->size = RecordSize<tw_host>();
   if (subject.play.older) h->minor = subject.plugin->floor;
 }
 
@@ -290,6 +290,7 @@ tw_registrar* To(tw_registrar* r) { return reinterpret_cast<PlayedRegistrar*>(r)
 tw_status* PassOn(tw_registrar* r, const tw_role& role, const void* definition) {
   tw_role passed = role;
   passed.definition = definition;
+  if (subject.play.older) passed.minor = role.floor;  // the host then ignores entries of later minors
   return To(r)->role(To(r), &passed);
 }
 
@@ -339,6 +340,7 @@ tw_status* AddRole(tw_registrar* r, const tw_role* d) {
 }
 
 uint32_t Offers(tw_registrar* r, const char* role, uint64_t len, uint32_t major, uint32_t minor) {
+  if (subject.play.older && minor > 0) return 0;
   return To(r)->offers(To(r), role, len, major, minor);
 }
 
@@ -350,7 +352,7 @@ tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
   auto* played = new (Lasting(sizeof(PlayedRegistrar))) PlayedRegistrar{};
   std::memset(played->tail, kPoison, kTail);
   played->to = r;
-  played->c = {RecordSize(sizeof(tw_registrar)), 0, AddRole, Offers};
+  played->c = {RecordSize<tw_registrar>(), 0, AddRole, Offers};
   tw_status* s = subject.plugin->init(h, &played->c, out_instance);
   if (getpid() != subject.process) _exit(0);  // init forked this process; it must not continue as the parent
   if (!s) TheLedger().inits.fetch_add(1);
@@ -396,17 +398,15 @@ void SetSubject(const tw_plugin* plugin, const Play& play) {
 
 const tw_plugin* PlayedQuery(const tw_host_info*) { return &subject.played; }
 
-uint32_t RecordSize(uint64_t now) {
-  if (subject.play.older) return SizeAt(subject.plugin->floor, uint32_t(now));
-  return uint32_t(now) + (subject.play.newer ? kTail : 0);
+uint32_t PlayedSize(uint32_t now, uint32_t at_floor) {
+  if (subject.play.older) return at_floor;
+  return now + (subject.play.newer ? kTail : 0);
 }
+
+uint32_t PlayedFloor() { return subject.plugin ? subject.plugin->floor : 0; }
+
+bool UsesLaterMinors() { return subject.plugin && subject.plugin->target > subject.plugin->floor; }
 
 uint32_t SetsBrought() { return subject.sets; }
-
-// There is one minor version so far. A later one adds a row with the sizes of older records.
-uint32_t SizeAt(uint32_t minor, uint32_t now) {
-  (void)minor;
-  return now;
-}
 
 }  // namespace thalweg::conformance

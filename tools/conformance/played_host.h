@@ -4,6 +4,7 @@
 // Threads: a play is chosen before the runtime is made; the ledger may be used by any thread.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,7 +33,7 @@ enum class Effort { kBrief, kUsual, kFull };
 struct Play {
   std::string name;       // of the simulated host; empty: the real host
   bool newer = false;     // records of the host are longer and end in poison
-  bool older = false;     // records have the size that they had at the plugin's floor
+  bool older = false;     // records have the size that they had at the plugin's floor; so have definitions at the floor of their role
   bool hasty = false;     // each call comes on a new thread, and its records become inaccessible after it
   uint32_t stripped = 0;  // DeviceSets that the host does not support
   // Settings of the plugin, by key.
@@ -65,10 +66,26 @@ Ledger& TheLedger();
 void SetSubject(const tw_plugin* plugin, const Play& play);
 const tw_plugin* PlayedQuery(const tw_host_info* info);
 
-// Returns the size in bytes of a record at a minor version of this epoch. now: the current size.
-uint32_t SizeAt(uint32_t minor, uint32_t now);
-// Returns the size that the host writes into a record under the play. now: the current size.
-uint32_t RecordSize(uint64_t now);
+// The size in bytes of a record of the host in a minor of this epoch. A record that a minor extends
+// gets a specialisation; tests/abi/gates_test.py checks that each has one.
+template <class T>
+constexpr uint32_t SizeAt(uint32_t /*minor*/) {
+  return sizeof(T);
+}
+template <>
+constexpr uint32_t SizeAt<tw_run_api>(uint32_t minor) {
+  return minor < 1 ? offsetof(tw_run_api, trace) : sizeof(tw_run_api);
+}
+
+// Returns the size that the host writes into a record under the play.
+uint32_t PlayedSize(uint32_t now, uint32_t at_floor);
+uint32_t PlayedFloor();  // the plugin's
+template <class T>
+uint32_t RecordSize() {
+  return PlayedSize(sizeof(T), SizeAt<T>(PlayedFloor()));
+}
+// Returns true if the plugin knows names that the oldest host that it accepts does not have.
+bool UsesLaterMinors();
 // Returns the DeviceSets that the plugin's devices have, including stripped ones.
 uint32_t SetsBrought();
 

@@ -109,6 +109,7 @@ constexpr Rule kRules[] = {
     {526, "list puts the names in the folder, each once", "file_system.h"},
     {527, "a folder that is locked is not to be had twice", "file_system.h"},
     {528, "several threads read one file at once", "file_system.h"},
+    {529, "identify gives equal bytes for one file with the same contents, and for no other", "file_system.h"},
 
     {541, "all_reduce gives every member the same, by every operation", "collective.h"},
     {542, "broadcast gives every member what the root has", "collective.h"},

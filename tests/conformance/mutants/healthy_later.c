@@ -1,10 +1,10 @@
 /* Correct: written for a later minor, it calls an entry of that minor if the host's table has
  * it, and works without the entry on older hosts. */
-#define THALWEG_TARGET_MINOR 1
+#define THALWEG_TARGET_MINOR 2
 #define THALWEG_FLOOR_MINOR 0
 #include "toy.h"
 #undef TW_MINOR
-#define TW_MINOR 1 /* the later headers will define it */
+#define TW_MINOR 2 /* the later headers will define it */
 
 typedef void (*later_entry)(void);
 
