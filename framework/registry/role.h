@@ -38,6 +38,10 @@ template <>
 constexpr uint32_t DefinitionBytes<tw_file_system_def>(uint32_t minor) {
   return minor < 1 ? offsetof(tw_file_system_def, identify) : sizeof(tw_file_system_def);
 }
+template <>
+constexpr uint32_t DefinitionBytes<tw_collective_def>(uint32_t minor) {
+  return minor < 1 ? offsetof(tw_collective_def, permute) : sizeof(tw_collective_def);
+}
 
 struct Role {
   std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership",

@@ -9,6 +9,7 @@
 #define THALWEG_PLUGIN_COLLECTIVE_H
 #include "thalweg/plugin/abi.h"
 #include "thalweg/plugin/membership.h"
+#include "thalweg/plugin/role.h"
 #include "thalweg/plugin/tensor.h"
 #ifdef __cplusplus
 extern "C" {
@@ -36,9 +37,10 @@ typedef struct tw_collective_call {
   void* queue;        /* native queue of the device (events->queue); the operation runs in its order; NULL: none */
   tw_timeline* line;
   uint64_t value;
-  const uint32_t* sources; /* of permute, since minor 1: rank r gets the input of sources[r], or zeros if that is UINT32_MAX; equal at
-                              all members; borrowed until the entry returns; NULL for the other operations */
-  uint64_t n_sources;      /* of permute, since minor 1: the size of the group */
+  /* Of permute: rank r gets the input of sources[r], or zeros if that is UINT32_MAX. Equal at all
+   * members; borrowed until the entry returns; NULL for the other operations. */
+  const uint32_t* TW_COLLECTIVE_SINCE_1(sources);
+  uint64_t TW_COLLECTIVE_SINCE_1(n_sources); /* of permute: the size of the group */
 } tw_collective_call;
 
 typedef struct tw_collective_def {
@@ -55,9 +57,8 @@ typedef struct tw_collective_def {
   TW_R tw_status* (*all_gather)(const tw_host* h, void* group, const tw_collective_call* c); /* out: members x as many elements, by rank */
   TW_C tw_status* (*reduce_scatter)(const tw_host* h, void* group, const tw_collective_call* c); /* out: this rank's part of the elements */
   TW_C tw_status* (*all_to_all)(const tw_host* h, void* group, const tw_collective_call* c);     /* part r of in goes to rank r */
-  /* out: the in of rank sources[rank], or zeros. Since minor 1. The host makes it of all_to_all where
-   * it is NULL. */
-  TW_C tw_status* (*permute)(const tw_host* h, void* group, const tw_collective_call* c);
+  /* out: the in of rank sources[rank], or zeros. The host makes it of all_to_all where it is NULL. */
+  TW_C tw_status* (*TW_COLLECTIVE_SINCE_1(permute))(const tw_host* h, void* group, const tw_collective_call* c);
 } tw_collective_def;
 
 #ifdef __cplusplus

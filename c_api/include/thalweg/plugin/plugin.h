@@ -50,7 +50,7 @@ static inline tw_status* tw_add_transport(tw_registrar* r, const tw_transport_de
   return tw_add_role(r, TW_S("transport"), TW_TRANSPORT_MAJOR, 0, 0, d);
 }
 static inline tw_status* tw_add_collective(tw_registrar* r, const tw_collective_def* d) {
-  return tw_add_role(r, TW_S("collective"), TW_COLLECTIVE_MAJOR, TW_COLLECTIVE_MINOR, 0, d);
+  return tw_add_role(r, TW_S("collective"), TW_COLLECTIVE_MAJOR, THALWEG_COLLECTIVE_TARGET, THALWEG_COLLECTIVE_FLOOR, d);
 }
 static inline tw_status* tw_add_membership(tw_registrar* r, const tw_membership_def* d) {
   return tw_add_role(r, TW_S("membership"), TW_MEMBERSHIP_MAJOR, 0, 0, d);

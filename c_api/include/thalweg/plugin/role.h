@@ -66,6 +66,23 @@ enum {
 #define TW_FILE_SYSTEM_SINCE_1(name) name
 #endif
 
+/* The same for the role collective. */
+#ifndef THALWEG_COLLECTIVE_TARGET
+#ifdef THALWEG_NEWEST
+#define THALWEG_COLLECTIVE_TARGET 1
+#else
+#define THALWEG_COLLECTIVE_TARGET 0
+#endif
+#endif
+#ifndef THALWEG_COLLECTIVE_FLOOR
+#define THALWEG_COLLECTIVE_FLOOR 0
+#endif
+#if THALWEG_COLLECTIVE_TARGET < 1
+#define TW_COLLECTIVE_SINCE_1(name) name##_needs_THALWEG_COLLECTIVE_TARGET_1
+#else
+#define TW_COLLECTIVE_SINCE_1(name) name
+#endif
+
 /* One definition of one role. */
 typedef struct tw_role {
   TW_HEAD;
