@@ -54,7 +54,7 @@ Member::Member(const tw_host* host, const tw_member_config& c, int64_t deadline)
     MayTellPassword();
     Authenticate(deadline);
   }
-  const Value granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
+  const JsonValue granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
   lease_ = granted["ID"].text();
   if (lease_.empty()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' grants no lease");
   keeper_ = common::StartThread([this] { Keep(); });
@@ -114,13 +114,13 @@ void Member::Authenticate(int64_t deadline) {
 Member::Answer Member::AskOnce(const std::string& path, const std::string& token, const std::string& json, int64_t deadline) const {
   Exchange x = Connect(deadline);
   x.Ask(path, token, json);
-  Value value = Value::Parse(x.Rest());
+  JsonValue value = ParseAnswer(x.Rest());
   return {x.status(), std::move(value)};
 }
 
-Value Member::Good(Answer answer) const {
-  const Value& error = answer.value["error"];
-  if (answer.status == 200 && !error.there()) return std::move(answer.value);
+JsonValue Member::Good(Answer answer) const {
+  const JsonValue& error = answer.value["error"];
+  if (answer.status == 200 && error.is(JsonValue::Kind::kMissing)) return std::move(answer.value);
   const bool denied = answer.status == 401 || answer.status == 403;
   const std::string& text = error.items().empty() ? error.text() : error["message"].text();
   throw Failed(denied ? TW_PERMISSION_DENIED : TW_UNAVAILABLE,
@@ -128,7 +128,7 @@ Value Member::Good(Answer answer) const {
 }
 
 // Tokens end after some minutes without use, and with the etcd that issued them.
-Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) {
+JsonValue Member::Ask(const std::string& path, const std::string& json, int64_t deadline) {
   if (!deadline) deadline = now() + kPatience;
   const std::string used = token();
   Answer answer = AskOnce(path, used, json, deadline);
@@ -146,9 +146,9 @@ uint64_t Member::Change(const std::string& request, const std::string& stored, u
     json += ", \"compare\": [{\"result\": \"EQUAL\", \"target\": \"MOD\", " + Bytes("key", stored) +
             ", \"mod_revision\": " + Quoted(std::to_string(expected)) + "}]";
   }
-  const Value answer = Ask("/v3/kv/txn", json + "}", deadline);
-  if (!answer["succeeded"].is()) throw Failed(TW_ABORTED, "'" + Own(stored) + "' has another revision; get it again");
-  return answer["header"]["revision"].number();
+  const JsonValue answer = Ask("/v3/kv/txn", json + "}", deadline);
+  if (!answer["succeeded"].yes()) throw Failed(TW_ABORTED, "'" + Own(stored) + "' has another revision; get it again");
+  return NumberIn(answer["header"]["revision"]);
 }
 
 uint64_t Member::Put(std::string_view key, std::string_view value, bool mine, uint64_t expected, int64_t deadline) {
@@ -159,11 +159,11 @@ uint64_t Member::Put(std::string_view key, std::string_view value, bool mine, ui
 }
 
 std::string Member::Get(std::string_view key, int64_t deadline, uint64_t* out_revision) {
-  const Value answer = Ask("/v3/kv/range", "{" + Bytes("key", Stored(key)) + "}", deadline);
+  const JsonValue answer = Ask("/v3/kv/range", "{" + Bytes("key", Stored(key)) + "}", deadline);
   if (answer["kvs"].items().empty()) throw Failed(TW_NOT_FOUND, "there is no key '" + std::string(key) + "'");
-  const Value& kv = answer["kvs"].items()[0];
-  if (out_revision) *out_revision = kv["mod_revision"].number();
-  return kv["value"].bytes();
+  const JsonValue& kv = answer["kvs"].items()[0];
+  if (out_revision) *out_revision = NumberIn(kv["mod_revision"]);
+  return BytesIn(kv["value"]);
 }
 
 void Member::Remove(std::string_view key, uint64_t expected, int64_t deadline) {
@@ -193,8 +193,8 @@ bool Member::Renew(int64_t* renewed) {
   std::string why;
   try {
     const int64_t asked = now();
-    const Value answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
-    if (answer["result"]["TTL"].number() == 0) why = "the store has ended the lease";
+    const JsonValue answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
+    if (NumberIn(answer["result"]["TTL"]) == 0) why = "the store has ended the lease";
     *renewed = asked;
   } catch (const std::exception& e) {
     if (now() - *renewed > lease_ns_) why = e.what();
@@ -283,20 +283,20 @@ bool Watch::Hear(int64_t* heard) {
 
 // Reports all existing keys, and those that have gone since the last report.
 void Watch::TellAll() {
-  const Value all = member_->Ask(
+  const JsonValue all = member_->Ask(
       "/v3/kv/range",
       "{" + Bytes("key", prefix_) + ", " + Bytes("range_end", EndOf(prefix_)) + ", \"sort_order\": \"ASCEND\", \"sort_target\": \"MOD\"}",
       0);
-  const uint64_t revision = all["header"]["revision"].number();
+  const uint64_t revision = NumberIn(all["header"]["revision"]);
   std::set<std::string> there;
-  for (const Value& kv : all["kvs"].items()) there.insert(kv["key"].bytes());
+  for (const JsonValue& kv : all["kvs"].items()) there.insert(BytesIn(kv["key"]));
   for (auto it = told_.begin(); it != told_.end();) {
     const std::string key = (it++)->first;
     if (!there.count(key)) Tell(key, nullptr, revision);
   }
-  for (const Value& kv : all["kvs"].items()) {
-    const std::string key = kv["key"].bytes(), value = kv["value"].bytes();
-    const uint64_t at = kv["mod_revision"].number();
+  for (const JsonValue& kv : all["kvs"].items()) {
+    const std::string key = BytesIn(kv["key"]), value = BytesIn(kv["value"]);
+    const uint64_t at = NumberIn(kv["mod_revision"]);
     auto it = told_.find(key);
     if (it == told_.end() || it->second != at) Tell(key, &value, at);
   }
@@ -323,12 +323,13 @@ void Watch::Follow() {
   x.set_deadline(0);
   for (std::string line; x.NextLine(&line);) {
     if (line.empty()) continue;
-    const Value message = Value::Parse(line);
-    const Value& result = message["result"];
-    if (!result.there() || result["canceled"].is()) return;  // for example for compacted revisions: everything is read again
-    for (const Value& e : result["events"].items()) {
-      const std::string key = e["kv"]["key"].bytes(), value = e["kv"]["value"].bytes();
-      const uint64_t at = e["kv"]["mod_revision"].number();
+    const JsonValue message = ParseAnswer(line);
+    const JsonValue& result = message["result"];
+    if (result.is(JsonValue::Kind::kMissing) || result["canceled"].yes())
+      return;  // for example for compacted revisions: everything is read again
+    for (const JsonValue& e : result["events"].items()) {
+      const std::string key = BytesIn(e["kv"]["key"]), value = BytesIn(e["kv"]["value"]);
+      const uint64_t at = NumberIn(e["kv"]["mod_revision"]);
       Tell(key, e["type"].text() == "DELETE" ? nullptr : &value, at);
       seen_ = std::max(seen_, at);
     }

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <thread>
 
+#include "gateway_json.h"
 #include "http.h"
-#include "json.h"
 #include "thalweg/plugin/plugin.h"
 
 namespace thalweg::etcd {
@@ -76,17 +76,17 @@ class Member {
   std::string Own(std::string_view stored) const { return std::string(stored.substr(cluster_.size() + 1)); }
   // Sends a request and returns the answer. Errors of the store carry its text. If the token is no
   // longer valid, fetches another one.
-  Value Ask(const std::string& path, const std::string& json, int64_t deadline);
+  JsonValue Ask(const std::string& path, const std::string& json, int64_t deadline);
   // Reports, once, that the lease is lost or that events no longer arrive.
   void Lost(const std::string& why);
 
  private:
   struct Answer {
     int status;
-    Value value;
+    JsonValue value;
   };
   Answer AskOnce(const std::string& path, const std::string& token, const std::string& json, int64_t deadline) const;
-  Value Good(Answer answer) const;
+  JsonValue Good(Answer answer) const;
   void Authenticate(int64_t deadline);
   std::string TakeCredential(std::string_view credential);
   uint64_t Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline);

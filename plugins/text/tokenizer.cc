@@ -10,7 +10,7 @@ namespace thalweg::text {
 namespace {
 
 constexpr const char* kTypeNames[] = {"missing", "null", "a truth value", "a number", "a text", "a list", "an object"};
-const char* NameOf(Json::Type type) { return kTypeNames[size_t(type)]; }
+const char* NameOf(JsonValue::Kind type) { return kTypeNames[size_t(type)]; }
 
 // Memory of a token in the vocabulary: two texts, an entry of the map and marks.
 constexpr uint64_t kTokenBytes = 2 * sizeof(std::string) + 64;
@@ -18,43 +18,51 @@ constexpr uint64_t kTokenBytes = 2 * sizeof(std::string) + 64;
 // 8 bytes there.
 constexpr uint64_t kMostPerByte = (kTokenBytes + 8) / 8;
 
+JsonValue ParseModel(std::string_view model, tw::Charge* charge) {
+  try {
+    return JsonValue::Parse(model, [charge](uint64_t bytes) { charge->add(bytes); });
+  } catch (const common::JsonError& e) {
+    Invalid(std::string("'model': ") + e.what());
+  }
+}
+
 }  // namespace
 
 // ---- Config and Vocabulary ----
 
 bool Config::yes(std::string_view key, bool otherwise) const {
-  const Json& v = value_[key];
-  if (!v) return otherwise;
-  if (!v.is(Json::Type::kBool)) (*this)[key].Fail(std::string("is ") + NameOf(v.type()) + "; it must be true or false");
+  const JsonValue& v = value_[key];
+  if (v.null()) return otherwise;
+  if (!v.is(JsonValue::Kind::kBool)) (*this)[key].Fail(std::string("is ") + NameOf(v.kind()) + "; it must be true or false");
   return v.yes();
 }
 
 std::string Config::text(std::string_view key, std::string_view otherwise) const {
-  return value_[key] ? (*this)[key].text() : std::string(otherwise);
+  return value_[key].null() ? std::string(otherwise) : (*this)[key].text();
 }
 
 int64_t Config::whole(std::string_view key, int64_t otherwise) const {
-  const Json& v = value_[key];
-  if (!v) return otherwise;
-  if (!v.is(Json::Type::kNumber) || v.number() != std::floor(v.number()) || std::abs(v.number()) > 1e15)
+  const JsonValue& v = value_[key];
+  if (v.null()) return otherwise;
+  if (!v.is(JsonValue::Kind::kNumber) || v.number() != std::floor(v.number()) || std::abs(v.number()) > 1e15)
     (*this)[key].Fail("must be a whole number");
   return int64_t(v.number());
 }
 
 int32_t Config::id() const {
   const double v = value_.number();
-  if (!value_.is(Json::Type::kNumber) || v != std::floor(v) || v < 0 || v >= double(Vocabulary::kMost))
+  if (!value_.is(JsonValue::Kind::kNumber) || v != std::floor(v) || v < 0 || v >= double(Vocabulary::kMost))
     Fail("must be the number of a token, from 0 to 2^24 - 1");
   return int32_t(v);
 }
 
 std::string Config::text() const {
-  want(Json::Type::kText);
+  want(JsonValue::Kind::kText);
   return value_.text();
 }
 
-const Config& Config::want(Json::Type type) const {
-  if (!value_.is(type)) Fail(std::string("is ") + NameOf(value_.type()) + "; it must be " + NameOf(type));
+const Config& Config::want(JsonValue::Kind type) const {
+  if (!value_.is(type)) Fail(std::string("is ") + NameOf(value_.kind()) + "; it must be " + NameOf(type));
   return *this;
 }
 
@@ -90,8 +98,8 @@ Tokenizer::Tokenizer(tw::Frame f, std::string_view model) {
   const tw::Payer payer(f);
   if (model.empty()) Invalid("'model' is empty; it must be the contents of a file tokenizer.json");
   tw::Charge charge(payer);
-  const Json json = Json::Parse(model, &charge);
-  if (!json.is(Json::Type::kObject)) Invalid("'model' is " + std::string(NameOf(json.type())) + "; it must be an object");
+  const JsonValue json = ParseModel(model, &charge);
+  if (!json.is(JsonValue::Kind::kObject)) Invalid("'model' is " + std::string(NameOf(json.kind())) + "; it must be an object");
   const Config config(json, "the tokenizer");
   const uint64_t most = kMostPerByte * model.size();
   held_.set(payer, most);
@@ -108,7 +116,7 @@ Tokenizer::Tokenizer(tw::Frame f, std::string_view model) {
 }
 
 void Tokenizer::ReadAdded(tw::Frame f, const Config& list) {
-  list.want(Json::Type::kList);
+  list.want(JsonValue::Kind::kArray);
   std::vector<std::pair<std::string, Added>> raw, normal;
   for (size_t i = 0; i < list.size(); ++i) {
     const Config token = list[i];
@@ -150,7 +158,7 @@ Tokenizer::Finder Tokenizer::MakeFinder(tw::Payer payer, const std::vector<std::
 }
 
 int32_t Tokenizer::Around(const Config& pair) const {
-  if (!pair.value().is(Json::Type::kList) || pair.size() != 2) pair.Fail("must be a token and its number");
+  if (!pair.value().is(JsonValue::Kind::kArray) || pair.size() != 2) pair.Fail("must be a token and its number");
   const int32_t id = pair[size_t{1}].id();
   if (!Has(id)) pair.Fail("has the number " + std::to_string(id) + ", which is that of no token");
   return id;
@@ -160,7 +168,7 @@ void Tokenizer::ReadAround(const Config& config) {
   const std::string type = config.type();
   if (type == "Sequence") {
     const Config list = config["processors"];
-    for (size_t i = 0; i < list.want(Json::Type::kList).size(); ++i) ReadAround(list[i]);
+    for (size_t i = 0; i < list.want(JsonValue::Kind::kArray).size(); ++i) ReadAround(list[i]);
   } else if (type == "ByteLevel") {
     trims_ |= config.yes("trim_offsets", true);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
@@ -177,14 +185,14 @@ void Tokenizer::ReadAround(const Config& config) {
 void Tokenizer::ReadTemplate(const Config& config) {
   const Config list = config["single"];
   size_t texts = 0;
-  for (size_t i = 0; i < list.want(Json::Type::kList).size(); ++i) {
+  for (size_t i = 0; i < list.want(JsonValue::Kind::kArray).size(); ++i) {
     if (list[i]["Sequence"]) {
       ++texts;
       continue;
     }
     const std::string name = list[i]["SpecialToken"].text("id", "");
     const Config ids = config["special_tokens"][name]["ids"];
-    for (size_t k = 0; k < ids.want(Json::Type::kList).size(); ++k) {
+    for (size_t k = 0; k < ids.want(JsonValue::Kind::kArray).size(); ++k) {
       const int32_t id = ids[k].id();
       if (!Has(id)) ids[k].Fail("is " + std::to_string(id) + ", which is the number of no token");
       (texts ? behind_ : before_).push_back(id);

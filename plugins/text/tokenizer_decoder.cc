@@ -41,7 +41,7 @@ void AppendValid(std::string_view text, tw::TempString* to) {
 class DecoderSequence final : public Decoder {
  public:
   DecoderSequence(tw::Payer payer, const Config& list) {
-    for (size_t i = 0; i < list.want(Json::Type::kList).size(); ++i) {
+    for (size_t i = 0; i < list.want(JsonValue::Kind::kArray).size(); ++i) {
       if (auto one = MakeDecoder(payer, list[i])) all_.push_back(std::move(one));
     }
   }

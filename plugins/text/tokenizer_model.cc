@@ -28,7 +28,7 @@ struct Bytes {
 };
 
 void ReadVocabulary(const Config& config, Vocabulary* to) {
-  config.want(Json::Type::kObject);
+  config.want(JsonValue::Kind::kObject);
   for (size_t i = 0; i < config.size(); ++i) {
     const std::string& token = config.value().keys()[i];
     to->Add(token, Config(config.value().items()[i], config.path() + "[" + Quoted(token) + "]").id(), config.path());
@@ -133,7 +133,7 @@ class Pairs final : public Model {
     bytes_.emplace(config.yes("byte_fallback", false), *vocabulary);
     for (uint32_t c = 0; c < kDirect; ++c) direct_.push_back(IdOf(c, false, false));
     const Config merges = config["merges"];
-    merges.want(Json::Type::kList);
+    merges.want(JsonValue::Kind::kArray);
     held->add(payer, merges.size() * (sizeof(std::pair<uint64_t, Merged>) + 4 * sizeof(void*)));
     merges_.reserve(merges.size());
     for (size_t i = 0; i < merges.size(); ++i) AddMerge(merges[i], i);
@@ -200,7 +200,7 @@ class Pairs final : public Model {
 
   void AddMerge(const Config& config, size_t i) {
     std::string left, right;
-    if (config.value().is(Json::Type::kList) && config.size() == 2) {
+    if (config.value().is(JsonValue::Kind::kArray) && config.size() == 2) {
       left = config[size_t{0}].text();
       right = config[size_t{1}].text();
     } else {
@@ -234,12 +234,12 @@ class Unigrams final : public Model {
  public:
   Unigrams(tw::Payer payer, const Config& config, Vocabulary* vocabulary, tw::Holding* held) : fuses_(config.yes("fuse_unk", true)) {
     const Config list = config["vocab"];
-    list.want(Json::Type::kList);
+    list.want(JsonValue::Kind::kArray);
     double least = std::numeric_limits<double>::infinity();
     uint64_t bytes = 0;
     for (size_t i = 0; i < list.size(); ++i) {
       const Config entry = list[i];
-      if (!entry.value().is(Json::Type::kList) || entry.size() != 2 || !entry.value().items()[1].is(Json::Type::kNumber))
+      if (!entry.value().is(JsonValue::Kind::kArray) || entry.size() != 2 || !entry.value().items()[1].is(JsonValue::Kind::kNumber))
         entry.Fail("must be a token and its score");
       const std::string token = entry[size_t{0}].text();
       if (token.empty() || token.size() > Trie::kLongest)
@@ -323,14 +323,14 @@ class WholeWords final : public Model {
 std::string TypeOf(const Config& config) {
   if (config["type"]) return config.type();
   if (config["merges"]) return "BPE";
-  if (config["vocab"].value().is(Json::Type::kList)) return "Unigram";
+  if (config["vocab"].value().is(JsonValue::Kind::kArray)) return "Unigram";
   return config["continuing_subword_prefix"] ? "WordPiece" : "WordLevel";
 }
 
 }  // namespace
 
 std::unique_ptr<Model> MakeModel(tw::Payer payer, const Config& config, Vocabulary* vocabulary, tw::Holding* held) {
-  config.want(Json::Type::kObject);
+  config.want(JsonValue::Kind::kObject);
   const std::string type = TypeOf(config);
   if (type == "WordPiece") return std::make_unique<WordPiece>(payer, config, vocabulary, held);
   if (type == "BPE") return std::make_unique<Pairs>(payer, config, vocabulary, held);

@@ -10,19 +10,21 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../common/json_value.h"
 #include "chars.h"
-#include "json.h"
 #include "unigram.h"
 
 namespace thalweg::text {
 
+using common::JsonValue;
+
 // A value of the file, and where it is, for errors.
 class Config {
  public:
-  Config(const Json& value, std::string path) : value_(value), path_(std::move(path)) {}
-  const Json& value() const { return value_; }
+  Config(const JsonValue& value, std::string path) : value_(value), path_(std::move(path)) {}
+  const JsonValue& value() const { return value_; }
   const std::string& path() const { return path_; }
-  explicit operator bool() const { return bool(value_); }
+  explicit operator bool() const { return !value_.null(); }
 
   Config operator[](std::string_view key) const { return {value_[key], path_ + "." + std::string(key)}; }
   Config operator[](size_t i) const { return {value_.items()[i], path_ + "[" + std::to_string(i) + "]"}; }
@@ -38,13 +40,13 @@ class Config {
   std::string text() const;
   std::string type() const { return text("type", ""); }
   // Throws unless this is a list or an object.
-  const Config& want(Json::Type type) const;
+  const Config& want(JsonValue::Kind type) const;
   [[noreturn]] void Fail(const std::string& what) const { Invalid("'model': " + path_ + " " + what); }
   // For a type or an option that is not supported.
   [[noreturn]] void Unsupported(const std::string& what, const std::string& known) const;
 
  private:
-  const Json& value_;
+  const JsonValue& value_;
   const std::string path_;
 };
 

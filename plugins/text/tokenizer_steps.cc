@@ -151,7 +151,7 @@ void Rewrite(Chars* chars, bool last, const F& each) {
 class NormalizerSequence final : public Normalizer {
  public:
   NormalizerSequence(tw::Payer payer, const Config& list) {
-    for (size_t i = 0; i < list.want(Json::Type::kList).size(); ++i) {
+    for (size_t i = 0; i < list.want(JsonValue::Kind::kArray).size(); ++i) {
       if (auto one = MakeNormalizer(payer, list[i])) all_.push_back(std::move(one));
     }
   }
@@ -320,7 +320,7 @@ class BertNormalizer final : public Normalizer {
 class SplitterSequence final : public Splitter {
  public:
   SplitterSequence(tw::Payer payer, const Config& list) {
-    for (size_t i = 0; i < list.want(Json::Type::kList).size(); ++i) {
+    for (size_t i = 0; i < list.want(JsonValue::Kind::kArray).size(); ++i) {
       if (auto one = MakeSplitter(payer, list[i])) all_.push_back(std::move(one));
     }
   }

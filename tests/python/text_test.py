@@ -473,9 +473,12 @@ def test_what_tokenizers_refuse():
             (dict(pre_tokenizer={"type": "Split", "pattern": {}, "behavior": "Isolated"}), tw.InvalidArgumentError, "neither a 'String' nor a 'Regex'")):
         with pytest.raises(error, match=f"TextTokenizer.*{why}"):
             tw.text.Tokenizer.from_json(good | change)
-    for text, why in ((b"", "'model' is empty"), (b"{", 'the name of a member is missing at byte 1'), (b"[]", "'model' is a list; it must be an object"),
-                      (b'{"a":1}x', "the end of the text is missing at byte 7"), (b'{"a":"\xff"}', "a character in UTF-8 is missing"),
-                      (b'{"a":' * 100 + b"1" + b"}" * 100, "the end of values in values"), (b'{"model":{"vocab":{"a":1,"a":2}}}', "the token 'a' twice")):
+    for text, why in ((b"", "'model' is empty"), (b"{", "'model': this is no JSON, at byte 1 of 1: .*; expected string literal"),
+                      (b"[]", "'model' is a list; it must be an object"), (b'{"a":1}x', "no JSON, at byte 7 of 8"),
+                      (b'{"a":"\xff"}', "no JSON, at byte 6 of 9: .*ill-formed UTF-8"), (b'{"a":"\\ud800"}', "no JSON, at byte .*surrogate"),
+                      (b'{"a":1}\0x', "no JSON, at byte 7 of 9: there is a NUL byte"), (b"[1e999]", "no JSON, at byte .*number overflow"),
+                      (b'{"a":' * 100 + b"1" + b"}" * 100, "more than 64 arrays and objects within one another"),
+                      (b'{"model":{"vocab":{"a":1,"a":2}}}', "the token 'a' twice")):
         with pytest.raises(tw.InvalidArgumentError, match=why):
             tw.text.Tokenizer.from_json(text)
     words = tw.text.Tokenizer.from_json({"model": {"type": "WordLevel", "vocab": {"a": 0}}})

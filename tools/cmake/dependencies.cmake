@@ -1,7 +1,7 @@
 # Finds the libraries that Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; if it is empty, tools/setup prints the folder) or, with THALWEG_SYSTEM_DEPS, from the distribution.
 # Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, re2::re2, thalweg::crypto, thalweg::farmhash,
-# Eigen3::Eigen, ZLIB::ZLIB, thalweg::httplib and nlohmann_json::nlohmann_json (for `thalweg serve`), thalweg::zlib (the same, static, for the library) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Eigen3::Eigen, ZLIB::ZLIB, thalweg::httplib (for `thalweg serve`) and nlohmann_json::nlohmann_json, thalweg::zlib (the same, static, for the library) and, if their packages are installed, GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)

@@ -39,8 +39,8 @@ Status ReadInput(const OpSchema& op, const Registry& registry, const JsonValue& 
     ASSIGN_OR_RETURN(held.value, TensorOf(v["variable"], 0));
   } else {
     const JsonValue& made = v["made_by"];
-    if (KindOf(made) == JsonKind::kObject) RETURN_IF_ERROR(OnlyHas(made, {"op", "attrs"}));
-    ASSIGN_OR_RETURN(held.maker, StringOf(KindOf(made) == JsonKind::kObject ? made["op"] : made));
+    if (made.is(JsonValue::Kind::kObject)) RETURN_IF_ERROR(OnlyHas(made, {"op", "attrs"}));
+    ASSIGN_OR_RETURN(held.maker, StringOf(made.is(JsonValue::Kind::kObject) ? made["op"] : made));
     const OpSchema* maker = registry.FindOp(held.maker);
     if (!maker) return NotFound("there is no op '", held.maker, "' to make it");
     if (!maker->inputs.empty()) return Unimplemented("op '", held.maker, "' has inputs; what makes a resource for a case may have none");
@@ -52,12 +52,12 @@ Status ReadInput(const OpSchema& op, const Registry& registry, const JsonValue& 
 }
 
 Status ReadWanted(const JsonValue& list, const std::string& what, std::vector<std::optional<Tensor>>* out) {
-  if (KindOf(list) == JsonKind::kNull) return Status();
-  if (KindOf(list) != JsonKind::kArray)
-    return InvalidArgument(what, "s are ", list.json(), "; write a list, with null for what is not compared");
+  if (list.null()) return Status();
+  if (!list.is(JsonValue::Kind::kArray))
+    return InvalidArgument(what, "s are ", JsonText(list), "; write a list, with null for what is not compared");
   for (const JsonValue& v : list.items()) {
     out->emplace_back();
-    if (KindOf(v) == JsonKind::kNull) continue;
+    if (v.null()) continue;
     auto t = TensorOf(v, 0);
     if (!t.ok()) return Prefix(t.status(), StrCat(what, " ", out->size() - 1, ":"));
     out->back() = *std::move(t);
@@ -70,8 +70,8 @@ Status ReadCase(const OpSchema& op, const Registry& registry, const JsonValue& v
   out->c.op = op.name;
   out->c.author = true;
   ASSIGN_OR_RETURN(out->c.attrs, AttrsOf(op, v["attrs"]));
-  if (v.has("inputs") && KindOf(v["inputs"]) != JsonKind::kArray)
-    return InvalidArgument("inputs are ", v["inputs"].json(), "; write a list");
+  if (v.has("inputs") && !v["inputs"].is(JsonValue::Kind::kArray))
+    return InvalidArgument("inputs are ", JsonText(v["inputs"]), "; write a list");
   for (const JsonValue& in : v["inputs"].items()) {
     const size_t i = out->c.inputs.size();
     if (Status s = ReadInput(op, registry, in, &out->c); !s.ok()) return Prefix(s, StrCat("input ", i, ":"));
@@ -80,14 +80,14 @@ Status ReadCase(const OpSchema& op, const Registry& registry, const JsonValue& v
   RETURN_IF_ERROR(ReadWanted(v["variables"], "variable", &out->left));
   if (!v.has("tolerance")) return Status();
   ASSIGN_OR_RETURN(out->tolerance, NumberOf(v["tolerance"]));
-  if (!(*out->tolerance >= 0)) return InvalidArgument("its tolerance is ", v["tolerance"].json(), "; write a number of at least 0");
+  if (!(*out->tolerance >= 0)) return InvalidArgument("its tolerance is ", JsonText(v["tolerance"]), "; write a number of at least 0");
   return Status();
 }
 
 Status ReadNode(const Registry& registry, const JsonValue& v, AuthorGraph::Node* out) {
   RETURN_IF_ERROR(OnlyHas(v, {"name", "op", "inputs", "attrs"}));
   const OpSchema* op = registry.FindOp(v["op"].text());
-  if (!op) return NotFound("there is no op ", v["op"].json());
+  if (!op) return NotFound("there is no op ", JsonText(v["op"]));
   out->name = v["name"].text();
   out->op = op->name;
   ASSIGN_OR_RETURN(out->attrs, AttrsOf(*op, v["attrs"]));
@@ -129,14 +129,15 @@ StatusOr<std::shared_ptr<const CaseFile>> CaseFile::Read(const std::string& path
   if (Status s = OnlyHas(file->root_, {"ops", "graphs", "comment"}); !s.ok()) return Prefix(s, StrCat("'", path, "':"));
   for (const char* member : {"ops", "graphs"}) {
     const JsonValue& v = file->root_[member];
-    const JsonKind wanted = std::string_view(member) == "ops" ? JsonKind::kObject : JsonKind::kArray;
-    if (file->root_.has(member) && KindOf(v) != wanted) {
+    const JsonValue::Kind wanted = std::string_view(member) == "ops" ? JsonValue::Kind::kObject : JsonValue::Kind::kArray;
+    if (file->root_.has(member) && !v.is(wanted)) {
       return InvalidArgument("'", path, "': '", member, "' is no ",
-                             wanted == JsonKind::kObject ? "object with lists of cases by op" : "list");
+                             wanted == JsonValue::Kind::kObject ? "object with lists of cases by op" : "list");
     }
   }
   for (const JsonValue& cases : file->root_["ops"].items()) {
-    if (KindOf(cases) != JsonKind::kArray) return InvalidArgument("'", path, "': the cases of an op are ", cases.json(), "; write a list");
+    if (!cases.is(JsonValue::Kind::kArray))
+      return InvalidArgument("'", path, "': the cases of an op are ", JsonText(cases), "; write a list");
   }
   return std::shared_ptr<const CaseFile>(std::move(file));
 }

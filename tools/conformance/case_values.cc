@@ -11,21 +11,8 @@
 
 namespace thalweg::conformance {
 
-JsonKind KindOf(const JsonValue& v) {
-  if (!v.items().empty()) return v.keys().empty() ? JsonKind::kArray : JsonKind::kObject;
-  switch (const std::string json = v.json(); json.empty() ? 'n' : json[0]) {
-    case 'n': return JsonKind::kNull;
-    case 't':
-    case 'f': return JsonKind::kBool;
-    case '"': return JsonKind::kText;
-    case '[': return JsonKind::kArray;
-    case '{': return JsonKind::kObject;
-    default: return JsonKind::kNumber;
-  }
-}
-
 Status OnlyHas(const JsonValue& v, std::initializer_list<std::string_view> members) {
-  if (KindOf(v) != JsonKind::kObject) return InvalidArgument("it is ", v.json(), "; write an object");
+  if (!v.is(JsonValue::Kind::kObject)) return InvalidArgument("it is ", JsonText(v), "; write an object");
   std::string all;
   for (std::string_view m : members) all += StrCat(all.empty() ? "" : ", ", m);
   for (const std::string& key : v.keys()) {
@@ -36,45 +23,45 @@ Status OnlyHas(const JsonValue& v, std::initializer_list<std::string_view> membe
 }
 
 StatusOr<double> NumberOf(const JsonValue& v) {
-  if (const JsonKind kind = KindOf(v); kind == JsonKind::kNumber || kind == JsonKind::kBool) return v.number();
+  if (v.is(JsonValue::Kind::kNumber) || v.is(JsonValue::Kind::kBool)) return v.number();
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (v.text() == "inf") return kInf;
   if (v.text() == "-inf") return -kInf;
   if (v.text() == "nan") return std::nan("");
-  return InvalidArgument("value ", v.json(), " is no number; write one, true, false, \"nan\", \"inf\" or \"-inf\"");
+  return InvalidArgument("value ", JsonText(v), " is no number; write one, true, false, \"nan\", \"inf\" or \"-inf\"");
 }
 
 namespace {
 
 StatusOr<uint32_t> TypeOf(const JsonValue& v) {
   const uint32_t dtype = DTypeByName(v.text());
-  if (dtype == TW_INVALID_TYPE) return InvalidArgument("no element type is called ", v.json(), "; write one as in schemas, \"float\"");
+  if (dtype == TW_INVALID_TYPE) return InvalidArgument("no element type is called ", JsonText(v), "; write one as in schemas, \"float\"");
   return dtype;
 }
 
 StatusOr<int64_t> WholeOf(const JsonValue& v) {
   constexpr double kExact = 9007199254740992.0;  // 2^53: JSON's numbers are read as doubles
   const double n = v.number();
-  if (KindOf(v) != JsonKind::kNumber || n != std::floor(n) || std::fabs(n) > kExact) {
-    return InvalidArgument(v.json(), " is no whole number from -2^53 to 2^53");
+  if (!v.is(JsonValue::Kind::kNumber) || n != std::floor(n) || std::fabs(n) > kExact) {
+    return InvalidArgument(JsonText(v), " is no whole number from -2^53 to 2^53");
   }
   return int64_t(n);
 }
 
 StatusOr<Shape> ShapeOf(const JsonValue& v, bool known) {
-  if (!known && KindOf(v) == JsonKind::kNull) return Shape();
-  if (KindOf(v) != JsonKind::kArray) return InvalidArgument("its shape is ", v.json(), "; write a list of sizes such as [2, 3]");
+  if (!known && v.null()) return Shape();
+  if (!v.is(JsonValue::Kind::kArray)) return InvalidArgument("its shape is ", JsonText(v), "; write a list of sizes such as [2, 3]");
   std::vector<int64_t> dims;
   for (const JsonValue& d : v.items()) {
     ASSIGN_OR_RETURN(const int64_t size, WholeOf(d));
-    if (size < (known ? 0 : -1)) return InvalidArgument("size ", size, " in shape ", v.json(), " is negative");
+    if (size < (known ? 0 : -1)) return InvalidArgument("size ", size, " in shape ", JsonText(v), " is negative");
     dims.push_back(size);
   }
   return Shape(dims);
 }
 
 void Flatten(const JsonValue& v, std::vector<const JsonValue*>* out) {
-  if (KindOf(v) != JsonKind::kArray) return out->push_back(&v);
+  if (!v.is(JsonValue::Kind::kArray)) return out->push_back(&v);
   for (const JsonValue& item : v.items()) Flatten(item, out);
 }
 
@@ -103,7 +90,7 @@ Status SetValues(const JsonValue& values, Tensor* t) {
   }
   for (uint64_t i = 0; i < t->count(); ++i) {
     if (t->dtype() == TW_STRING) {
-      if (KindOf(*flat[i]) != JsonKind::kText) return InvalidArgument("value ", flat[i]->json(), " is no text");
+      if (!flat[i]->is(JsonValue::Kind::kText)) return InvalidArgument("value ", JsonText(*flat[i]), " is no text");
       RETURN_IF_ERROR(t->SetString(i, flat[i]->text()));
       continue;
     }
@@ -124,10 +111,11 @@ bool IsFractional(uint32_t dtype) {
 
 // Fills the tensor with values that are spread over a closed range.
 Status SetRange(const JsonValue& range, Tensor* t) {
-  if (range.items().size() != 2) return InvalidArgument("its range is ", range.json(), "; write [lowest, highest]");
+  if (range.items().size() != 2) return InvalidArgument("its range is ", JsonText(range), "; write [lowest, highest]");
   ASSIGN_OR_RETURN(const double low, NumberOf(range.items()[0]));
   ASSIGN_OR_RETURN(const double high, NumberOf(range.items()[1]));
-  if (!(low <= high) || !std::isfinite(high - low)) return InvalidArgument("its range is ", range.json(), "; the first must not be larger");
+  if (!(low <= high) || !std::isfinite(high - low))
+    return InvalidArgument("its range is ", JsonText(range), "; the first must not be larger");
   if (t->dtype() == TW_STRING) return InvalidArgument("texts have no range; write values");
   for (uint64_t i = 0; i < t->count(); ++i) {
     const double value = IsFractional(t->dtype()) ? low + (high - low) * double((i * 7 + 3) % 11) / 10
@@ -138,7 +126,7 @@ Status SetRange(const JsonValue& range, Tensor* t) {
 }
 
 StatusOr<uint8_t> TruthOf(const JsonValue& v) {
-  if (KindOf(v) != JsonKind::kBool) return InvalidArgument("it is ", v.json(), "; write true or false");
+  if (!v.is(JsonValue::Kind::kBool)) return InvalidArgument("it is ", JsonText(v), "; write true or false");
   return uint8_t(v.number() != 0);
 }
 
@@ -230,13 +218,13 @@ StatusOr<Tensor> TensorOf(const JsonValue& v, uint32_t dtype) {
 }
 
 StatusOr<std::string> StringOf(const JsonValue& v) {
-  if (KindOf(v) != JsonKind::kText) return InvalidArgument("it is ", v.json(), "; write a text");
+  if (!v.is(JsonValue::Kind::kText)) return InvalidArgument("it is ", JsonText(v), "; write a text");
   return v.text();
 }
 
 StatusOr<Attrs> AttrsOf(const OpSchema& op, const JsonValue& v) {
   Attrs attrs;
-  if (KindOf(v) != JsonKind::kNull && KindOf(v) != JsonKind::kObject) return InvalidArgument("attrs are ", v.json(), "; write an object");
+  if (!v.null() && !v.is(JsonValue::Kind::kObject)) return InvalidArgument("attrs are ", JsonText(v), "; write an object");
   for (size_t i = 0; i < v.keys().size(); ++i) {
     const int a = op.FindAttr(v.keys()[i]);
     if (a < 0) return InvalidArgument("op '", op.name, "' has no attribute '", v.keys()[i], "'");

@@ -14,10 +14,9 @@
 
 namespace thalweg::conformance {
 
+using cli::JsonText;
 using cli::JsonValue;
 
-enum class JsonKind { kNull, kBool, kNumber, kText, kArray, kObject };
-JsonKind KindOf(const JsonValue& v);
 // Returns INVALID_ARGUMENT unless `v` is an object whose members are all in `members`.
 Status OnlyHas(const JsonValue& v, std::initializer_list<std::string_view> members);
 StatusOr<std::string> StringOf(const JsonValue& v);
@@ -31,7 +30,7 @@ StatusOr<Attrs> AttrsOf(const OpSchema& op, const JsonValue& v);
 
 template <class T, class Read>
 StatusOr<std::vector<T>> ListOf(const JsonValue& v, Read&& read) {
-  if (KindOf(v) != JsonKind::kArray) return InvalidArgument("it is ", v.json(), "; write a list");
+  if (!v.is(JsonValue::Kind::kArray)) return InvalidArgument("it is ", JsonText(v), "; write a list");
   std::vector<T> out;
   for (const JsonValue& item : v.items()) {
     ASSIGN_OR_RETURN(T one, read(item));

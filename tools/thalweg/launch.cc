@@ -52,7 +52,7 @@ const std::vector<std::string>& Program(const Args& args) {
 // Returns TF_CONFIG of a task.
 std::string Config(const JsonValue& cluster, const TaskName& task) {
   Json json;
-  json.Object().Raw("cluster", cluster.json()).Object("task").Text("type", task.job).Number("index", task.index).End().End();
+  json.Object().Raw("cluster", JsonText(cluster)).Object("task").Text("type", task.job).Number("index", task.index).End().End();
   return json.text();
 }
 

@@ -106,7 +106,7 @@ int TraceMerge(const Args& args) {
       std::vector<std::pair<std::string, std::string>> instead = {{"pid", std::to_string(names.Process(int64_t(e["pid"].number())))}};
       if (e["ph"].text() != "M") instead.emplace_back("ts", Number(e["ts"].number() + shift));
       if (e.has("id")) instead.emplace_back("id", std::to_string(names.Id(int64_t(e["id"].number()))));
-      text += (any ? ",\n" : "\n") + e.json(instead);
+      text += (any ? ",\n" : "\n") + JsonText(e, instead);
       any = true;
     }
   }

@@ -5,7 +5,7 @@ namespace {
 
 void Append(const JsonValue& value, const std::string& indent, bool at_line_start, std::string* out) {
   if (value.items().empty()) {  // a scalar, {} or []
-    *out += (at_line_start ? indent : "") + value.json() + "\n";
+    *out += (at_line_start ? indent : "") + JsonText(value) + "\n";
     return;
   }
   for (size_t i = 0; i < value.items().size(); ++i) {
@@ -14,7 +14,7 @@ void Append(const JsonValue& value, const std::string& indent, bool at_line_star
     *out += (at_line_start ? indent : "") + (list ? "-" : value.keys()[i] + ":");
     at_line_start = true;
     if (item.items().empty()) {
-      *out += " " + item.json() + "\n";
+      *out += " " + JsonText(item) + "\n";
     } else if (list) {
       *out += " ";  // the first line of the item stands beside the dash
       Append(item, indent + "  ", false, out);

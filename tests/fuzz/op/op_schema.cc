@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "plugins/common/json_value.h"
 #include "tests/fuzz/broken.h"
-#include "tests/fuzz/op/json_value.h"
 #include "thalweg/op.h"
 #include "thalweg/tensor.h"
 
 namespace thalweg::fuzz {
 namespace {
+
+using common::JsonValue;
 
 constexpr uint32_t kTypes = 32;  // type numbers are 1 to kTypes
 
@@ -20,32 +22,32 @@ Variant VariantOf(const std::string& name) {
 
 Argument ReadArgument(const JsonValue& v) {
   Argument a;
-  a.name = v["name"].text;
+  a.name = v["name"].text();
   a.variant = VariantOf(a.name);
-  a.type_attr = v["type_attr"].text;
-  a.list_attr = v["list_attr"].text;
-  a.number_attr = v["number_attr"].text;
-  if (v.Has("type")) a.dtype = tw_dtype_find(v["type"].text.c_str());
-  a.is_ref = v["ref"].text == "true";
-  if (v.Has("resource") && v["resource"].text != "variable") a.opens = v["resource"].text;
+  a.type_attr = v["type_attr"].text();
+  a.list_attr = v["list_attr"].text();
+  a.number_attr = v["number_attr"].text();
+  if (v.has("type")) a.dtype = tw_dtype_find(v["type"].text().c_str());
+  a.is_ref = v["ref"].yes();
+  if (v.has("resource") && v["resource"].text() != "variable") a.opens = v["resource"].text();
   return a;
 }
 
 AttrSchema ReadAttr(const JsonValue& v, const std::vector<Argument>& inputs) {
   AttrSchema a;
-  a.name = v["name"].text;
-  a.kind = v["kind"].text;
-  a.list = v["list"].text == "true";
-  a.has_default = v.Has("default");
+  a.name = v["name"].text();
+  a.kind = v["kind"].text();
+  a.list = v["list"].yes();
+  a.has_default = v.has("default");
   for (const Argument& x : inputs) {
     if (x.number_attr == a.name) a.role = AttrSchema::Role::kNumber;
   }
   if (a.kind == "type") a.role = a.list ? AttrSchema::Role::kTypes : AttrSchema::Role::kType;
-  for (const JsonValue& choice : v["allowed"].items) {
-    if (a.kind == "type") a.types.push_back(tw_dtype_find(choice.text.c_str()));
-    if (a.kind == "string") a.texts.push_back(choice.text);
+  for (const JsonValue& choice : v["allowed"].items()) {
+    if (a.kind == "type") a.types.push_back(tw_dtype_find(choice.text().c_str()));
+    if (a.kind == "string") a.texts.push_back(choice.text());
   }
-  for (uint32_t t = 1; t <= kTypes && a.kind == "type" && v["allowed"].items.empty(); ++t) a.types.push_back(t);
+  for (uint32_t t = 1; t <= kTypes && a.kind == "type" && v["allowed"].items().empty(); ++t) a.types.push_back(t);
   return a;
 }
 
@@ -53,18 +55,18 @@ bool IsHandle(const Argument& x) { return x.is_ref || x.dtype == TW_RESOURCE; }
 
 OpSchema ReadOp(const JsonValue& v) {
   OpSchema op;
-  op.name = v["name"].text;
+  op.name = v["name"].text();
   op.hash = HashOf(op.name);
   op.makes = VariantOf(op.name);
-  op.stateful = v["stateful"].text == "true";
-  op.touches = !v["touches"].text.empty();
-  op.has_kernels = !v["kernels"].items.empty();
+  op.stateful = v["stateful"].yes();
+  op.touches = !v["touches"].text().empty();
+  op.has_kernels = !v["kernels"].items().empty();
   op.differs = op.name == "TensorSummary";  // its result has the name of the operation
-  for (const JsonValue& k : v["kernels"].items) op.differs = op.differs || k.text.find("nondeterministic") != std::string::npos;
-  for (const JsonValue& x : v["inputs"].items) op.inputs.push_back(ReadArgument(x));
+  for (const JsonValue& k : v["kernels"].items()) op.differs = op.differs || k.text().find("nondeterministic") != std::string::npos;
+  for (const JsonValue& x : v["inputs"].items()) op.inputs.push_back(ReadArgument(x));
   std::vector<Argument> outputs;
-  for (const JsonValue& y : v["outputs"].items) outputs.push_back(ReadArgument(y));
-  for (const JsonValue& a : v["attrs"].items) op.attrs.push_back(ReadAttr(a, op.inputs));
+  for (const JsonValue& y : v["outputs"].items()) outputs.push_back(ReadArgument(y));
+  for (const JsonValue& a : v["attrs"].items()) op.attrs.push_back(ReadAttr(a, op.inputs));
   const auto has = [&op](const char* name) {
     return std::any_of(op.attrs.begin(), op.attrs.end(), [name](const AttrSchema& a) { return a.name == name; });
   };
@@ -95,7 +97,7 @@ std::vector<OpSchema> ReadSchemas(tw_runtime* runtime) {
   for (uint32_t i = 0; i < tw_ops_count(ops); ++i) {
     tw_buffer* json = nullptr;
     Must(tw_ops_json(ops, i, &json), "an op's schema");
-    all.push_back(ReadOp(ReadJson({static_cast<const char*>(tw_buffer_data(json)), size_t(tw_buffer_bytes(json))})));
+    all.push_back(ReadOp(JsonValue::Parse({static_cast<const char*>(tw_buffer_data(json)), size_t(tw_buffer_bytes(json))})));
     tw_buffer_release(json);
   }
   tw_ops_destroy(ops);

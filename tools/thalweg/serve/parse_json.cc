@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "../../../plugins/common/json_value.h"
 #include "http_error.h"
 
 namespace thalweg::cli::serve {
@@ -69,12 +70,7 @@ class Builder final : public nlohmann::json_sax<json> {
     const std::string hint = std::any_of(near.begin(), near.end(), [](char c) { return c == 'N' || c == 'I'; })
                                  ? "; JSON has no NaN and no Infinity, send them as binary tensor data"
                                  : "";
-    std::string why = e.what();
-    // The library puts a code and the place before its words.
-    if (const size_t end = why.find("] "); end != why.npos) why = why.substr(end + 2);
-    if (const size_t end = why.find(": "); why.starts_with("parse error at") && end != why.npos) why = why.substr(end + 2);
-    if (why.size() > kMostWhy) why = why.substr(0, kMostWhy) + "...";  // it quotes the text
-    throw HttpError(400, "the request is no JSON, at byte " + std::to_string(at) + ": " + why + hint);
+    throw HttpError(400, "the request is no JSON, at byte " + std::to_string(at) + ": " + common::JsonFault(e.what()) + hint);
   }
 
  private:
