@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "../common/quoted.h"
+#include "../common/utf8.h"
 #include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::text {
@@ -18,8 +20,10 @@ namespace thalweg::text {
 
 inline std::string_view View(const tw_string& s) { return s.size ? std::string_view(s.data, size_t(s.size)) : std::string_view(""); }
 
-// Returns `s` for messages: in quotes, shortened, with \xNN for each byte that is not printable.
-std::string Quoted(std::string_view s);
+using common::AppendChar;
+using common::kReplacement;
+using common::NextChar;
+using common::Quoted;
 
 // A character, and the bytes [begin, end) of the original text that it stands for. An inserted
 // character stands for those of its neighbour.
@@ -28,27 +32,8 @@ struct Char {
 };
 using Chars = tw::TempVector<Char>;
 
-inline constexpr uint32_t kReplacement = 0xfffd;
-
-// Returns the character at `at` and moves `at` past it. Returns kReplacement for the longest run of
-// bytes that could have begun a character, as the Unicode standard recommends (chapter 3.9, "U+FFFD
-// substitution of maximal subparts"); *out_valid is then false. REQUIRES: *at < text.size().
-uint32_t NextChar(std::string_view text, size_t* at, bool* out_valid = nullptr);
-
 // Appends the characters of `text`. Throws INVALID_ARGUMENT for texts of 2^31 bytes and more.
 void DecodeChars(std::string_view text, Chars* to);
-
-// Appends c as UTF-8.
-template <class Text>
-void AppendChar(uint32_t c, Text* to) {
-  if (c < 0x80) {
-    to->push_back(char(c));
-    return;
-  }
-  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  to->push_back(char((0xff80u >> more & 0xff) | c >> (6 * more)));
-  for (int k = more; k-- > 0;) to->push_back(char(0x80 | (c >> (6 * k) & 0x3f)));
-}
 
 // Calls row(i) for each i below n, on several threads. Throws the exception of the first row that
 // threw; rows behind it may not run.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "../common/char_table.h"
+
 namespace thalweg::text {
 namespace {
 
@@ -18,16 +20,9 @@ struct Pair {  // kCanonical: character, its parts; second part 0: there is one.
 struct Place {
   uint32_t from, at, size;
 };
-struct Run {  // every `step`th character from `first` to `last` maps to the character at this distance
-  uint32_t first, last, step;
-  int32_t difference;
-};
-struct Several {
-  uint32_t from, first, second, third;  // the result ends at the first 0
-};
-struct Range {
-  uint32_t first, last;
-};
+using Run = common::CharRun;
+using Several = common::CharExpansion;
+using Range = common::CharRange;
 
 #include "unicode_data.inc"
 
@@ -37,18 +32,13 @@ enum Group : uint32_t { kRest, kMn, kMark, kConnector, kPunctuation, kFraction, 
 constexpr uint32_t kSyllable = 0xac00, kLead = 0x1100, kVowel = 0x1161, kTrail = 0x11a7;
 constexpr uint32_t kLeads = 19, kVowels = 21, kTrails = 28, kSyllables = kLeads * kVowels * kTrails;
 
-// Returns the last entry whose first field is not above c, or nullptr.
-template <class T, size_t N>
-const T* Find(const T (&table)[N], uint32_t c, uint32_t T::* first) {
-  const T* behind = std::upper_bound(table, table + N, c, [first](uint32_t value, const T& entry) { return value < entry.*first; });
-  return behind == table ? nullptr : behind - 1;
-}
+using common::FindChar;
 
-uint32_t GroupOf(uint32_t c) { return Find(kGroups, c, &GroupRun::first)->group; }
+uint32_t GroupOf(uint32_t c) { return FindChar(kGroups, c, &GroupRun::first)->group; }
 
 uint32_t CombiningClass(uint32_t c) {
   if (c < 0x300) return 0;
-  const ClassRun* r = Find(kCombining, c, &ClassRun::first);
+  const ClassRun* r = FindChar(kCombining, c, &ClassRun::first);
   return r && c <= r->last ? r->combining : 0;
 }
 
@@ -64,12 +54,12 @@ void AppendDecomposed(uint32_t c, bool compatible, const Char& origin, Chars* to
     if (k % kTrails) to->push_back({kTrail + k % kTrails, origin.begin, origin.end});
     return;
   }
-  if (const Pair* p = Find(kCanonical, c, &Pair::a); p && p->a == c) {
+  if (const Pair* p = FindChar(kCanonical, c, &Pair::a); p && p->a == c) {
     AppendDecomposed(p->b, compatible, origin, to);
     if (p->c) AppendDecomposed(p->c, compatible, origin, to);
     return;
   }
-  const Place* p = compatible ? Find(kCompatible, c, &Place::from) : nullptr;
+  const Place* p = compatible ? FindChar(kCompatible, c, &Place::from) : nullptr;
   if (p && p->from == c) {
     for (uint32_t k = 0; k < p->size; ++k) AppendDecomposed(kCompatibleText[p->at + k], compatible, origin, to);
     return;
@@ -136,20 +126,7 @@ void Each(Chars* text, const F& append) {
 
 template <size_t N, size_t M>
 void AppendMapped(const Char& c, const Run (&single)[N], const Several (&several)[M], Chars* to) {
-  if (const Several* s = Find(several, c.c, &Several::from); s && s->from == c.c) {
-    for (const uint32_t part : {s->first, s->second, s->third}) {
-      if (part) to->push_back({part, c.begin, c.end});
-    }
-    return;
-  }
-  const Run* r = Find(single, c.c, &Run::first);
-  const bool in = r && c.c <= r->last && (c.c - r->first) % r->step == 0;
-  to->push_back({in ? uint32_t(int32_t(c.c) + r->difference) : c.c, c.begin, c.end});
-}
-
-bool IsIgnorable(uint32_t c) {
-  const Range* r = Find(kIgnorable, c, &Range::first);
-  return r && c <= r->last;
+  common::MapChar(c.c, single, several, [&](uint32_t mapped) { to->push_back({mapped, c.begin, c.end}); });
 }
 
 // Characters below this one are the same in all forms; those of NFC even if others follow.
@@ -175,7 +152,7 @@ void CaseFold(Chars* text) {
   Each(text, [](const Char& c, Chars* to) { AppendMapped(c, kFoldedRuns, kFoldedSeveral, to); });
   if (IsPlain(*text)) return;
   Each(text, [](const Char& c, Chars* to) { AppendDecomposed(c.c, true, c, to); });
-  text->erase(std::remove_if(text->begin(), text->end(), [](const Char& c) { return IsIgnorable(c.c); }), text->end());
+  text->erase(std::remove_if(text->begin(), text->end(), [](const Char& c) { return common::InRanges(kIgnorable, c.c); }), text->end());
   Reorder(text);
   Compose(text);
 }

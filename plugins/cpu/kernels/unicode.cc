@@ -3,6 +3,7 @@
 // standard recommends (chapter 3.9, "U+FFFD substitution of maximal subparts").
 #include <string>
 
+#include "common/utf8.h"
 #include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/ragged.h"
@@ -40,22 +41,11 @@ bool IsCharacter(int64_t c) { return c >= 0 && c <= 0x10ffff && (c < 0xd800 || c
 
 // Reads the character at `at`, sets `size` to its bytes, at least 1, and returns it or kNone.
 int32_t ReadUtf8(std::string_view text, size_t at, size_t* size) {
-  const auto byte = [&](size_t i) { return at + i < text.size() ? uint8_t(text[at + i]) : 0; };
-  const uint8_t lead = byte(0);
-  *size = 1;
-  if (lead < 0x80) return lead;
-  const size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4) return kNone;
-  // The second byte excludes long forms, halves of pairs, and numbers above the last character.
-  const uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80, high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  int32_t c = lead & (n == 2 ? 0x1f : n == 3 ? 0x0f : 0x07);
-  for (size_t i = 1; i < n; ++i) {
-    const uint8_t next = byte(i);
-    if (next < (i == 1 ? low : 0x80) || next > (i == 1 ? high : 0xbf)) return kNone;
-    *size = i + 1;
-    c = c << 6 | (next & 0x3f);
-  }
-  return c;
+  size_t end = at;
+  bool valid = false;
+  const uint32_t c = common::NextChar(text, &end, &valid);
+  *size = end - at;
+  return valid ? int32_t(c) : kNone;
 }
 
 // Reads a number of `bytes` bytes; kNone if the text ends before.
@@ -105,12 +95,8 @@ void Append(Encoding encoding, int32_t c, Text* out) {
       put(units[i] >> 8);
       put(units[i]);
     }
-  } else if (c < 0x80) {
-    put(c);
   } else {
-    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    put((more == 1 ? 0xc0 : more == 2 ? 0xe0 : 0xf0) | c >> (6 * more));
-    for (int i = more - 1; i >= 0; --i) put(0x80 | (c >> (6 * i) & 0x3f));
+    common::AppendChar(uint32_t(c), out);
   }
 }
 

@@ -13,7 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kDeepest = 100;
-constexpr size_t kMostWhy = 300;                                                     // bytes of the library's words that an error has
 constexpr uint64_t kValueBytes = sizeof(json), kListBytes = 64, kMemberBytes = 112;  // with the heap's own share
 
 // Returns at least the bytes of the longest string, number or word of a JSON text.

@@ -6,9 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "common/quoted.h"
 #include "kernels/common/element.h"
 
 namespace thalweg::cpu {
+
+using common::Quoted;
 
 inline std::string_view View(const tw_string& s) { return {s.data, size_t(s.size)}; }
 
@@ -19,22 +22,6 @@ inline std::string_view Stripped(std::string_view s) {
   while (!s.empty() && IsSpace(s.front())) s.remove_prefix(1);
   while (!s.empty() && IsSpace(s.back())) s.remove_suffix(1);
   return s;
-}
-
-// Returns `s` for messages: in quotes, shortened, with \xNN for each byte that is not printable.
-inline std::string Quoted(std::string_view s) {
-  constexpr size_t kMost = 60;
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "'";
-  for (char c : s.substr(0, kMost)) {
-    if (c >= ' ' && c <= '~') {
-      text += c;
-    } else {
-      const auto byte = uint8_t(c);
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return text + (s.size() > kMost ? "...'" : "'");
 }
 
 // Returns "'input'[1, 0] is 'text'", the beginning of a message about element i.
