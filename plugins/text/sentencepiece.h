@@ -43,7 +43,10 @@ class SentencePiece {
   SentencePiece(tw::Payer payer, std::string_view model);
 
   int32_t size() const { return int32_t(pieces_.size()); }
-  // REQUIRES: 0 <= id < size().
+  bool Has(int32_t id) const { return id >= 0 && id < size(); }
+  // What follows "is 9" in the error of a number that is that of no piece.
+  std::string RefusalOfId() const { return "; the model has pieces 0 to " + std::to_string(size() - 1); }
+  // REQUIRES: Has(id).
   const std::string& text(int32_t id) const { return pieces_[size_t(id)].text; }
   // Returns the number of a piece; that of the unknown piece if there is none of this text.
   int32_t Find(std::string_view piece) const;

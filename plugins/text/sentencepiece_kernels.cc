@@ -1,7 +1,7 @@
 // The kernels of the ops on models of SentencePiece.
-#include "kernels.h"
 #include "register.h"
 #include "sentencepiece.h"
+#include "vocabulary_kernels.h"
 
 namespace thalweg::text {
 namespace {
@@ -106,47 +106,23 @@ class TokenizeWithOffsets : public Tokenize {
 void Detokenize(Frame f, Var<Any> handle, In<Any> values, In<Any> splits, Flag bos, Flag eos, Flag reverse, Out<tw_string> output) {
   const auto& model = Opened<SentencePiece>(handle);
   const SentencePiece::Options options = OptionsOf(model, bos, eos, reverse);
-  if (values.rank() != 1) Invalid("'input_values' is " + tw::text(values.dims(), values.rank()) + "; it must be a vector");
-  CheckSplits(splits.v, values.size(), "input_splits");
+  CheckRows(values, splits);
   tw::TempVector<SentencePiece::Given> given(f);
   given.reserve(values.size());
   for (uint64_t i = 0; i < values.size(); ++i) {
     if (values.v->dtype == TW_INT32) {
       const int32_t id = reinterpret_cast<const int32_t*>(values.data())[i];
-      if (id < 0 || id >= model.size())
-        Invalid("'input_values'[" + std::to_string(i) + "] is " + std::to_string(id) + "; the model has pieces 0 to " +
-                std::to_string(model.size() - 1));
+      CheckValue(model, id, i);
       given.push_back({id, model.text(id)});
     } else {
       const std::string_view text = View(reinterpret_cast<const tw_string*>(values.data())[i]);
       given.push_back({model.Find(text), text});
     }
   }
-  const uint64_t rows = splits.size() - 1;
-  Allocate(output, {int64_t(rows)});
-  const tw::Charge charge(f, rows * sizeof(tw::TempString));
-  std::vector<tw::TempString> texts(rows, tw::TempString(f));
-  EachRow(f, rows, [&](uint64_t i) {
-    const tw::TempVector<SentencePiece::Given> row(given.begin() + SplitAt(splits.v, i), given.begin() + SplitAt(splits.v, i + 1), f);
-    texts[i] = model.Decode(f, row, options);
+  PutTexts(f, splits, output, [&](int64_t begin, int64_t end) {
+    const tw::TempVector<SentencePiece::Given> row(given.begin() + begin, given.begin() + end, f);
+    return model.Decode(f, row, options);
   });
-  for (uint64_t i = 0; i < rows; ++i) output.set(i, texts[i]);
-}
-
-void VocabSize(Var<Any> handle, Out<int32_t> size) { size[0] = Opened<SentencePiece>(handle).size(); }
-
-void IdToString(Var<Any> handle, In<int32_t> input, Out<tw_string> values) {
-  const auto& model = Opened<SentencePiece>(handle);
-  for (uint64_t i = 0; i < input.size(); ++i) {
-    if (input[i] < 0 || input[i] >= model.size())
-      Invalid("element " + std::to_string(i) + " of 'input' is " + std::to_string(input[i]) + "; the model has pieces 0 to " +
-              std::to_string(model.size() - 1));
-    values.set(i, model.text(input[i]));
-  }
-}
-
-void StringToId(Var<Any> handle, In<tw_string> input, Out<int32_t> values) {
-  for (uint64_t i = 0; i < input.size(); ++i) values[i] = Opened<SentencePiece>(handle).Find(View(input[i]));
 }
 
 }  // namespace
@@ -157,9 +133,9 @@ void register_sentencepiece(tw::Plugin& p) {
   p.kernel<Tokenize>("SentencepieceTokenizeOp @CPU; read sp_handle; nondeterministic");
   p.kernel<TokenizeWithOffsets>("SentencepieceTokenizeWithOffsetsOp @CPU; read sp_handle; nondeterministic");
   p.kernel<Detokenize>("SentencepieceDetokenizeOp @CPU; read sp_handle");
-  p.kernel<VocabSize>("SentencepieceVocabSizeOp @CPU; read sp_handle");
-  p.kernel<IdToString>("SentencepieceIdToStringOp @CPU; read sp_handle");
-  p.kernel<StringToId>("SentencepieceStringToIdOp @CPU; read sp_handle");
+  p.kernel<CountTokens<SentencePiece>>("SentencepieceVocabSizeOp @CPU; read sp_handle");
+  p.kernel<TextsOfIds<SentencePiece>>("SentencepieceIdToStringOp @CPU; read sp_handle");
+  p.kernel<IdsOfTexts<SentencePiece>>("SentencepieceStringToIdOp @CPU; read sp_handle");
 }
 
 }  // namespace thalweg::text

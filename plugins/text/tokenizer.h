@@ -29,6 +29,8 @@ class Tokenizer {
 
   int32_t size() const { return int32_t(vocabulary_.texts.size()); }  // the largest number of a token, plus 1
   bool Has(int32_t id) const { return vocabulary_.Has(id); }
+  // What follows "is 9" in the error of a number that is that of no token.
+  std::string RefusalOfId() const { return ", which is the number of no token; numbers are from 0 to " + std::to_string(size() - 1); }
   const std::string& text(int32_t id) const { return vocabulary_.texts[size_t(id)]; }
   int32_t Find(std::string_view text) const { return vocabulary_.Find(std::string(text)); }  // -1: there is none
 
