@@ -15,6 +15,7 @@
 #include "framework/model/importers.h"
 #include "framework/model/loaded_model.h"
 #include "framework/model/model_source.h"
+#include "thalweg/cpp/signature.hpp"
 
 using thalweg::Enter;
 using thalweg::FromC;
@@ -129,17 +130,7 @@ struct RunLists {
     }
     return Status();
   }
-  tw_signature signature() const {
-    tw_signature what = {};
-    what.size = sizeof what;
-    what.feeds = feeds.data();
-    what.n_feeds = uint32_t(feeds.size());
-    what.fetches = fetches.data();
-    what.n_fetches = uint32_t(fetches.size());
-    what.targets = targets.data();
-    what.n_targets = uint32_t(targets.size());
-    return what;
-  }
+  tw_signature signature() const { return tw::signature_of(feeds, fetches, targets); }
 };
 
 Status RunStep(const thalweg::ModelStep& step, tw_model* m) {

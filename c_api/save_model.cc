@@ -13,6 +13,7 @@
 #include "framework/io/whole_file.h"
 #include "framework/io/wire.h"
 #include "framework/proto/graph.pb.h"
+#include "thalweg/cpp/signature.hpp"
 #include "thalweg/op.h"
 #include "thalweg/scope.h"
 #include "thalweg/variable.h"
@@ -144,10 +145,7 @@ StatusOr<std::map<std::string, thalweg::Tensor>> Values(tw_graph* graph, tw_sess
   }
   RETURN_IF_ERROR(FromC(tw_scope_finish(scope)));
   std::vector<tw_tensor*> got(fetches.size());
-  tw_signature what = {};
-  what.size = sizeof what;
-  what.fetches = fetches.data();
-  what.n_fetches = uint32_t(fetches.size());
+  const tw_signature what = tw::signature_of(std::vector<tw_output>(), fetches);
   RETURN_IF_ERROR(FromC(tw_session_run(session, &what, nullptr, nullptr, got.data())));
   std::map<std::string, thalweg::Tensor> values;
   for (size_t i = 0; i < got.size(); ++i) values.emplace(names[i], thalweg::Tensor::Adopt(got[i]));

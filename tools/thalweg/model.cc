@@ -126,14 +126,7 @@ Callable::Callable(const tw::Session& session, const Signature& signature) {
   std::vector<tw_output> feeds, fetches;
   for (const Value& feed : signature.feeds) feeds.push_back(feed.output);
   for (const Value& fetch : signature.fetches) fetches.push_back(fetch.output);
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.fetches = fetches.data();
-  what.n_fetches = uint32_t(fetches.size());
-  what.targets = signature.targets.data();
-  what.n_targets = uint32_t(signature.targets.size());
+  const tw_signature what = tw::signature_of(feeds, fetches, signature.targets);
   tw_callable* made = nullptr;
   tw::raise(tw_callable_create(session.c(), &what, &made));
   own(made);

@@ -122,10 +122,7 @@ class Exporter {
     tw::raise(tw_scope_finish(scope));
     if (fetches.empty()) return;
     std::vector<tw_tensor*> got(fetches.size());
-    tw_signature what = {};
-    what.size = sizeof what;
-    what.fetches = fetches.data();
-    what.n_fetches = uint32_t(fetches.size());
+    const tw_signature what = tw::signature_of(std::vector<tw_output>(), fetches);
     tw::raise(tw_session_run(session_, &what, nullptr, nullptr, got.data()));
     for (size_t i = 0; i < got.size(); ++i) variables_.emplace(handles[i], tw::Tensor::adopt(got[i]));
   }

@@ -9,6 +9,7 @@
 
 #include "thalweg/cpp/graph.hpp"
 #include "thalweg/cpp/handle.hpp"
+#include "thalweg/cpp/signature.hpp"
 #include "thalweg/cpp/tensor.hpp"
 #include "thalweg/session.h"
 #include "thalweg/step_stats.h"
@@ -53,20 +54,6 @@ class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
 using Feeds = std::vector<std::pair<tw_output, Tensor>>;
 
 namespace detail {
-
-/* A signature over lists that must outlive it. */
-inline tw_signature signature(const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
-                              const std::vector<const tw_operation*>& targets) {
-  tw_signature what = {};
-  what.size = sizeof(what);
-  what.feeds = feeds.data();
-  what.n_feeds = uint32_t(feeds.size());
-  what.fetches = fetches.data();
-  what.n_fetches = uint32_t(fetches.size());
-  what.targets = targets.data();
-  what.n_targets = uint32_t(targets.size());
-  return what;
-}
 
 /* Feeds in the form of the C API: the values that they replace, and borrowed tensors. */
 struct Fed {
@@ -120,7 +107,7 @@ class Session : public Owned<tw_session, tw_session_destroy> {
                           const tw_run_options* options = nullptr) {
     const detail::Fed fed(feeds);
     std::vector<tw_tensor*> out(fetches.size());
-    const tw_signature what = detail::signature(fed.outputs, fetches, targets);
+    const tw_signature what = signature_of(fed.outputs, fetches, targets);
     raise(tw_session_run(c(), &what, fed.tensors.data(), options, out.data()));
     return detail::adopt_all(out);
   }
@@ -154,7 +141,7 @@ class Callable : public Owned<tw_callable, tw_callable_destroy> {
            const std::vector<const tw_operation*>& targets = {})
       : n_feeds_(feeds.size()), n_fetches_(fetches.size()) {
     tw_callable* made = nullptr;
-    const tw_signature what = detail::signature(feeds, fetches, targets);
+    const tw_signature what = signature_of(feeds, fetches, targets);
     raise(tw_callable_create(session.c(), &what, &made));
     own(made);
   }
@@ -180,7 +167,7 @@ class PartialRun : public Owned<tw_partial_run, tw_partial_run_destroy> {
   PartialRun(Session& session, const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
              const std::vector<const tw_operation*>& targets = {}) {
     tw_partial_run* made = nullptr;
-    const tw_signature what = detail::signature(feeds, fetches, targets);
+    const tw_signature what = signature_of(feeds, fetches, targets);
     raise(tw_partial_run_create(session.c(), &what, &made));
     own(made);
   }
@@ -188,7 +175,7 @@ class PartialRun : public Owned<tw_partial_run, tw_partial_run_destroy> {
                                  const std::vector<const tw_operation*>& targets = {}, const tw_run_options* options = nullptr) {
     const detail::Fed fed(feeds);
     std::vector<tw_tensor*> out(fetches.size());
-    const tw_signature part = detail::signature(fed.outputs, fetches, targets);
+    const tw_signature part = signature_of(fed.outputs, fetches, targets);
     raise(tw_partial_run_run(c(), &part, fed.tensors.data(), options, out.data()));
     return detail::adopt_all(out);
   }
