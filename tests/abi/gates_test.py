@@ -373,6 +373,16 @@ def test_compilers_that_lay_out_otherwise_are_found(tree, tmp_path):
     assert len(found) == 4 and all("sizeof(tw_string) == 24" in said and "tw_tensor_rank" in said for said in found), found
 
 
+def test_assertions_cover_every_header_of_the_folder(headers):
+    """A header that no other includes is asserted as soon as its names are promised."""
+    alone = headers / "c_api/include/thalweg/plugin/alone.h"
+    alone.write_text("/* A record. */\n#ifndef ALONE_H\n#define ALONE_H\n#include <stdint.h>\ntypedef struct tw_alone {\n  uint32_t a;\n} tw_alone;\n#endif\n")
+    _, said = run("api", "asserts", "--root", headers)
+    included = re.findall(r'#include "(.*)"', said)
+    assert sorted(included) == sorted(str(p.relative_to(headers / "c_api/include")) for p in (headers / "c_api/include").rglob("*.h"))
+    assert "thalweg/plugin/alone.h" in included
+
+
 def test_layouts_that_differ_on_other_systems_are_found(headers, tmp_path):
     """`unsigned long` is what this system calls uint64_t, but has four bytes on Windows, and is another type on macOS."""
     (tmp_path / "asserts.c").write_text(run("api", "asserts")[1])

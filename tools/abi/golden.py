@@ -132,10 +132,11 @@ def unmarked(name, was, now, old, new):
 # ---- Assertions for compilers ----
 
 
-def asserts(promises):
-    """Returns a file that compiles, as C11 and as C++17, only if the compiler lays the headers out as promised, whatever the target."""
-    lines = ['#include "thalweg/plugin/plugin.h"', '#include "thalweg/thalweg.h"', "#ifdef __cplusplus",
-             "#define _Static_assert static_assert", "#endif", '#define CHECK(what) _Static_assert(what, #what)']
+def asserts(promises, headers):
+    """Returns a file that compiles, as C11 and as C++17, only if the compiler lays the headers out as promised, whatever
+    the target. headers: all of the tree."""
+    lines = [f'#include "{header.name}"' for header in headers]
+    lines += ["#ifdef __cplusplus", "#define _Static_assert static_assert", "#endif", '#define CHECK(what) _Static_assert(what, #what)']
     for promise in promises:
         lines += [f"CHECK({name} == {value});" for name, value in promise["numbers"].items()]
         for name, struct in promise["structs"].items():
