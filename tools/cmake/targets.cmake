@@ -3,7 +3,8 @@
 #   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL])
 #                                                                                     static library thalweg_NAME, thalweg::NAME
 #   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
-#   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL] [KERNELS]) lib/thalweg/plugins/libNAME.so
+#   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL] [KERNELS] [FOR_OPS])
+#                                                                                     lib/thalweg/plugins/libNAME.so
 #   thalweg_test(NAME ...), thalweg_fuzzer(NAME ...)                                 see tests.cmake
 
 # Strips the prefix that the function will add, so that both `graph` and `thalweg_graph` name thalweg::graph.
@@ -64,9 +65,10 @@ function(thalweg_program name)
 endfunction()
 
 # A plugin sees the public headers and its own folder, nothing else of ours. Without sanitizers and coverage, the linker rejects
-# undefined symbols. KERNELS: its sources are mostly kernels (see thalweg_kernels).
+# undefined symbols. KERNELS: its sources are mostly kernels (see thalweg_kernels). FOR_OPS: standard ops need it, because only it has their
+# kernels or engine, or it has them for another device; the target `hostile`, whose tests use every op, builds it.
 function(thalweg_plugin name)
-  cmake_parse_arguments(arg "NO_INSTALL;KERNELS" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL;KERNELS;FOR_OPS" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
   thalweg_refuse_unknown(thalweg_plugin "${arg_UNPARSED_ARGUMENTS}")
   set(target thalweg_plugin_${name})
   add_library(${target} MODULE ${arg_SOURCES})
@@ -84,6 +86,9 @@ function(thalweg_plugin name)
     thalweg_kernels(${target})
   endif()
   set_property(GLOBAL APPEND PROPERTY THALWEG_PLUGINS ${target})
+  if(arg_FOR_OPS)
+    set_property(GLOBAL APPEND PROPERTY THALWEG_PLUGINS_FOR_OPS ${target})
+  endif()
   if(NOT arg_NO_INSTALL)
     install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/thalweg/plugins)
   endif()
