@@ -1,9 +1,48 @@
 """What the tests of the Python binding share."""
+import fnmatch
 import itertools
+import os
+import pathlib
 
 import pytest
 
 import thalweg as tw
+
+# ctest runs the files in parts of about equal time, one entry each, which may run at once (CMakeLists.txt). These are patterns of names
+# without `_test.py`; the part `binding` is every other file.
+PARTS = {
+    "data": "data data_* generate imported iterators media_golden model onnx_export queues saved saver summar* text weights*",
+    "functions": "eager* flow* function* future gradients host_functions recompute tape vmap",
+    "training": "all_reduce char_lm collectives layers* loss* metrics nn recurrent replicas train*",
+}
+REST = "binding"
+
+
+def part_of(name):
+    """Returns the part of the file; raises if two parts have it."""
+    found = [part for part, patterns in PARTS.items() if any(fnmatch.fnmatchcase(name, p) for p in patterns.split())]
+    if len(found) > 1:
+        raise pytest.UsageError(f"{name}_test.py is in the parts {' and '.join(found)} of tests/python/conftest.py; leave it in one")
+    return found[0] if found else REST
+
+
+def pytest_configure():
+    part = os.environ.get("THALWEG_TEST_PART", "")
+    if part not in ("", REST, *PARTS):
+        raise pytest.UsageError(f"THALWEG_TEST_PART is '{part}'; the parts are {', '.join(PARTS)} and {REST}")
+    names = [path.name.removesuffix("_test.py") for path in pathlib.Path(__file__).parent.glob("*_test.py")]
+    unused = [p for patterns in PARTS.values() for p in patterns.split() if not fnmatch.filter(names, p)]
+    if unused:
+        raise pytest.UsageError(f"no file of tests/python has the name of {', '.join(unused)}, which conftest.py lists")
+    for name in names:
+        part_of(name)
+
+
+def pytest_ignore_collect(collection_path):
+    """Leaves out the files of other parts than THALWEG_TEST_PART; if it is not set, none."""
+    part = os.environ.get("THALWEG_TEST_PART")
+    name = collection_path.name
+    return True if part and name.endswith("_test.py") and part_of(name.removesuffix("_test.py")) != part else None
 
 
 @pytest.fixture
