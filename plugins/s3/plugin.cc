@@ -1,5 +1,4 @@
 // Files in object stores that speak S3, under paths s3://bucket/key.
-#define THALWEG_FILE_SYSTEM_TARGET 1  // for `identify`, which older hosts ignore
 #include "thalweg/cpp/plugin.hpp"
 
 #include <memory>
