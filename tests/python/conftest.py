@@ -3,6 +3,7 @@ import fnmatch
 import itertools
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -27,6 +28,10 @@ def part_of(name):
 
 
 def pytest_configure():
+    # A shell starts a process in the background with SIGINT ignored; Python then has no handler, and Ctrl-C would raise nothing. Programs
+    # that tests start inherit the default.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     part = os.environ.get("THALWEG_TEST_PART", "")
     if part not in ("", REST, *PARTS):
         raise pytest.UsageError(f"THALWEG_TEST_PART is '{part}'; the parts are {', '.join(PARTS)} and {REST}")
