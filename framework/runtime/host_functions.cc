@@ -33,14 +33,16 @@ Status HostFunction::Enter() noexcept {
   }
 }
 
-// Returns false if the thread was given up.
-bool HostFunction::Leave() noexcept {
+// for_good: the thread never returns to its pool, which gives it up.
+void HostFunction::Leave(ThreadPool* for_good) noexcept {
   std::lock_guard lock(mu_);
   const auto at = std::find(inside_.begin(), inside_.end(), std::this_thread::get_id());
-  if (at == inside_.end()) return false;
+  if (at == inside_.end()) return;  // Close gave it up; the pool may be gone
+  // Under the lock, so that Close does not return before the pool knows: its caller may then destroy
+  // the pool.
+  if (for_good) for_good->GiveUp(*at);
   inside_.erase(at);
   left_.notify_all();
-  return true;
 }
 
 void HostFunction::Run(HostCall* call, ThreadPool* pool) noexcept {
@@ -53,13 +55,13 @@ void HostFunction::Run(HostCall* call, ThreadPool* pool) noexcept {
     // Somebody ends this thread inside the body: Python does so to each thread that wants its lock
     // after the interpreter has ended. The frames below this one are not made for that, and this
     // exception cannot be dropped, so the thread stands still.
-    if (Leave()) pool->GiveUp(std::this_thread::get_id());
+    Leave(pool);
     for (;;) ::pause();
   }
 #else
   body_(user_, reinterpret_cast<tw_host_call*>(call));
 #endif
-  Leave();
+  Leave(nullptr);
 }
 
 // A forked child does not have the threads that were in the body.

@@ -44,7 +44,7 @@ class HostFunction {
 
  private:
   Status Enter() noexcept;
-  bool Leave() noexcept;
+  void Leave(ThreadPool* for_good) noexcept;
 
   const Body body_;
   void* const user_;

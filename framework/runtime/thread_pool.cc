@@ -164,14 +164,39 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   std::list<std::thread> threads;
   std::list<std::thread> ended;           // threads that have ended and must be joined
   std::vector<std::thread::id> given_up;  // threads for whose work the destructor does not wait
+  std::vector<std::thread::id> over;      // threads that left the list of work after stop
+  std::condition_variable fewer;          // signalled after stop if given_up or over grows
   Sleeper* top = nullptr;                 // the last to fall asleep
   size_t idle = 0;
   bool stop = false;
   static thread_local BlockingThreads* in_task;
   static thread_local uint32_t may_block;  // number of MayBlock objects around the task of this thread
 
-  // REQUIRES: mu is held.
-  bool IsGivenUp(std::thread::id thread) const { return std::find(given_up.begin(), given_up.end(), thread) != given_up.end(); }
+  static bool Has(const std::vector<std::thread::id>& list, std::thread::id thread) {
+    return std::find(list.begin(), list.end(), thread) != list.end();
+  }
+
+  // Joins the threads after stop, and detaches those that are given up, also if that happens while
+  // this waits. REQUIRES: mu is held.
+  void JoinAll(std::unique_lock<std::mutex>* lock) {
+    for (std::thread& t : threads) {
+      const std::thread::id id = t.get_id();
+      // A runtime's last owner may release it on one of the runtime's own threads, which then ends
+      // after it.
+      if (id == std::this_thread::get_id()) {
+        t.detach();
+        continue;
+      }
+      fewer.wait(*lock, [&] { return Has(given_up, id) || Has(over, id); });
+      if (Has(given_up, id)) {
+        t.detach();
+        continue;
+      }
+      lock->unlock();
+      t.join();
+      lock->lock();
+    }
+  }
 
   // Returns how many threads there is work for, beside those that are working. REQUIRES: mu is
   // held.
@@ -224,13 +249,15 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
         f();
         f = nullptr;  // destroying its captures may call back into the pool
         lock.lock();
-        if (!given_up.empty() && std::erase(given_up, std::this_thread::get_id()) > 0 && stop) return;  // the pool may be gone
+        if (!given_up.empty() && std::erase(given_up, std::this_thread::get_id()) > 0 && stop) break;  // the pool may be gone
       } else if (first) {
         RunFirst(&lock);
       } else {
-        return;  // work that was handed in before the end is still done
+        break;  // work that was handed in before the end is still done
       }
     }
+    over.push_back(std::this_thread::get_id());
+    fewer.notify_all();
   }
 
   // Returns false if no work came in the time for which an idle thread is kept.
@@ -384,19 +411,13 @@ ThreadPool::~ThreadPool() {
     return;
   }
   {
-    std::lock_guard lock(blocking_->mu);
+    std::unique_lock lock(blocking_->mu);
     blocking_->stop = true;  // from here on no thread leaves the list
+    blocking_->over.reserve(blocking_->threads.size());
     while (blocking_->top) blocking_->CallOne();
-    blocking_->threads.splice(blocking_->threads.end(), blocking_->ended);
-    for (std::thread& t : blocking_->threads) {
-      // A runtime's last owner may release it on one of the runtime's own threads, which then ends
-      // after it.
-      if (t.get_id() == std::this_thread::get_id() || blocking_->IsGivenUp(t.get_id())) t.detach();
-    }
+    blocking_->JoinAll(&lock);
   }
-  for (std::thread& t : blocking_->threads) {
-    if (t.joinable()) t.join();
-  }
+  for (std::thread& t : blocking_->ended) t.join();
   Worker* called;
   {
     std::lock_guard lock(mu_);
@@ -587,10 +608,11 @@ void ThreadPool::GiveUp(std::thread::id thread) {
   if (InChild()) return;
   BlockingThreads& b = *blocking_;
   std::lock_guard lock(b.mu);
-  if (b.IsGivenUp(thread)) return;
+  if (b.Has(b.given_up, thread)) return;
   for (const std::thread& t : b.threads) {
     if (t.get_id() == thread) b.given_up.push_back(thread);
   }
+  b.fewer.notify_all();
 }
 
 bool ThreadPool::HasThreadForTasks() {

@@ -91,8 +91,9 @@ class ThreadPool {
   // Runs f on a thread for work that blocks (files, enqueues that wait); such threads are reused.
   void Blocking(std::function<void()> f);
   // Gives up a thread of Blocking whose work may never return: until the thread has returned from
-  // the work that it does now, the destructor does not wait for it. The rest of that work must touch
-  // neither the pool nor what its owner destroys. Other threads are left alone.
+  // the work that it does now, the destructor does not wait for it, nor waits on if it has begun to.
+  // The rest of that work must touch neither the pool nor what its owner destroys. Other threads are
+  // left alone.
   void GiveUp(std::thread::id thread);
 
   // Work that does not block, but may be continued later if there is nothing to do now. At most

@@ -303,6 +303,40 @@ TEST(ThreadPoolTest, DoesNotWaitForAThreadThatIsGivenUp) {
   done.wait();
 }
 
+TEST(ThreadPoolTest, DoesNotWaitOnForAThreadThatIsGivenUpMeanwhile) {
+  struct Shared {
+    std::promise<void> begun, ended, go, done;
+  };
+  auto shared = std::make_shared<Shared>();
+  std::future<void> done = shared->done.get_future();
+  {
+    ThreadPool pool(2);
+    pool.Blocking([shared, &pool] {
+      shared->begun.set_value();
+      shared->ended.get_future().wait();
+      pool.GiveUp(std::this_thread::get_id());  // its destructor waits for this thread
+      shared->go.get_future().wait();
+      shared->done.set_value();
+    });
+    shared->begun.get_future().wait();
+    std::promise<void> ran;
+    pool.Blocking([shared, &ran] {
+      // The end of this idle thread says that the destructor has begun.
+      static thread_local struct AtEnd {
+        std::shared_ptr<Shared> shared;
+        ~AtEnd() {
+          if (shared) shared->ended.set_value();
+        }
+      } at_end;
+      at_end.shared = shared;
+      ran.set_value();
+    });
+    ran.get_future().wait();
+  }
+  shared->go.set_value();
+  done.wait();
+}
+
 TEST(ThreadPoolTest, ReusesThreadsOfBlockingCalls) {
   ThreadPool pool(1);
   std::set<std::thread::id> who;
