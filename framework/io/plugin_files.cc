@@ -90,7 +90,7 @@ class PluginReadable final : public ReadableFile {
   // For a plugin that does not identify files, a file of the same contents counts as the same one,
   // and only one path leads to a file.
   StatusOr<bool> IsAt(const std::string& path) const override {
-    if (path != path_ && identity_.empty()) return false;
+    if (path != path_ && (identity_.empty() || SchemeOf(path) != role_->name)) return false;
     auto there = PluginFiles(role_, nullptr).Open(path);
     if (absl::IsNotFound(there.status())) return false;
     if (!there.ok()) return there.status();

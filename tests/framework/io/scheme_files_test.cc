@@ -136,6 +136,11 @@ TEST_F(SchemeFilesTest, APluginThatIdentifiesFilesIsNotAskedToReadThemAgain) {
   EXPECT_FALSE(*(*file)->IsAt("known://a/x"));  // with the same contents
   EXPECT_FALSE(*(*file)->IsAt("known://a/none"));
   EXPECT_EQ(reads, 0);
+  identity = "1";
+  for (const char* path : {"test://a/x", "/a/x"}) {  // of other file systems: the plugin is not asked
+    ASSERT_TRUE(disk_.Create(path).status().ok());
+    EXPECT_FALSE(*(*file)->IsAt(path)) << path;
+  }
   identity = "";  // this file cannot be identified: contents decide, as without the entry
   auto other = files_.Open("known://a/x");
   ASSERT_TRUE(other.ok());
