@@ -477,9 +477,11 @@ uint64_t RunTrace(const tw_frame* f) {
   return trace ? trace->id() : 0;
 }
 void RunSpan(const tw_frame* frame, const tw_span* given) {
+  constexpr int64_t kLatest = int64_t{1} << 62;  // so that differences of times fit into 64 bits; messages of tasks have the same bound
   const KernelFrame& f = *KernelFrame::Of(frame);
   tw_span s;
-  if (!f.step->trace || !Seal(given, "tw_span", &s).ok() || !s.name || s.name_len == 0 || s.end < s.begin) return;
+  if (!f.step->trace || !Seal(given, "tw_span", &s).ok() || !s.name || s.name_len == 0) return;
+  if (s.begin < 0 || s.end < s.begin || s.end > kLatest) return;  // not the times of `now`
   f.step->trace->Span(*f.run, s);
 }
 void RunCount(const tw_frame* frame, const char* name, uint64_t len, int64_t value) {

@@ -112,13 +112,19 @@ void StepStats::Assemble(std::span<const Part> parts) {
       KernelSpan s = p.spans[i];
       for (const char** text : {&s.node, &s.device, &s.name, &s.row}) *text = Keep(*text);
       s.thread = Foreign(k, p.span_threads[i]);
-      if (spans_.size() < limit_) spans_.push_back(s);
+      if (spans_.size() < limit_)
+        spans_.push_back(s);
+      else
+        ++total_.left_out;
     }
     for (size_t i = 0; i < p.counts.size(); ++i) {
       KernelCount c = p.counts[i];
       for (const char** text : {&c.node, &c.device, &c.name}) *text = Keep(*text);
       c.thread = Foreign(k, p.count_threads[i]);
-      if (counts_.size() < limit_) counts_.push_back(c);
+      if (counts_.size() < limit_)
+        counts_.push_back(c);
+      else
+        ++total_.left_out;
     }
   }
   const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };

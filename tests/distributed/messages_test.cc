@@ -176,6 +176,13 @@ TEST(Messages, StatisticsHaveTheReportsOfKernels) {
     StatsPart cut;
     EXPECT_FALSE(GetStats(rest.substr(0, k), 0, &cut).ok()) << k;
   }
+  StepStats few;
+  few.set_limit(1);
+  StepStats::Part two[] = {read.part, read.part};
+  few.Assemble(two);
+  EXPECT_EQ(few.spans().size(), 1u);
+  EXPECT_EQ(few.counts().size(), 1u);
+  EXPECT_EQ(few.total().left_out, 2u);
   StepStats client;
   client.Assemble({&read.part, 1});
   const std::string json = TraceJson(std::vector<const StepStats*>{&client});

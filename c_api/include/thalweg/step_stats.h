@@ -133,7 +133,8 @@ TW_EXPORT void tw_step_stats_set_limit(tw_step_stats* stats, uint32_t records);
  * operations, copies (with bytes, source and destination) and waits of the thread, and inside an
  * operation the spans that its kernel reports (plugin/kernel.h). Other rows hold waits without a
  * thread, running asynchronous kernels, function calls and loop iterations. Counters of kernels are
- * curves. The event of a step has the number of its trace, by which plugins name it in their logs.
+ * curves. The event of a step has the number of its trace, by which plugins name it in their logs;
+ * it is 0 for a step of a cluster, whose tasks number their traces themselves.
  * `thalweg trace top` reads it. The caller owns *out_json. Errors: INVALID_ARGUMENT for NULL. */
 TW_EXPORT tw_status* tw_step_stats_json(const tw_step_stats* stats, tw_buffer** out_json);
 TW_EXPORT tw_status* tw_step_stats_trace(const tw_step_stats* const* steps, uint32_t n, tw_buffer** out_json);

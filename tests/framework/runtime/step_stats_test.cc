@@ -223,7 +223,7 @@ TEST_P(StepStatsTest, SpansAndCountersOfKernelsAreInTheTrace) {
   auto session = NewSession(g);
   auto out = Step(*session, {{x}, {y}, {}}, {Floats({1})}, Watched());
   ASSERT_TRUE(out.ok()) << out.status();
-  ASSERT_EQ(stats_.spans().size(), 3u);  // without the two that are wrong
+  ASSERT_EQ(stats_.spans().size(), 3u);  // without the three that are wrong
   const StepStats::KernelSpan *whole = nullptr, *part = nullptr, *elsewhere = nullptr;
   for (const StepStats::KernelSpan& s : stats_.spans()) {
     EXPECT_STREQ(s.node, "n");

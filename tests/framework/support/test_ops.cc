@@ -74,8 +74,10 @@ void Reports(tw::Frame f, tw::Out<float> y) {
   const tw_run_api* run = f.f->host->run;
   const tw_span backwards = {TW_SIZED(tw_span), nullptr, 0, TW_S("backwards"), 2, 1, nullptr, 0};
   const tw_span nameless = {TW_SIZED(tw_span), nullptr, 0, nullptr, 0, 1, 2, nullptr, 0};
+  const tw_span endless = {TW_SIZED(tw_span), nullptr, 0, TW_S("endless"), INT64_MIN, INT64_MAX, nullptr, 0};
   run->span(f.f, &backwards);
   run->span(f.f, &nameless);
+  run->span(f.f, &endless);
   const tw::Span whole(f, "whole");
   {
     const tw::Span part(f, "part");

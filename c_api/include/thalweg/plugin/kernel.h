@@ -120,14 +120,14 @@ typedef struct tw_run_api {
    * cpp/trace.hpp has them with TW_HAS around.
    * trace: returns the number of the trace that records this step, for logs of the plugin; equal in
    * all calls of a step within one process, also inside the functions that it calls, and not used
-   * again by the process; the trace names it. 0: the step is not recorded, and the two other
-   * entries do nothing. */
+   * again by the process; the trace names it, except that of a step of a cluster, whose tasks number
+   * their traces themselves. 0: the step is not recorded, and the two other entries do nothing. */
   TW_R uint64_t (*TW_SINCE_1(trace))(const tw_frame* f);
   /* Adds a part of the call to the trace: reading, decoding, a wait for a driver. Times are of the
    * clock of `now`. s->queue: the row that shows the part, for work that the calling thread does not
    * do itself; empty: the row of the calling thread. s->stream and s->after are not read. Spans of
-   * one row are disjoint or nested. A span that ends before it begins, or has no name, is left out.
-   * s: copied. */
+   * one row are disjoint or nested. A span that ends before it begins, has no name, or has a negative
+   * time is left out. s: copied; at most 4096 bytes of a text. */
   TW_R void (*TW_SINCE_1(span))(const tw_frame* f, const tw_span* s);
   /* Says that the counter `name` of the node has this value from now on: bytes read, elements in a
    * queue. The trace draws it over time. name: copied; at most 4096 bytes of it. */
