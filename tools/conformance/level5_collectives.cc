@@ -77,7 +77,7 @@ class Member {
   // Starts an operation, which is over when line_ reaches 1.
   Status Start(Entry entry, uint32_t reduce, uint32_t root, const Tensor& in, const Tensor& out, const uint32_t* sources = nullptr) {
     line_ = NewLine();
-    Padded<tw_collective_call> padded(RecordSize<tw_collective_call>());
+    Padded<tw_collective_call> padded(RoleRecordSize<tw_collective_call>("collective"));
     tw_collective_call& c = padded.c;
     c.reduce = reduce;
     c.root = root;

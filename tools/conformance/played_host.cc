@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <new>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <sys/mman.h>
@@ -36,6 +40,7 @@ struct Subject {
   const tw_plugin* plugin = nullptr;
   Play play;
   uint32_t sets = 0;
+  std::map<std::string, uint32_t, std::less<>> role_floors;
   pid_t process = 0;
 } subject;
 
@@ -291,6 +296,8 @@ tw_status* PassOn(tw_registrar* r, const tw_role& role, const void* definition) 
   tw_role passed = role;
   passed.definition = definition;
   if (subject.play.older) passed.minor = role.floor;  // the host then ignores entries of later minors
+  uint32_t& floor = subject.role_floors[std::string(role.name, role.name_len)];
+  floor = std::max(floor, role.floor);
   return To(r)->role(To(r), &passed);
 }
 
@@ -401,6 +408,11 @@ const tw_plugin* PlayedQuery(const tw_host_info*) { return &subject.played; }
 uint32_t PlayedSize(uint32_t now, uint32_t at_floor) {
   if (subject.play.older) return at_floor;
   return now + (subject.play.newer ? kTail : 0);
+}
+
+uint32_t PlayedRoleFloor(std::string_view role) {
+  const auto at = subject.role_floors.find(role);
+  return at == subject.role_floors.end() ? 0 : at->second;
 }
 
 uint32_t PlayedFloor() { return subject.plugin ? subject.plugin->floor : 0; }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "framework/base/status.h"
 #include "thalweg/plugin/plugin.h"
@@ -83,6 +84,19 @@ uint32_t PlayedFloor();  // the plugin's
 template <class T>
 uint32_t RecordSize() {
   return PlayedSize(sizeof(T), SizeAt<T>(PlayedFloor()));
+}
+// The same for a record of the host that belongs to a role and is extended by minors of that role. The
+// older host has the role in the minor that is the floor of the plugin's definitions.
+template <class T>
+constexpr uint32_t RoleSizeAt(uint32_t minor) = delete;
+template <>
+constexpr uint32_t RoleSizeAt<tw_collective_call>(uint32_t minor) {
+  return minor < 1 ? offsetof(tw_collective_call, sources) : sizeof(tw_collective_call);
+}
+uint32_t PlayedRoleFloor(std::string_view role);  // the highest of the plugin's definitions so far
+template <class T>
+uint32_t RoleRecordSize(std::string_view role) {
+  return PlayedSize(sizeof(T), RoleSizeAt<T>(PlayedRoleFloor(role)));
 }
 // Returns true if the plugin knows names that the oldest host that it accepts does not have.
 bool UsesLaterMinors();
