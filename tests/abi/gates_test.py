@@ -257,6 +257,7 @@ def test_a_raised_minor_may_append(tree):
 
 @pytest.mark.parametrize("field, named", [
     ("uint64_t more;", "tw_claims.more is new without a minor"),
+    ("uint64_t more; /* not TW_COMPILER_SINCE_1(more) */", "tw_claims.more is new without a minor"),
     ("uint64_t TW_COMPILER_SINCE_1(more);", "tw_claims.more is new and marked as of compiler minor 1, but TW_COMPILER_MINOR was 0 and is 0")])
 def test_an_append_without_a_raised_minor_is_refused(tree, field, named):
     append(tree, field)

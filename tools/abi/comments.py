@@ -73,7 +73,8 @@ class Layout:
     def since(self, first, last, name):
         """Returns "minor 1" for a field that the lines declare as TW_SINCE_1(name), "file_system minor 1" for one that they declare as
         TW_FILE_SYSTEM_SINCE_1(name), or None."""
-        match = re.search(rf"\bTW_(?:([A-Z_]+)_)?SINCE_(\d+)\({name}\)", " ".join(self.lines[first - 1:last]))
+        text = re.sub(r"/\*.*?(\*/|$)", " ", " ".join(self.lines[first - 1:last]))  # a comment marks nothing
+        match = re.search(rf"\bTW_(?:([A-Z_]+)_)?SINCE_(\d+)\({name}\)", text)
         return f"{match[1].lower()} minor {match[2]}" if match and match[1] else match and f"minor {match[2]}"
 
     def mark(self, offset):
