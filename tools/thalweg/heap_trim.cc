@@ -27,11 +27,11 @@ uint64_t ResidentBytes() {
   return resident * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
-// Returns the CPU time of this thread in ms. Time in which others run or hold a lock is not part of it.
-uint64_t OwnMilliseconds() {
+// Returns the CPU time of this thread in ns. Time in which others run or hold a lock is not part of it.
+uint64_t OwnNanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return uint64_t(now.tv_sec) * 1000 + uint64_t(now.tv_nsec) / 1'000'000;
+  return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
 }
 #endif
 
@@ -41,10 +41,10 @@ uint64_t OwnMilliseconds() {
 // The bytes in use of all arenas. Blocks that malloc maps one by one are not part of them: free()
 // unmaps them, so a trim cannot return more.
 void HeapTrim::CountUse() {
-  const uint64_t begin = OwnMilliseconds();
+  const uint64_t begin = OwnNanoseconds();
   used_ = mallinfo2().uordblks;
   most_used_ = std::max(most_used_, used_);
-  skip_ = OwnMilliseconds() - begin;
+  skip_ = (OwnNanoseconds() - begin) / 1'000'000;
 }
 #endif
 
