@@ -115,7 +115,7 @@ Endpoint ParseEndpoint(std::string_view text, std::string_view setting) {
   if (e.host.front() == '[' && e.host.find(']') == e.host.npos) refuse(said + form);
   // The port of the scheme is no part of the Host header, which is signed.
   const std::string_view usual = e.tls ? ":443" : ":80";
-  if (e.host.ends_with(usual) && e.host.find_last_of(']') + 1 + usual.size() <= e.host.size()) e.host.resize(e.host.size() - usual.size());
+  if (e.host.ends_with(usual) && e.host.find_last_of(']') + 1 + usual.size() <= e.host.size()) e.host.erase(e.host.size() - usual.size());
   if (UriEncode(e.path, true) != e.path) refuse(said + "the path may have letters, digits, '-', '.', '_', '~' and '/'");
   return e;
 }
