@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
@@ -15,6 +14,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/base/strings.h"
+#include "framework/io/whole_file.h"
 #include "framework/runtime/frame.h"
 
 namespace thalweg {
@@ -51,9 +51,9 @@ std::string FolderStore::PathOf(std::string_view key) const {
 }
 
 Status FolderStore::Put(std::string_view key, std::string_view value) {
-  static std::atomic<uint64_t> files{0};
   if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return Failure("make the folder", folder_);
-  const std::string path = PathOf(key), part = StrCat(folder_, "/.", getpid(), "-", ++files);
+  // A random name, because processes on several hosts and in containers may have equal numbers.
+  const std::string path = PathOf(key), part = TemporaryName(folder_ + "/", "k");
   {
     const File file(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file.fd < 0) return Failure("make", part);

@@ -1,7 +1,10 @@
 #include "framework/runtime/folder_store.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iterator>
 #include <string>
@@ -46,6 +49,15 @@ TEST_F(FolderStoreTest, ALaterValueReplacesAnEarlierOne) {
   ASSERT_TRUE(Store().Put("key", "old").ok());
   ASSERT_TRUE(Store().Put("key", "new").ok());
   EXPECT_EQ(*Store().Get("key", Soon()), "new");
+}
+
+// The other process may be in another container, or on another host.
+TEST_F(FolderStoreTest, FilesOfAProcessWithTheSameNumberAreNotInTheWay) {
+  ASSERT_TRUE(Store().Put("key", "first").ok());
+  for (int i = 1; i <= 1000; ++i) std::ofstream(folder_ + "/." + std::to_string(getpid()) + "-" + std::to_string(i)) << "unfinished";
+  const Status s = Store().Put("key", "second");
+  ASSERT_TRUE(s.ok()) << s;
+  EXPECT_EQ(*Store().Get("key", Soon()), "second");
 }
 
 TEST_F(FolderStoreTest, GetWaitsForTheKey) {
