@@ -64,6 +64,15 @@ void Finish(const tw_host* host, const CollectiveCall& call, const Failed& how) 
   t->release(call.line);
 }
 
+Failed CopyOf(const Failed& how) noexcept {
+  Failed copy{how.code, ""};
+  try {
+    copy.text = how.text;
+  } catch (const std::bad_alloc&) {  // the code alone says it
+  }
+  return copy;
+}
+
 Failed FailedOf(const tw_host* host, const tw_status* status) noexcept {
   Failed how{host->status->code(status), ""};
   tw_sink to = {TW_SIZED(tw_sink), &how.text, Append};

@@ -74,6 +74,8 @@ void Keep(const tw_host* host, const CollectiveCall& call);
 // Reports the end of the call.
 void Finish(const tw_host* host, const CollectiveCall& call, const Failed& how) noexcept;
 
+// Returns a copy. A text that finds no memory is empty.
+Failed CopyOf(const Failed& how) noexcept;
 // Returns code and text of a status. A text that finds no memory is empty.
 Failed FailedOf(const tw_host* host, const tw_status* status) noexcept;
 // Returns the exception in flight. Call it in a catch block.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <vector>
 
 #include "../common/fold.h"
@@ -172,6 +173,7 @@ Group::~Group() {
 }
 
 void Group::Start(Operation operation, const tw_collective_call& c) {
+  if (forked()) Fail(TW_FAILED_PRECONDITION, "the child of a fork is no member of its parent's group; start processes by exec");
   Work w = common::CheckedCall(operation, c, rank_, members_);
   {
     std::lock_guard lock(mu_);
@@ -183,6 +185,7 @@ void Group::Start(Operation operation, const tw_collective_call& c) {
 }
 
 void Group::Abort(const tw_status* why) {
+  if (forked()) return;
   const Failed how = common::FailedOf(host_, why);
   {
     std::lock_guard lock(mu_);
@@ -193,19 +196,23 @@ void Group::Abort(const tw_status* why) {
   segment_->Break(TW_ABORTED, Who(rank_) + " has aborted: " + how.text);
 }
 
-Failed Group::Run(const Work& w) {
+Failed Group::Run(const Work& w) noexcept {
   Failed how;
   try {
     Execute(w);
-  } catch (const tw::Error& e) {
-    how = {e.code, e.text};
-  } catch (const std::exception& e) {
-    how = {TW_RESOURCE_EXHAUSTED, e.what()};
-    segment_->Break(how.code, Who(rank_) + ": " + how.text);
+  } catch (const tw::Error&) {
+    how = common::Caught(host_);
+  } catch (...) {  // std::bad_alloc
+    how.code = TW_RESOURCE_EXHAUSTED;
+    try {
+      how.text = Who(rank_) + " has no memory for " + common::TaskText(w.task);
+    } catch (const std::bad_alloc&) {  // the code alone says it
+    }
+    segment_->Break(how.code, how.text);
   }
   if (how.code && is_aborted_) {
     std::lock_guard lock(mu_);
-    how = aborted_;
+    how = common::CopyOf(aborted_);
   }
   return how;
 }

@@ -3,12 +3,16 @@
 // window, waits until all members have done so, and reads theirs.
 // Threads: Start, Abort and Break from any; the rest from the group's thread.
 #pragma once
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "../common/call_thread.h"
 #include "segment.h"
@@ -37,6 +41,9 @@ class Group {
   ~Group();
   Group(const Group&) = delete;
 
+  // Returns true in the child of a fork, where the group can do nothing and must not be destroyed,
+  // because the others would take that for the end of the parent's member.
+  bool forked() const { return process_ != getpid(); }
   // Enqueues an operation. Throws tw::Error for one that cannot be executed.
   void Start(Operation operation, const tw_collective_call& call);
   // Fails the operations that are enqueued or running, here and at the other members.
@@ -44,7 +51,7 @@ class Group {
 
   // Executes an operation on this thread, which takes the place of the group's: for a group that is a
   // part of another one, whose calls have no timelines. Returns its failure.
-  Failed Run(const common::CollectiveCall& call);
+  Failed Run(const common::CollectiveCall& call) noexcept;
   // Fails the group at all members, unless it has failed before.
   void Break(const Failed& why) { segment_->Break(why.code, why.text); }
 
@@ -80,6 +87,7 @@ class Group {
   const uint32_t rank_, members_;
   const int64_t patience_;  // nanoseconds for an operation; 0: no limit
   const std::vector<uint32_t> ranks_;
+  const pid_t process_ = getpid();
   std::unique_ptr<Segment> segment_;
   uint32_t phase_ = 0, which_ = 0;
   uint64_t number_ = 0;    // of the operation

@@ -121,7 +121,9 @@ bool Segment::Open(const std::string& path, uint32_t members) {
   if (h.window % 64 || h.window > bytes_ || Bytes(members, h.window) > bytes_) Fail(TW_DATA_LOSS, "'" + path + "' is damaged");
   members_ = members;
   window_ = h.window;
-  return IsAlive(0);
+  if (IsAlive(0)) return true;
+  Unlink();  // rank 0 was lost before it could do so; it had its lock before others learned of the file
+  return false;
 }
 
 void Segment::Come(uint32_t rank) {

@@ -31,7 +31,8 @@ class Segment {
 
   // Makes a file of a new name in the folder. window: bytes, a multiple of 64.
   void Create(const std::string& folder, uint32_t members, uint64_t window);
-  // Opens the file of rank 0. Returns false if it is of a group that has ended.
+  // Opens the file of rank 0. Returns false if there is none, or if rank 0 is lost; the file of a lost
+  // one is removed.
   bool Open(const std::string& path, uint32_t members);
   // Takes the member's lock and says that it has come. ALREADY_EXISTS if the rank is taken.
   void Come(uint32_t rank);

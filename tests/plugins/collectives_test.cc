@@ -360,7 +360,35 @@ TEST_F(ShmJoinTest, HostThatGivesUpAfterTheDeadlineLeavesTheReason) {
   EXPECT_TRUE(std::filesystem::is_empty(settings_.folder));
 }
 
+TEST_F(ShmJoinTest, FileOfALostFirstMemberIsRemoved) {
+  auto lost = std::make_unique<shm::Segment>();
+  lost->Create(settings_.folder, 2, 4096);
+  lost->Come(0);
+  const std::string path = lost->path();
+  shm::Segment found, again;
+  EXPECT_TRUE(found.Open(path, 2));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  lost.reset();  // ends the lock, as the end of the process does
+  EXPECT_FALSE(again.Open(path, 2));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 // ---- Forks ----
+
+TEST_F(ShmJoinTest, ChildOfAForkIsNoMember) {
+  const tw_group_config c = store_.config(0, 1, kMinute);
+  shm::Group group(host_.get(), c, settings_);
+  const pid_t child = fork();
+  if (child == 0) {
+    View in({1}), out({0});
+    const std::string refusal = Refusal([&] { group.Start(common::Operation::kAllGather, CallOf(&in.view, &out.view)); });
+    _exit(group.forked() && refusal.find("the child of a fork is no member") != refusal.npos ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_FALSE(group.forked());
+}
 
 class EndsSlowly {
  public:

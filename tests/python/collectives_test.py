@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import re
+import signal
 import socket
 import stat
 import struct
@@ -262,6 +263,21 @@ def test_a_step_that_gives_up_ends_the_others(tmp_path):
         members.sessions[0].run(members.fetches[0], timeout=0.2)
     error = members.run([1])[0]
     assert isinstance(error, tw.AbortedError) and "member 0 (process" in str(error) and "has aborted" in str(error), error
+
+
+def test_a_forked_child_that_closes_a_session_does_not_end_its_parents_member(tmp_path):
+    members = pair(tmp_path)
+    assert members.run() == [1, 1]
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(20)  # the default action ends a child that waits for a thread of its parent
+            members.sessions[0].close()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert members.run() == [1, 1]
 
 
 def test_cancelling_ends_the_wait_for_members(tmp_path):
