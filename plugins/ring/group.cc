@@ -114,14 +114,13 @@ void Group::Release() {
   });
 }
 
-Failed Group::FailAll(Failed here, Failed elsewhere) {
+void Group::FailAll(Failed here, Failed elsewhere) noexcept {
   hub_->Call([&] { Break(std::move(here), std::move(elsewhere)); });
-  return failure();
 }
 
-Failed Group::failure() const {
+Failed Group::failure() const noexcept {
   std::lock_guard lock(mu_);
-  return failure_;
+  return common::CopyOf(failure_);
 }
 
 // ---- Ends ----
@@ -238,7 +237,8 @@ void Group::Begin(Work* work) {
   try {
     waiting_.push_back(work->call);
   } catch (const std::bad_alloc&) {
-    return Finish(host_, work->call, {TW_RESOURCE_EXHAUSTED, ""});
+    Break({TW_RESOURCE_EXHAUSTED, ""}, {TW_RESOURCE_EXHAUSTED, ""});  // the others wait for this operation
+    return Finish(host_, work->call, failure_);
   }
   try {
     StartNext();

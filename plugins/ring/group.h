@@ -48,10 +48,10 @@ class Group {
   void Enqueue(common::CollectiveCall call);
   // Releases the guard that runs.
   void Release();
-  // Fails the group, unless it has failed before. Returns its first failure.
-  Failed FailAll(Failed here, Failed elsewhere);
-  // Returns the group's failure; its code is 0 if there is none.
-  Failed failure() const;
+  // Fails the group, unless it has failed before.
+  void FailAll(Failed here, Failed elsewhere) noexcept;
+  // Returns the group's first failure; its code is 0 if there is none.
+  Failed failure() const noexcept;
   // Returns "member 3 (process 77 on host)" for this member.
   std::string Who() const { return Who(rank_); }
 

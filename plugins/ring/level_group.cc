@@ -9,6 +9,7 @@ namespace thalweg::ring {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{25};  // between looks at whether the host still waits for the group
+constexpr const char* kNoMemory = " has no memory for its part of the operation";
 
 std::string NumberText(uint64_t v) {
   std::string digits(16, '0');
@@ -68,12 +69,7 @@ class LevelGroup::Waiter final : public common::Watcher {
   }
   void Ended(const Failed& how) noexcept override {
     std::lock_guard lock(mu_);
-    how_.code = how.code;
-    try {
-      how_.text = how.text;
-    } catch (const std::bad_alloc&) {
-      how_.text.clear();
-    }
+    how_ = common::CopyOf(how);
     ended_ = true;
     changed_.notify_all();
   }
@@ -86,7 +82,7 @@ class LevelGroup::Waiter final : public common::Watcher {
   Failed AwaitEnd() {
     Await([this] { return ended_; });
     std::lock_guard lock(mu_);
-    return how_;
+    return std::move(how_);
   }
 
  private:
@@ -214,7 +210,7 @@ void LevelGroup::LeaveParts() {
 
 LevelGroup::~LevelGroup() {
   if (!calls_.idle()) {
-    all_->FailAll({TW_CANCELLED, "the group was destroyed"}, {TW_ABORTED, all_->Who() + " left during an operation"});
+    all_->FailAll(Own(TW_CANCELLED, " has left the group"), Own(TW_ABORTED, " left during an operation"));
   }
   calls_.End();
   LeaveParts();
@@ -242,10 +238,16 @@ void LevelGroup::Abort(const tw_status* why) {
   all_->Abort(why);
 }
 
-Failed LevelGroup::Run(const Call& w) {
+Failed LevelGroup::Run(const Call& w) noexcept {
   told_ = w.number;
   deadline_ = patience_ ? Now() + patience_ : INT64_MAX;
-  Call c = w;
+  Call c;
+  try {
+    c = w;
+  } catch (const std::bad_alloc&) {
+    FailAll(Own(TW_RESOURCE_EXHAUSTED, kNoMemory));  // the others wait for this operation
+    return all_->failure();
+  }
   c.line = nullptr;
   c.deadline = deadline_;
   const auto operation = common::Operation(w.task.operation);
@@ -253,30 +255,36 @@ Failed LevelGroup::Run(const Call& w) {
   return Guarded(std::move(c), [&] { Execute(w); });
 }
 
-Failed LevelGroup::RunOn(Group* group, Call c) {
+Failed LevelGroup::RunOn(Group* group, Call c) noexcept {
   Waiter waiter(this);
   c.watcher = &waiter;
   try {
     group->Enqueue(std::move(c));
   } catch (...) {
-    return common::Caught(host_);
+    Failed how = common::Caught(host_);
+    FailAll(how);
+    return how;
   }
   return waiter.AwaitEnd();
 }
 
-Failed LevelGroup::Guarded(Call guard, const std::function<void()>& f) {
+Failed LevelGroup::Guarded(Call guard, const std::function<void()>& f) noexcept {
   Waiter waiter(this);
   guard.guards = true;
   guard.watcher = &waiter;
   try {
     all_->Enqueue(std::move(guard));
   } catch (...) {
-    return common::Caught(host_);
+    Failed how = common::Caught(host_);
+    FailAll(how);
+    return how;
   }
   if (waiter.AwaitBegun()) {
     Failed how;
     try {
       f();
+    } catch (const std::bad_alloc&) {
+      how = Own(TW_RESOURCE_EXHAUSTED, kNoMemory);
     } catch (...) {
       how = common::Caught(host_);
     }
@@ -290,9 +298,18 @@ Failed LevelGroup::Guarded(Call guard, const std::function<void()>& f) {
 }
 
 // Fails the group at all members. Members do not cancel each other's steps.
-Failed LevelGroup::FailAll(const Failed& how) {
-  if (how.code != TW_CANCELLED) return all_->FailAll(how, how);
-  return all_->FailAll(how, {TW_ABORTED, all_->Who() + " gave up while it waited for the others"});
+void LevelGroup::FailAll(const Failed& how) noexcept {
+  const bool cancelled = how.code == TW_CANCELLED;
+  all_->FailAll(common::CopyOf(how), cancelled ? Own(TW_ABORTED, " gave up while it waited for the others") : common::CopyOf(how));
+}
+
+Failed LevelGroup::Own(uint32_t code, const char* what) const noexcept {
+  Failed how{code, ""};
+  try {
+    how.text = all_->Who() + what;
+  } catch (const std::bad_alloc&) {  // the code alone says it
+  }
+  return how;
 }
 
 // The group of all has failed.
@@ -300,11 +317,7 @@ void LevelGroup::Broken(const Failed& why) noexcept {
   std::lock_guard lock(mu_);
   if (local_) local_->Break(why);
   if (!leaders_) return;
-  try {
-    leaders_->Break(why, why);
-  } catch (const std::bad_alloc&) {
-    leaders_->Break({why.code, ""}, {why.code, ""});
-  }
+  leaders_->Break(common::CopyOf(why), common::CopyOf(why));
 }
 
 }  // namespace thalweg::ring

@@ -55,13 +55,15 @@ class LevelGroup {
   void LeaveParts();
 
   // Calls and failures:
-  Failed Run(const Call& w);
+  Failed Run(const Call& w) noexcept;
   // Executes an operation of the group of all or of the leaders. Returns its failure.
-  Failed RunOn(Group* group, Call c);
+  Failed RunOn(Group* group, Call c) noexcept;
   // Calls f when all members have called the task, and waits until the others know that this member
   // is done. Returns the failure of the group of all, if it has failed, as it does if f throws.
-  Failed Guarded(Call guard, const std::function<void()>& f);
-  Failed FailAll(const Failed& how);
+  Failed Guarded(Call guard, const std::function<void()>& f) noexcept;
+  void FailAll(const Failed& how) noexcept;
+  // Returns a failure whose text is the name of this member and `what`.
+  Failed Own(uint32_t code, const char* what) const noexcept;
   void Broken(const Failed& why) noexcept;
 
   // levels.cc: operations
