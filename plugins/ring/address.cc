@@ -124,6 +124,7 @@ Settings SettingsOf(const tw_host* host) {
   s.address = common::Setting(host, "address");
   s.interface = common::Setting(host, "interface");
   s.window = NumberSetting<uint64_t>(host, "window", s.window, 4096, 1 << 30) / 64 * 64;
+  s.shared_window = NumberSetting<uint64_t>(host, "shared_window", s.shared_window, 64, 1 << 30);
   s.lost_after = NumberSetting<uint32_t>(host, "lost_after_ms", s.lost_after, 1000, 3'600'000);
   s.host = common::Setting(host, "host");
   const std::string folder = common::Setting(host, "folder"), levels = common::Setting(host, "levels");

@@ -22,6 +22,7 @@ struct Settings {
   bool levels = true;                      // fold within hosts first
   std::string host;                        // tells members of one machine apart
   std::string folder = "/dev/shm";         // of the memory that members of a host share
+  uint64_t shared_window = 256 << 10;      // bytes that a member copies to it at once
 };
 // Throws tw::Error naming the setting and its value.
 Settings SettingsOf(const tw_host* host);

@@ -123,7 +123,14 @@ LevelGroup::LevelGroup(std::shared_ptr<Hub> hub, const tw_group_config& c)
     guard.task.operation = uint32_t(common::Operation::kAllGather);
     guard.task.dtype = TW_UINT8;
     guard.deadline = patience_ ? Now() + patience_ : 0;
-    const Failed how = Guarded(std::move(guard), [&] { JoinParts(hub, c, greetings[0].number); });
+    const Failed how = Guarded(std::move(guard), [&] {
+      try {
+        JoinParts(hub, c, greetings[0].number);
+      } catch (...) {
+        const Failed why = common::Caught(host_);
+        common::Fail(why.code, all_->Who() + ": " + why.text);
+      }
+    });
     if (how.code) common::Fail(how.code, how.text);
   } catch (...) {
     LeaveParts();
@@ -172,6 +179,8 @@ void LevelGroup::JoinParts(const std::shared_ptr<Hub>& hub, const tw_group_confi
     part.members = uint32_t(own_host().size());
     shm::Settings settings;
     settings.folder = hub->settings().folder;
+    settings.window = hub->settings().shared_window;
+    settings.window_setting = "shared_window";
     auto local = std::make_unique<shm::Group>(host_, part, settings, own_host());
     std::lock_guard lock(mu_);
     local_ = std::move(local);

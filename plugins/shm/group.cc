@@ -16,10 +16,11 @@ namespace {
 
 using common::Fail;
 
-constexpr int64_t kGlance = 10'000'000;  // nanoseconds between looks at whether the awaited member lives
-constexpr int64_t kPause = 50'000'000;   // nanoseconds for the store to answer before others are looked at
-constexpr int kSpins = 200;              // looks at a number before sleeping
-constexpr uint64_t kSmall = 4096;        // bytes that each member folds whole, which saves a meeting
+constexpr int64_t kGlance = 10'000'000;       // nanoseconds between looks at whether the awaited member lives
+constexpr int64_t kUnshared = 2'000'000'000;  // nanoseconds in which the end of a member that is gone is told
+constexpr int64_t kPause = 50'000'000;        // nanoseconds for the store to answer before others are looked at
+constexpr int kSpins = 200;                   // looks at a number before sleeping
+constexpr uint64_t kSmall = 4096;             // bytes that each member folds whole, which saves a meeting
 
 tw_status* Append(tw_sink* to, const void* bytes, uint64_t n) {
   static_cast<std::string*>(to->user)->append(static_cast<const char*>(bytes), n);
@@ -58,7 +59,7 @@ Group::Group(const tw_host* host, const tw_group_config& c, const Settings& sett
   const int64_t deadline = patience_ ? Now() + patience_ : INT64_MAX;
   try {
     if (rank_ == 0) {
-      segment_->Create(settings.folder, members_, std::max<uint64_t>(settings.window / 64, members_) * 64);
+      segment_->Create(settings.folder, members_, std::max<uint64_t>(settings.window / 64, members_) * 64, settings.window_setting);
       segment_->Come(0);
       Put(c, name_ + "/shm", HostNumber() + " " + segment_->path());
     } else {
@@ -105,6 +106,8 @@ bool Group::Get(const tw_group_config& c, const std::string& key, int64_t deadli
 // Opens the memory of rank 0. A store may still hold the path of an earlier group.
 void Group::Find(const tw_group_config& c, const std::string& folder, int64_t deadline) {
   const std::string begin = folder + "/thalweg-";
+  std::string path;
+  int64_t since = 0;  // when the path was read first
   for (std::string value; Now() < deadline;) {
     if (!Get(c, name_ + "/shm", deadline, &value)) continue;
     const size_t space = value.find(' ');
@@ -112,7 +115,8 @@ void Group::Find(const tw_group_config& c, const std::string& folder, int64_t de
     if (value.substr(0, space) != HostNumber()) {
       Fail(TW_FAILED_PRECONDITION, "member 0 is on another host; set collective_engine=levels for members on several hosts");
     }
-    const std::string path = value.substr(space + 1);
+    if (value.compare(space + 1, value.npos, path) != 0) since = Now();
+    path = value.substr(space + 1);
     if (path.compare(0, begin.size(), begin) != 0 || path.find('/', begin.size()) != path.npos) {
       Fail(TW_FAILED_PRECONDITION, "member 0 has its memory in '" + path + "', this one in '" + folder + "'; set the same folder for all");
     }
@@ -123,9 +127,16 @@ void Group::Find(const tw_group_config& c, const std::string& folder, int64_t de
       if (!failure.code) return;
       Fail(TW_DEADLINE_EXCEEDED, "member " + std::to_string(Told(rank_)) + " came too late, the others have given up: " + failure.text);
     }
+    // The key of a part is new, and the group of all members tells of a member that is lost or has given up.
+    if (!ranks_.empty() && Now() - since >= kUnshared) {
+      Fail(TW_FAILED_PRECONDITION, "'" + path + "', the memory of member " + std::to_string(Told(0)) + ", is not in this member's '" +
+                                       folder + "', although both seem to be on one host; give them different names by the setting 'host'");
+    }
     usleep(kPause / 10 / 1000);
   }
-  Fail(TW_DEADLINE_EXCEEDED, "member 0 did not come in time");
+  const std::string gone =
+      path.empty() ? "" : "; the store names '" + path + "', the file of a member 0 that is gone or has another '" + folder + "'";
+  Fail(TW_DEADLINE_EXCEEDED, "member " + std::to_string(Told(0)) + " did not come in time" + gone);
 }
 
 // The file's name is a part of the keys, so that they are never those of an earlier group.

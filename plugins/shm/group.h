@@ -25,6 +25,7 @@ using common::Operation;
 struct Settings {
   std::string folder = "/dev/shm";
   uint64_t window = 256 << 10;  // bytes that a member copies at once
+  const char* window_setting = "window";
 };
 // Throws tw::Error naming the setting and its value.
 Settings SettingsOf(const tw_host* host);

@@ -78,7 +78,7 @@ void Segment::Map(uint64_t bytes) {
   bytes_ = bytes;
 }
 
-void Segment::Create(const std::string& folder, uint32_t members, uint64_t window) {
+void Segment::Create(const std::string& folder, uint32_t members, uint64_t window, const char* window_setting) {
   path_ = folder + NewName();
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file_ < 0) FailOn("cannot make '" + path_ + "'");
@@ -88,7 +88,7 @@ void Segment::Create(const std::string& folder, uint32_t members, uint64_t windo
   if (error) {
     Unlink();
     Fail(TW_RESOURCE_EXHAUSTED, "no " + std::to_string(bytes) + " bytes of shared memory in '" + folder + "': " + std::strerror(error) +
-                                    "; enlarge it, or set a smaller window");
+                                    "; enlarge it, or set a smaller '" + window_setting + "'");
   }
   Map(bytes);
   members_ = members;

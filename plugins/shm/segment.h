@@ -29,8 +29,9 @@ class Segment {
   ~Segment();
   Segment(const Segment&) = delete;
 
-  // Makes a file of a new name in the folder. window: bytes, a multiple of 64.
-  void Create(const std::string& folder, uint32_t members, uint64_t window);
+  // Makes a file of a new name in the folder. window: bytes, a multiple of 64. window_setting: the name
+  // of the setting that says it.
+  void Create(const std::string& folder, uint32_t members, uint64_t window, const char* window_setting);
   // Opens the file of rank 0. Returns false if there is none, or if rank 0 is lost; the file of a lost
   // one is removed.
   bool Open(const std::string& path, uint32_t members);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -54,7 +55,8 @@ class Host {
     status_.release = [](tw_status* s) { delete s; };
     run_.size = sizeof run_;
     run_.now = [](const tw_host*) {
-      return int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+      return passed_ +
+             int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
     };
     host_.size = sizeof host_;
     host_.status = &status_;
@@ -62,8 +64,11 @@ class Host {
   }
   const tw_host* get() const { return &host_; }
   int64_t now() const { return run_.now(&host_); }
+  // Sets the clock forward.
+  static void Pass(int64_t nanoseconds) { passed_ += nanoseconds; }
 
  private:
+  static inline std::atomic<int64_t> passed_{0};
   tw_status_api status_{};
   tw_run_api run_{};
   tw_host host_{};
@@ -81,6 +86,7 @@ class Store {
     api_.get = [](void* self, const char* key, uint64_t key_len, int64_t, tw_sink* to) {
       auto* store = static_cast<Store*>(self);
       const auto found = store->values.find(std::string(key, key_len));
+      if (found != store->values.end() && store->answered) store->answered();
       if (found != store->values.end()) return to->put(to, found->second.data(), found->second.size());
       if (store->asked_in_vain) store->asked_in_vain();
       const uint32_t code = store->cancelled ? TW_CANCELLED : TW_DEADLINE_EXCEEDED;
@@ -103,7 +109,7 @@ class Store {
 
   std::map<std::string, std::string> values;
   bool cancelled = false;
-  std::function<void()> asked_in_vain;
+  std::function<void()> asked_in_vain, answered;
 
  private:
   const Host* const host_;
@@ -315,10 +321,10 @@ class ShmJoinTest : public ::testing::Test {
   }
   ~ShmJoinTest() override { std::filesystem::remove_all(settings_.folder); }
   // Returns the failure of a member that joins.
-  std::string Join(uint32_t rank, uint32_t members, int64_t deadline) {
+  std::string Join(uint32_t rank, uint32_t members, int64_t deadline, std::vector<uint32_t> ranks = {}) {
     const tw_group_config c = store_.config(rank, members, deadline);
     try {
-      const shm::Group group(host_.get(), c, settings_);
+      const shm::Group group(host_.get(), c, settings_, std::move(ranks));
     } catch (...) {
       const common::Failed how = common::Caught(host_.get());
       return std::to_string(how.code) + " " + how.text;
@@ -335,7 +341,7 @@ constexpr int64_t kMinute = 60'000'000'000;
 
 TEST_F(ShmJoinTest, MemberThatMeetsAFailedGroupIsLate) {
   shm::Segment segment;
-  segment.Create(settings_.folder, 2, 4096);
+  segment.Create(settings_.folder, 2, 4096, "window");
   segment.Come(0);
   segment.Break(TW_ABORTED, "member 0 gave up while it waited for the others");
   store_.values["g/shm"] = shm::HostNumber() + " " + segment.path();
@@ -360,9 +366,25 @@ TEST_F(ShmJoinTest, HostThatGivesUpAfterTheDeadlineLeavesTheReason) {
   EXPECT_TRUE(std::filesystem::is_empty(settings_.folder));
 }
 
+// In a copy of a machine, or in a container that hides the folder of another one.
+TEST_F(ShmJoinTest, MemberOfLevelsThatDoesNotShareTheMemoryIsToldTheSetting) {
+  store_.values["g/shm"] = shm::HostNumber() + " " + settings_.folder + "/thalweg-0123456789abcdef";
+  store_.answered = [] { Host::Pass(1'000'000'000); };
+  const std::string failure = Join(1, 2, 0, {4, 6});
+  EXPECT_THAT(failure, HasSubstr(std::to_string(TW_FAILED_PRECONDITION) + " '" + settings_.folder + "/thalweg-"));
+  EXPECT_THAT(failure, HasSubstr("the memory of member 4, is not in this member's"));
+  EXPECT_THAT(failure, HasSubstr("by the setting 'host'"));
+}
+
+TEST_F(ShmJoinTest, FileThatIsGoneIsNamedAtTheDeadline) {
+  store_.values["g/shm"] = shm::HostNumber() + " " + settings_.folder + "/thalweg-0123456789abcdef";
+  store_.answered = [] { Host::Pass(kMinute / 4); };
+  EXPECT_THAT(Join(1, 2, kMinute), HasSubstr("member 0 did not come in time; the store names '" + settings_.folder + "/thalweg-"));
+}
+
 TEST_F(ShmJoinTest, FileOfALostFirstMemberIsRemoved) {
   auto lost = std::make_unique<shm::Segment>();
-  lost->Create(settings_.folder, 2, 4096);
+  lost->Create(settings_.folder, 2, 4096, "window");
   lost->Come(0);
   const std::string path = lost->path();
   shm::Segment found, again;
