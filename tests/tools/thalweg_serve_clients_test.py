@@ -42,6 +42,27 @@ def test_the_end_of_a_request_is_certain(folder):
                     pass  # the server had read enough
                 data = received(c)
                 assert data == b"" or data.startswith(b"HTTP/1.1 4"), data
+        # Lines that one reader skips and another one reads.
+        for line in (b"Content-Length : 2\r\n", b"Content-Length:\r\n 2\r\n", b"Content-Length: %32\r\n", b"Content-Length:\r\n", b"Content-Length: 2\n",
+                     b"Transfer-Encoding:\r\n chunked\r\n", b"X: a\rb\r\n", b"X: \0\r\n", b"no field\r\n", b": x\r\n", b"\n", b"\r\r\n",
+                     b"A: b\r\n" * 300):
+            with server.socket() as c:
+                c.sendall(b"GET /v2 HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n" + hidden)
+                data = received(c)
+                assert data.startswith(b"HTTP/1.1 400 ") and data.count(b"HTTP/1.1 ") == 1, (line[:40], data)
+        chunk, end = b"%x\r\n%s\r\n" % (len(request), request), b"0\r\n\r\n"
+        for chunks in (b"0x" + chunk + end, b"+" + chunk + end, b" " + chunk + end, b"%xz" % len(request) + chunk[2:] + end, chunk[:-2] + b"\n" + end,
+                       chunk[:-2] + b"zz\r\n" + end, chunk + b"0\r\nX: y\r\n\r\n", b"%x;" % len(request) + b"a" * 10000 + chunk[2:] + end):
+            with server.socket() as c:
+                c.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + hidden)
+                data = received(c)
+                assert data.startswith(b"HTTP/1.1 400 ") and data.count(b"HTTP/1.1 ") == 1, (chunks[:20], data)
+        with server.socket() as c:
+            c.sendall(head.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + end)
+            assert received(c).startswith(b"HTTP/1.1 400 ")
+        with server.socket() as c:  # a chunk may have an extension
+            c.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + b"%x ;a=b" % len(request) + chunk[2:] + end + whole)
+            assert [answer_of(c)[0] for _ in range(2)] == [200, 200]
         with server.socket() as c:  # a body that ends early, by the client and by the clock
             c.sendall(whole[:-3])
             c.shutdown(1)

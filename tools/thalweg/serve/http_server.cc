@@ -48,6 +48,7 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
 // What the library does not tell the handler about the request that a thread serves.
 struct Exchange {
   ClientWatch::Client* client = nullptr;
+  ConnectionStream* stream = nullptr;
   bool parsed = false;                  // the header was whole
   bool body_left = false;               // bytes of the body may be unread, so the connection cannot be used again
   uint64_t length = 0;                  // of the body as it is sent; 0 if it comes in chunks
@@ -81,6 +82,8 @@ void CheckLength(const httplib::Request& request, uint64_t most, Exchange* excha
   if (codings > 1 || (codings == 1 && !IsOneOf(coding, {"chunked"}))) {
     exchange->Refuse(501, "Transfer-Encoding is '" + coding + "'; send the body in chunks or with its length");
   }
+  if (codings > 0 && request.version == "HTTP/1.0")
+    exchange->Refuse(400, "HTTP/1.0 has no Transfer-Encoding; send the body with its length");
   if (request.method == "POST" && lengths == 0 && codings == 0) {
     exchange->Refuse(411, "the request has neither Content-Length nor chunks; send one of them");
   }
@@ -89,6 +92,7 @@ void CheckLength(const httplib::Request& request, uint64_t most, Exchange* excha
                               " (--max-request-bytes)");
   }
   exchange->body_left = exchange->length > 0 || codings > 0;
+  if (codings > 0) exchange->stream->ExpectChunks();
 }
 
 // Checks a request's header. REQUIRES: *exchange is new.
@@ -338,6 +342,7 @@ void HttpServer::Library::Serve(int socket) {
     if (!came) return;
     Exchange exchange;
     exchange.client = &client;
+    exchange.stream = &stream;
     exchange.memory = std::make_shared<RequestMemory>(budget_);
     Current() = &exchange;
     stream.Begin();

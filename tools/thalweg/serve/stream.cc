@@ -13,7 +13,6 @@
 namespace thalweg::cli::serve {
 namespace {
 
-constexpr uint64_t kMostHeader = 64 << 10;
 constexpr uint64_t kLeastRate = 16 << 10;  // bytes a second
 constexpr std::chrono::seconds kLinger{2};
 
@@ -66,25 +65,23 @@ bool ConnectionStream::Await(std::chrono::milliseconds wait) { return at_ < end_
 
 void ConnectionStream::Begin() {
   began_ = Clock::now();
-  in_header_ = true;
+  header_ = {};
+  chunks_.reset();
   answering_ = false;
-  header_bytes_ = body_bytes_ = written_bytes_ = 0;
-  line_ = 0;
+  body_bytes_ = 0;
 }
 
-// The header ends with an empty line.
-void ConnectionStream::NoteHeader(char c) {
-  ++header_bytes_;
-  if (c == '\n') {
-    if (line_ == 0 && header_bytes_ > 2) in_header_ = false;
-    line_ = 0;
-  } else if (c != '\r') {
-    ++line_;
+// Returns false if the bytes, which are the next ones, are no request.
+bool ConnectionStream::Check(const char* bytes, size_t n) {
+  for (; n > 0 && !header_.whole(); ++bytes, --n) {
+    if (!header_.Take(*bytes)) return false;
   }
+  body_bytes_ += n;
+  return !chunks_ || chunks_->Take(bytes, n);
 }
 
 ssize_t ConnectionStream::read(char* to, size_t size) {
-  if (in_header_ && header_bytes_ >= kMostHeader) return -1;
+  answering_ = false;  // what was written before the body is read is no answer: 100 Continue
   if (at_ == end_) {
     const ssize_t n = Fill(Pace(began_, slack_, body_bytes_));
     if (n <= 0) return n;
@@ -92,18 +89,14 @@ ssize_t ConnectionStream::read(char* to, size_t size) {
   const size_t n = std::min(size, end_ - at_);
   std::memcpy(to, buffer_ + at_, n);
   at_ += n;
-  for (size_t i = 0; i < n; ++i) {
-    if (in_header_) {
-      NoteHeader(to[i]);
-    } else {
-      ++body_bytes_;
-    }
-  }
-  return ssize_t(n);
+  return Check(to, n) ? ssize_t(n) : -1;
 }
 
 ssize_t ConnectionStream::write(const char* from, size_t size) {
-  if (!answering_) answered_ = Clock::now();
+  if (!answering_) {
+    answered_ = Clock::now();
+    written_bytes_ = 0;
+  }
   answering_ = true;
   for (;;) {
     const ssize_t n = send(socket_, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
