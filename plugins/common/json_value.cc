@@ -81,6 +81,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 JsonValue JsonValue::Parse(std::string_view text, const std::function<void(uint64_t)>& charge) {
   JsonValue root;
   JsonBuilder builder(text, charge, &root);
+  if (charge) charge(JsonReadingBytes(text));
   // The library takes a NUL byte between values for the end of the text.
   if (const size_t nul = text.find('\0'); nul != text.npos) builder.Fail(nul, "there is a NUL byte");
   nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder);
@@ -94,6 +95,30 @@ const JsonValue& JsonValue::operator[](std::string_view key) const {
     if (keys_[i] == key) return items_[i];
   }
   return missing;
+}
+
+uint64_t JsonReadingBytes(std::string_view text) {
+  // Two buffers that double, 3 times the stored bytes each; for an error two copies that double and two more, in which a control character
+  // is written as <U+000A>.
+  constexpr uint64_t kCopies = 12, kControl = 8;
+  constexpr std::string_view kOfNumber = "0123456789+-.eE";
+  uint64_t most = 0, stored = 0;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    size_t end = at + 1;
+    if (c == '"') {
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+      stored = 0;
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
+      end = std::min(text.find_first_not_of(kOfNumber, at), text.size());
+      stored = 0;
+    }
+    stored += end - at > 1 || uint8_t(c) >= 0x20 ? end - at : kControl;
+    most = std::max(most, stored);
+    at = end;
+  }
+  return kCopies * (most + kControl);
 }
 
 std::string JsonFault(std::string_view message) {

@@ -22,7 +22,8 @@ class JsonValue {
   enum class Kind : uint8_t { kMissing, kNull, kBool, kNumber, kText, kArray, kObject };
   static constexpr size_t kDeepest = 64;  // arrays and objects within one another
 
-  // charge: NULL, or called with the bytes that the tree has grown by, in portions of about 64 KB and once at the end; it may throw.
+  // charge: NULL, or called first with JsonReadingBytes and then with the bytes that the tree has grown by, in portions of about 64 KB and
+  // once at the end; it may throw.
   // Throws JsonError if the text is no JSON, is nested deeper than kDeepest, is no UTF-8, contains a NUL byte, or has a number beyond
   // the range of double.
   static JsonValue Parse(std::string_view text, const std::function<void(uint64_t bytes)>& charge = nullptr);
@@ -48,6 +49,10 @@ class JsonValue {
   std::vector<std::string> keys_;
   std::vector<JsonValue> items_;
 };
+
+// Returns a bound on the bytes that nlohmann-json's reader takes beside the values. It stores all bytes since the last string or number
+// began, blanks and words such as `true` included, and copies them into the text of an error. Reads the text once.
+uint64_t JsonReadingBytes(std::string_view text);
 
 // Returns what a message of nlohmann-json says of the text, without its code, its place and the bytes that it quotes: these may be long
 // and no UTF-8.

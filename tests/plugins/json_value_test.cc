@@ -101,6 +101,25 @@ TEST(JsonValue, ChargesTheTreeWhileItGrows) {
   EXPECT_EQ(portions, 2u) << "the parser stops at the limit";
 }
 
+TEST(JsonValue, ReadingBytesCountAllThatTheLibraryStores) {
+  const std::string text = R"({"inputs": [1, -2.5e3, "a\"b"]})";
+  const uint64_t few = JsonReadingBytes(text);
+  EXPECT_LT(few, 1000u);
+  EXPECT_GE(JsonReadingBytes(text + std::string(10000, ' ')), 120000u) << "blanks are stored until a string or a number begins";
+  EXPECT_GE(JsonReadingBytes(std::string(10000, '\n') + text), 960000u) << "an error writes <U+000A> for each";
+  EXPECT_GE(JsonReadingBytes("\"" + std::string(10000, 'a') + "\\\""), 120000u);
+  EXPECT_GE(JsonReadingBytes(std::string(10000, '9')), 120000u);
+  std::string words = "[true", numbers = "[1", texts = "[\"\"";
+  for (int i = 0; i < 10000; ++i) words += ",true", numbers += ",1", texts += ",\"\"";
+  EXPECT_GE(JsonReadingBytes(words), 12 * words.size());
+  EXPECT_LT(JsonReadingBytes(numbers), 1000u);
+  EXPECT_LT(JsonReadingBytes(texts), 1000u);
+  // A text that is refused is charged before it is read.
+  uint64_t charged = 0;
+  EXPECT_THROW(JsonValue::Parse(std::string(10000, '\n') + "x", [&charged](uint64_t bytes) { charged += bytes; }), JsonError);
+  EXPECT_GE(charged, 960000u);
+}
+
 TEST(JsonValue, DamagedTextsAreReadOrRefused) {
   const std::string whole = R"({"a": [1, 2.5, {"b": "text \u00e9"}, null], "c": {"d": [true, false]}, "e": "\\"})";
   std::mt19937 random(7);

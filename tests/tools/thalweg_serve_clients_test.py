@@ -213,6 +213,7 @@ def test_the_memory_of_a_request_counts_in_all_its_forms(folder):
             ("same", b'{"inputs": [1]}', {"Content-Encoding": "br"}),  # Brotli's window alone
             ("same", f'{{"inputs": {many}}}'.encode(), {}),  # values of JSON
             ("text", json.dumps({"inputs": ["x" * 150000]}).encode(), {}),  # a long word of JSON
+            ("same", b'{"inputs": [1]}' + b" " * 150000, {}),  # blanks, which the library stores
             ("ones", b'{"inputs": [300000]}', {}),  # outputs
             ("ones", b'{"inputs": [100000]}', {}),  # the text of the answer
         ]

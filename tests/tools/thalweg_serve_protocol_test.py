@@ -139,7 +139,7 @@ def test_wrong_requests_are_named(folder):
         got = server.post(path, {"inputs": [b, a], "outputs": [{"name": "z"}]})
         assert [o["name"] for o in got["outputs"]] == ["z"] and got["outputs"][0]["data"] == [-3], got
         cases = {
-            "": "no JSON", "{": "no JSON", "[1, 2]": "a list of 2, not a JSON object", "{} {}": "no JSON", "\xff": "no JSON", "null": "not a JSON object",
+            "": "no JSON", "{": "no JSON", "[1, 2]": "a list of 2, not a JSON object", "{} {}": "no JSON", "\xff": "no JSON", "{}\0{}": "NUL byte", "null": "not a JSON object",
             '{"inputs": [], "inputs": []}': 'the key "inputs" twice',
             '{"inputs": ' + "[" * 5000 + "]" * 5000 + "}": "nested deeper than 100",
             "[" * 19000: "nested deeper than 100",

@@ -1,7 +1,6 @@
 #include "parse_json.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "../../../plugins/common/json_value.h"
@@ -14,28 +13,6 @@ using nlohmann::json;
 
 constexpr size_t kDeepest = 100;
 constexpr uint64_t kValueBytes = sizeof(json), kListBytes = 64, kMemberBytes = 112;  // with the heap's own share
-
-// Returns at least the bytes of the longest string, number or word of a JSON text.
-uint64_t LongestToken(std::string_view text) {
-  static constexpr auto kEnds = [] {
-    std::array<bool, 256> ends = {};
-    for (const char c : std::string_view(",:[]{}\" \t\r\n")) ends[uint8_t(c)] = true;
-    return ends;
-  }();
-  uint64_t longest = 0;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at + 1;
-    if (text[at] == '"') {
-      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-    } else if (!kEnds[uint8_t(text[at])]) {
-      while (end < text.size() && !kEnds[uint8_t(text[end])]) ++end;
-    }
-    longest = std::max<uint64_t>(longest, end - at);
-    at = end;
-  }
-  return longest;
-}
 
 // Builds the values and throws at the first bound that they exceed.
 class Builder final : public nlohmann::json_sax<json> {
@@ -120,13 +97,15 @@ class Builder final : public nlohmann::json_sax<json> {
 }  // namespace
 
 json ParseJson(std::string_view text, uint64_t memory, Charge* charge) {
-  // The library collects each token twice, in buffers that double, and copies the last one into the text of an error.
-  const uint64_t token = 12 * LongestToken(text);
-  charge->Add(token);
+  // The library takes a NUL byte between values for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    throw HttpError(400, "the request is no JSON, at byte " + std::to_string(nul + 1) + ": there is a NUL byte");
+  const uint64_t reading = common::JsonReadingBytes(text);
+  charge->Add(reading);
   json root;
   Builder builder(memory, charge, &root);
   json::sax_parse(text.begin(), text.end(), &builder);
-  charge->Remove(token);
+  charge->Remove(reading);
   return root;
 }
 
