@@ -60,7 +60,7 @@ struct Server {
   Settings settings = {};
   Metrics metrics;
   RequestBudget budget{64 << 20};
-  Runners runners;
+  Runners runners{8};
   std::unique_ptr<Repository> repository;
   std::unique_ptr<Service> service;
 

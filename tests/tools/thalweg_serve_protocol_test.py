@@ -210,7 +210,7 @@ def test_wrong_requests_are_named(folder):
 def test_bodies_come_packed_and_in_chunks(folder):
     request = json.dumps({"inputs": [tensor("x", "FP32", [1, 2], [1, 2])]}).encode()
     with Server(negative(f"{folder}/m.pb"), "--max-request-bytes", "100000") as server:
-        for packing, body in [("gzip", gzip.compress(request)), ("deflate", zlib.compress(request)), ("identity", request)]:
+        for packing, body in [("gzip", gzip.compress(request)), ("GZip", gzip.compress(request)), ("deflate", zlib.compress(request)), ("identity", request)]:
             assert server.post("/v2/models/m/infer", body, headers={"Content-Encoding": packing})["outputs"][0]["data"] == [-1, -2], packing
         assert server.error("/v2/models/m/infer", gzip.compress(b" " * 50_000_000), 413, {"Content-Encoding": "gzip"})
         assert "Content-Encoding" in server.error("/v2/models/m/infer", b"not gzip", 400, {"Content-Encoding": "gzip"})

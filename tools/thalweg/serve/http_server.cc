@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include <netinet/in.h>
@@ -105,9 +106,14 @@ void Check(httplib::Request* request, const Settings& settings, Exchange* exchan
     exchange->Refuse(
         414, "the path has " + std::to_string(request->path.size()) + " characters; at most " + std::to_string(kMostPath) + " are served");
   }
-  const std::string packed = request->get_header_value("Content-Encoding");
+  std::string packed = request->get_header_value("Content-Encoding");
   if (!packed.empty() && !IsOneOf(packed, {"identity", "gzip", "deflate", "br"})) {
     exchange->Refuse(415, "Content-Encoding is '" + packed + "'; gzip, deflate and br are known");
+  }
+  if (!packed.empty()) {  // the library compares the small letters
+    std::transform(packed.begin(), packed.end(), packed.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    request->headers.erase("Content-Encoding");
+    request->set_header("Content-Encoding", packed);
   }
   if (exchange->refused) exchange->body_left = true;
   // The library would pack answers without an account of their memory.
@@ -196,6 +202,7 @@ void PackAnswer(const Exchange& exchange, Answer* answer) {
     answer->charge = packed.TakeCharge();
     answer->headers.emplace_back("Content-Encoding", "gzip");
   } catch (const HttpError&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 

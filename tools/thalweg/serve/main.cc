@@ -204,7 +204,7 @@ int Run(const Args& args) {
   tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
   Metrics metrics;
   RequestBudget budget(settings.request_memory);
-  Runners runners;
+  Runners runners(settings.max_requests);
   const auto load = [&](const std::string& name, uint64_t version, const std::string& path) {
     const std::string file = content.is_folder ? FindModel(runtime, path) : path;
     return std::make_shared<ServedModel>(runtime, name, version, file, options, settings, &metrics, &runners);

@@ -17,7 +17,7 @@ Runners::~Runners() {
 void Runners::Start(std::function<void()> run) {
   const std::lock_guard<std::mutex> lock(mutex_);
   waiting_.push_back(std::move(run));
-  if (waiting_.size() > free_threads_) {
+  if (waiting_.size() > free_threads_ && threads_.size() < most_) {
     try {
       threads_.emplace_back([this] { Work(); });
     } catch (...) {
