@@ -215,13 +215,14 @@ class LosslessStream {
     AddGroups(uint64_t(most) + 1, *cache_bits);
   }
 
-  // libwebp has a table of fixed size for the five codes of a group, a group of 568 bytes, and a number for it. Newer versions allocate
-  // the tables of many groups in parts.
+  // libwebp has a table of fixed size for the five codes of a group, a group of 568 bytes, and a number for it. If the last code exactly
+  // fills the tables of all groups, VP8LBuildHuffmanTable allocates as much once more. Newer versions allocate the tables of many groups
+  // in parts.
   void AddGroups(uint64_t groups, int cache_bits) {
     static constexpr uint16_t kGreen[kMostCacheBits + 1] = {654, 656, 658, 662, 670, 686, 718, 782, 912, 1168, 1680, 2704};
     constexpr uint64_t kOthers = 3 * 630 + 410, kEntry = 4, kGroup = 640, kPart = 2600;
     const uint64_t table = kEntry * (kOthers + kGreen[cache_bits]);
-    bytes_ += groups * (table + kGroup) + (groups > kPart ? kPart * table + groups * table / 64 : 0);
+    bytes_ += groups * (2 * table + kGroup) + (groups > kPart ? kPart * table + groups * table / 64 : 0);
   }
 
   BitReader bits_;
@@ -272,7 +273,9 @@ uint64_t WebPDecodingBytes(std::string_view bytes, int64_t width, int64_t height
     const std::string_view name = bytes.substr(0, 4);
     const uint64_t size = Number32(bytes.substr(4));
     const std::string_view payload = bytes.substr(kChunkHead);
-    if (name == "VP8L") return LosslessBytes(payload);  // libwebp reads on behind the end of this chunk
+    // libwebp reads on behind the end of this chunk. It may also take the bytes for a lossy stream without a chunk around it, which only
+    // looks like chunks here.
+    if (name == "VP8L") return std::max(LosslessBytes(payload), LossyBytes({}, width, height));
     if (name == "VP8 ") return LossyBytes(alpha, width, height);
     if (name == "ALPH") alpha = payload.substr(0, size);
     SkipChunk(&bytes);
