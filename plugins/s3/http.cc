@@ -1,8 +1,10 @@
 #include "http.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 
@@ -56,6 +58,31 @@ std::string Lower(std::string_view text) {
   for (char& c : out) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
   return out;
 }
+
+// Keeps SIGPIPE from the process while libcurl writes. With CURLOPT_NOSIGNAL libcurl does nothing about
+// it, and before version 7.87 its TLS connections write without MSG_NOSIGNAL. A plugin must not change
+// signal handlers, so the thread blocks the signal and takes the one that came.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec now = {};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
 
 // A transfer in progress. libcurl is written in C: nothing may be thrown through its callbacks.
 struct Transfer {
@@ -174,6 +201,7 @@ Http::Http(std::string ca, std::chrono::milliseconds silence, uint32_t most_idle
 }
 
 Http::~Http() {
+  const NoBrokenPipe quiet;  // closing a TLS connection writes
   for (void* handle : idle_) TheCurl().curl_easy_cleanup(handle);
 }
 
@@ -224,6 +252,10 @@ Answer Http::Send(const Request& r) {
     ~FreesList() { curl.curl_slist_free_all(list); }
   } list{curl};
   const auto add = [&](const std::string& line) {
+    // Some values, such as ETags, come from the store.
+    if (line.find_first_of(std::string_view("\r\n\0", 3)) != line.npos) {
+      Fail(TW_DATA_LOSS, "a value for the header '" + line.substr(0, line.find(':')) + "' has a line end or a zero byte");
+    }
     curl_slist* longer = curl.curl_slist_append(list.list, line.c_str());
     if (!longer) throw std::bad_alloc();
     list.list = longer;
@@ -233,6 +265,7 @@ Answer Http::Send(const Request& r) {
   const bool sends = r.method == "PUT" || r.method == "POST";
   if (sends) add("Content-Type: application/octet-stream");
 
+  const NoBrokenPipe quiet;
   struct GivesBack {
     Http* http;
     void* handle;
@@ -253,7 +286,10 @@ Answer Http::Send(const Request& r) {
   set(CURLOPT_SSLVERSION, long(CURL_SSLVERSION_TLSv1_2));
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
-  if (!ca_.empty()) set(CURLOPT_CAINFO, ca_.c_str());
+  if (!ca_.empty()) {
+    set(CURLOPT_CAINFO, ca_.c_str());
+    set(CURLOPT_CAPATH, static_cast<char*>(nullptr));  // else the machine's certificates are trusted, too
+  }
   if (r.direct) set(CURLOPT_NOPROXY, "*");
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);

@@ -55,8 +55,8 @@ class Http {
   Http(std::string ca, std::chrono::milliseconds silence, uint32_t most_idle);
   ~Http();
   Http(const Http&) = delete;
-  // Throws FAILED_PRECONDITION if libcurl cannot be opened, and std::bad_alloc; all other failures are
-  // in the answer.
+  // Throws FAILED_PRECONDITION if libcurl cannot be opened, DATA_LOSS if a header has a line end, and
+  // std::bad_alloc; all other failures are in the answer. The process gets no SIGPIPE.
   Answer Send(const Request& request);
   // Waits between two attempts. Returns false if Stop was called.
   bool Pause(std::chrono::milliseconds time);

@@ -1,14 +1,34 @@
 #include "workers.h"
 
+#include <signal.h>
+
 #include <atomic>
 #include <exception>
 #include <memory>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "../common/thread.h"
 
 namespace thalweg::s3 {
+
+namespace {
+
+// Starts a thread that receives no signals: they are for the program's threads.
+template <class F>
+std::thread StartQuietThread(F f) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restores {
+    const sigset_t& mask;
+    ~Restores() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } const restores{before};
+  return common::StartThread(std::move(f));
+}
+
+}  // namespace
 
 Workers::~Workers() {
   {
@@ -41,7 +61,7 @@ bool Workers::Offer(std::function<void()> task) {
   if (idle_ <= tasks_.size() && threads_.size() < most_) {
     try {
       threads_.reserve(threads_.size() + 1);
-      threads_.push_back(common::StartThread([this] { Run(); }));
+      threads_.push_back(StartQuietThread([this] { Run(); }));
     } catch (const std::system_error&) {
       if (threads_.empty()) return false;
     }

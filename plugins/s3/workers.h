@@ -17,7 +17,7 @@ class Workers {
  public:
   // most: threads, which start when they are first needed.
   explicit Workers(uint32_t most) : most_(most) {}
-  // Runs what is queued, then joins. Does nothing in a forked child.
+  // Runs what is queued, then joins. REQUIRES: this process is not a child that was forked since.
   ~Workers();
   Workers(const Workers&) = delete;
   // Queues a task, which must not throw. Returns false if no thread can be started; the task is then

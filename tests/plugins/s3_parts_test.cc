@@ -9,6 +9,7 @@
 #include "plugins/s3/credentials.h"
 #include "plugins/s3/digest.h"
 #include "plugins/s3/fail.h"
+#include "plugins/s3/http.h"
 #include "plugins/s3/profile.h"
 #include "plugins/s3/refusal.h"
 #include "plugins/s3/sign.h"
@@ -220,7 +221,18 @@ TEST(S3RefusalTest, SaysWhatToDo) {
   EXPECT_EQ(shown.find_first_of("\n\x1b"), shown.npos);
 }
 
-// ---- Threads ----
+// ---- Requests and threads ----
+
+TEST(S3HttpTest, RefusesHeadersThatWouldBeSeveral) {
+  Http http("", std::chrono::seconds(1), 1);
+  for (const std::string& tag : {std::string("a\r\nx: y"), std::string("a\rx"), std::string("a\nx"), std::string("a\0x", 3)}) {
+    Request r;
+    r.method = "GET";
+    r.url = "http://127.0.0.1:1/";
+    r.headers = {{"if-match", tag}};
+    EXPECT_THAT(ErrorOf([&] { http.Send(r); }), HasSubstr("15 a value for the header 'if-match' has a line end"));
+  }
+}
 
 TEST(S3WorkersTest, DoAllAndReportTheFirstFailure) {
   Workers workers(3);
