@@ -13,6 +13,8 @@ namespace {
 
 // A store that has never answered may have a wrong address, which no patience helps.
 constexpr uint32_t kAttemptsToReach = 5;
+// Something between this machine and the store may answer, and always so.
+constexpr uint32_t kDamagedAnswers = 5;
 
 // Full jitter: any time up to the limit, which doubles with each attempt.
 std::chrono::milliseconds Pause(const Settings& s, uint32_t attempt) {
@@ -35,7 +37,7 @@ Verdict Judge(const Call& call, const Answer& a, const Credential& key) {
   try {
     late = call.may_fail_late && a.ok() && IsError(a.body);
   } catch (const tw::Error& e) {
-    return {Verdict::kFinal, e.code, e.text};
+    return {Verdict::kAgain, e.code, e.text};
   }
   if (a.ok() && !late) {
     const std::string damage = call.damage ? call.damage(a) : "";
@@ -45,7 +47,9 @@ Verdict Judge(const Call& call, const Answer& a, const Credential& key) {
   if (error.region.empty()) error.region = a.Header("x-amz-bucket-region");
   // A store could send back what it has received.
   for (const std::string* secret : {&key.key.secret, &key.key.token}) {
-    if (!secret->empty() && error.message.find(*secret) != error.message.npos) error.message = "";
+    for (std::string* said : {&error.code, &error.message, &error.region}) {
+      if (!secret->empty() && said->find(*secret) != said->npos) said->clear();
+    }
   }
   // S3 reports some errors of an answer that has begun with the status 200.
   const Refusal refusal = Explain(late ? 500 : a.status, error, call.address, a.Header("date"), key.origin);
@@ -54,6 +58,9 @@ Verdict Judge(const Call& call, const Answer& a, const Credential& key) {
   if (refusal.stale_key) return {Verdict::kOtherKey, refusal.code, refusal.text};
   return {refusal.again ? Verdict::kAgain : Verdict::kFinal, refusal.code, refusal.text};
 }
+
+// Returns true if the store may have done what an attempt without success asked for.
+bool MayHaveArrived(const Answer& a) { return a.failure == Answer::Failure::kBroken || a.ok() || (a.status >= 500 && a.status != 503); }
 
 }  // namespace
 
@@ -84,24 +91,36 @@ Answer Client::Send(const Call& call) {
   const Target target = TargetOf(place_.endpoint, call.address, IsVirtualHosted(place_, call.address.bucket));
   const std::string payload = Hex(Sha256(call.body));
   const std::string what = call.method + " " + (place_.endpoint.tls ? "https://" : "http://") + target.host + target.path + ": ";
-  bool renewed = false;
+  bool renewed = false, doubt = false;
+  uint32_t damaged = 0;
+  Verdict last;
   for (uint32_t attempt = 1;; ++attempt) {
     const Credential key = credentials_.Get();
     Answer a = http_.Send(Signed(call, target, payload, key, deadline));
     if (a.failure == Answer::Failure::kNone) reached_ = true;
-    const Verdict v = Judge(call, a, key);
+    Verdict v = Judge(call, a, key);
     if (v.kind == Verdict::kDone) return a;
+    damaged += a.ok() && v.code == TW_DATA_LOSS;
+    if (call.doubt_after_loss && doubt && v.kind == Verdict::kFinal) v.why += "; an earlier attempt may have taken effect";
+    doubt |= MayHaveArrived(a);
+    if (call.doubt_after_loss && doubt) v.code = TW_UNAVAILABLE;
+    // The end of the time cut this attempt off; the one before says more.
+    if (a.failure == Answer::Failure::kBroken && !last.why.empty() && Clock::now() >= deadline) v = last;
     if (v.kind == Verdict::kOtherKey && !std::exchange(renewed, true) && credentials_.Renew(key)) continue;
     if (v.kind != Verdict::kAgain) Fail(v.code, what + v.why);
     const auto pause = Pause(settings_, attempt);
-    const bool hopeless = a.failure == Answer::Failure::kUnreachable && !reached_ && attempt >= kAttemptsToReach;
-    if (hopeless || Clock::now() + pause >= deadline) {
+    const bool unreachable = a.failure == Answer::Failure::kUnreachable && !reached_ && attempt >= kAttemptsToReach;
+    const bool hopeless = damaged >= kDamagedAnswers;
+    if (unreachable || hopeless || Clock::now() + pause >= deadline) {
       const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       std::string after = std::to_string(seconds);
       after.resize(after.find('.') + 2);
       Fail(v.code, what + v.why + " (attempt " + std::to_string(attempt) + ", after " + after + " s" +
-                       (hopeless ? "; check the endpoint)" : "; plugin.org.thalweg.s3.patience_ms is the limit)"));
+                       (unreachable ? "; check the endpoint)"
+                        : hopeless  ? "; check what stands between this machine and the store)"
+                                    : "; plugin.org.thalweg.s3.patience_ms is the limit)"));
     }
+    last = std::move(v);
     if (!http_.Pause(pause)) Fail(TW_CANCELLED, what + "the runtime ends");
   }
 }

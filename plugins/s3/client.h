@@ -30,7 +30,9 @@ struct Call {
   // Statuses that are answers here, beside 2xx. A missing bucket is an error nevertheless.
   std::vector<int> accepts = {};
   bool may_fail_late = false;  // an answer 200 may have an error as its body
-  // Returns why an answer is not whole; empty if it is. Then the request is repeated.
+  // After an attempt that may have taken effect without an answer, every error is UNAVAILABLE.
+  bool doubt_after_loss = false;
+  // Returns why an answer is not whole, and the request is repeated; empty if it is whole.
   std::function<std::string(const Answer&)> damage = {};
   std::chrono::milliseconds patience{0};  // 0: that of the settings
 };
@@ -41,7 +43,7 @@ class Client {
       : settings_(settings), place_(place), http_(*http), credentials_(*credentials) {}
   // Throws tw::Error. The text names method and URL, what the store said, what to do, and of the last
   // of several attempts their number; it never has a key, a signature or a token. Codes: those of
-  // refusal.h; UNAVAILABLE when the time is over, DATA_LOSS if the answers were damaged until then.
+  // refusal.h; UNAVAILABLE when the time is over, DATA_LOSS after five damaged answers.
   Answer Send(const Call& call);
 
  private:

@@ -15,7 +15,7 @@ constexpr uint64_t kCopiedWhole = uint64_t{1} << 30, kCopiedPiece = uint64_t{512
 
 void CopyInParts(Process& process, const Address& from, const Seen& seen, const Address& to) {
   Objects& objects = process.objects;
-  const std::string mark = seen.mark.empty() ? "copy" : seen.mark, upload = objects.Begin(to, mark);
+  const std::string mark = seen.mark.empty() ? NewMark() : seen.mark, upload = objects.Begin(to, mark);
   const uint64_t n = (seen.size + kCopiedPiece - 1) / kCopiedPiece;
   std::vector<std::string> tags(n);
   try {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <random>
 
 #include "answers.h"
 #include "digest.h"
@@ -43,7 +44,7 @@ bool ParseContentRange(std::string_view text, ContentRange* r) {
 // Returns what is wrong with an answer that should hold bytes [offset, offset + n), or those up to
 // the end of the object if that comes first; empty if nothing is.
 std::string DamageOf(const Answer& a, uint64_t offset, uint64_t n, const char* bytes) {
-  if (a.status != 200 && a.status != 206) return {};
+  if (a.status != 200 && a.status != 206) return "the answer to a GET has the status " + std::to_string(a.status);
   ContentRange range;
   uint64_t want = a.received;
   if (a.status == 206) {
@@ -53,6 +54,8 @@ std::string DamageOf(const Answer& a, uint64_t offset, uint64_t n, const char* b
     want = last - offset + 1;
   } else if (offset != 0) {
     return "the store ignores the header Range";
+  } else if (a.Header("content-length").empty() && a.Header("transfer-encoding").empty()) {
+    return "the answer does not say how long it is";  // it may have been cut off
   }
   if (a.received != want) return "the answer has " + std::to_string(a.received) + " bytes instead of " + std::to_string(want);
   const bool whole = a.status == 200 || (offset == 0 && want == range.size);
@@ -71,7 +74,27 @@ std::string PartTag(const Answer& a) {
   return tag;
 }
 
+// Returns a Call::damage for an answer that `parse` reads, which throws DATA_LOSS.
+template <class F>
+std::function<std::string(const Answer&)> ReadBy(F parse) {
+  return [parse](const Answer& a) -> std::string {
+    try {
+      parse(a);
+    } catch (const tw::Error& e) {
+      return e.text;
+    }
+    return {};
+  };
+}
+
 }  // namespace
+
+std::string NewMark() {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < 16; ++i) bytes += char(random() & 255);
+  return Hex(bytes);
+}
 
 bool Objects::Look(const Address& at, uint64_t head, Seen* seen) {
   std::string room(head, '\0');
@@ -171,7 +194,9 @@ void Objects::Copy(const Address& from, const Seen& seen, const Address& to) {
   c.headers = {{"x-amz-copy-source", SourceOf(from)}};
   if (!seen.tag.empty()) c.headers.emplace_back("x-amz-copy-source-if-match", seen.tag);
   c.may_fail_late = true;
-  ParseCopiedTag(client_.Send(c).body);
+  c.doubt_after_loss = true;
+  c.damage = ReadBy([](const Answer& a) { ParseCopiedTag(a.body); });
+  client_.Send(c);
 }
 
 void Objects::List(const Address& folder,
@@ -184,7 +209,9 @@ void Objects::List(const Address& folder,
     c.query = {{"list-type", "2"}, {"prefix", folder.key}, {"delimiter", "/"}, {"encoding-type", "url"}};
     if (!token.empty()) c.query.emplace_back("continuation-token", token);
     c.most_bytes = kMostListing;
-    const Page p = ParsePage(client_.Send(c).body);
+    Page p;
+    c.damage = ReadBy([&](const Answer& a) { p = ParsePage(a.body); });
+    client_.Send(c);
     page(p.keys, p.prefixes);
     if (!p.truncated) return;
     if (p.next == token || pages == kMostPages) Fail(TW_DATA_LOSS, folder.text() + ": the store's listing does not end");
@@ -198,7 +225,10 @@ std::string Objects::Begin(const Address& at, const std::string& mark) {
   c.address = at;
   c.query = {{"uploads", ""}};
   c.headers = {{kMark, mark}};
-  return ParseUploadId(client_.Send(c).body);
+  std::string id;
+  c.damage = ReadBy([&](const Answer& a) { id = ParseUploadId(a.body); });
+  client_.Send(c);
+  return id;
 }
 
 std::string Objects::UploadPart(const Address& at, const std::string& upload, uint32_t number, std::string_view bytes) {
@@ -207,7 +237,10 @@ std::string Objects::UploadPart(const Address& at, const std::string& upload, ui
   c.address = at;
   c.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
   c.body = bytes;
-  return PartTag(client_.Send(c));
+  std::string tag;
+  c.damage = ReadBy([&](const Answer& a) { tag = PartTag(a); });
+  client_.Send(c);
+  return tag;
 }
 
 std::string Objects::CopyPart(const Address& at, const std::string& upload, uint32_t number, const Address& from, const Seen& seen,
@@ -219,7 +252,10 @@ std::string Objects::CopyPart(const Address& at, const std::string& upload, uint
   c.headers = {{"x-amz-copy-source", SourceOf(from)}, {"x-amz-copy-source-range", RangeOf(offset, n)}};
   if (!seen.tag.empty()) c.headers.emplace_back("x-amz-copy-source-if-match", seen.tag);
   c.may_fail_late = true;
-  return ParseCopiedTag(client_.Send(c).body);
+  std::string tag;
+  c.damage = ReadBy([&](const Answer& a) { tag = ParseCopiedTag(a.body); });
+  client_.Send(c);
+  return tag;
 }
 
 std::string Objects::Complete(const Address& at, const std::string& upload, const std::vector<std::string>& tags, const std::string& mark,
@@ -232,11 +268,13 @@ std::string Objects::Complete(const Address& at, const std::string& upload, cons
   if (fresh) c.headers.emplace_back("if-none-match", "*");
   c.body = xml;
   c.may_fail_late = true;
+  c.doubt_after_loss = true;
   c.accepts = {404, 412};
-  const Answer a = client_.Send(c);
-  if (a.ok()) return std::string(ParseCopiedTag(a.body));
-  // An earlier attempt may have arrived, and its answer was lost.
   std::string tag;
+  c.damage = ReadBy([&](const Answer& a) { tag = ParseCopiedTag(a.body); });
+  const Answer a = client_.Send(c);
+  if (a.ok()) return tag;
+  // An earlier attempt may have arrived, and its answer was lost.
   if (IsMine(at, mark, &tag)) return tag;
   if (a.status == 412) Fail(TW_ALREADY_EXISTS, at.text() + ": there is an object of that name");
   Fail(TW_ABORTED, at.text() + ": somebody has aborted the upload; write the file again");

@@ -23,6 +23,9 @@ struct Seen {
   std::string head;     // its first bytes
 };
 
+// Returns a new mark: a text that no other writer uses.
+std::string NewMark();
+
 class Objects {
  public:
   explicit Objects(Client* client) : client_(*client) {}
@@ -32,13 +35,13 @@ class Objects {
   // Reads exactly n bytes of the object that was seen. DATA_LOSS if it was replaced or removed since,
   // unless the bucket keeps its old version.
   void Read(const Address& at, const Seen& seen, uint64_t offset, void* to, uint64_t n);
-  // Makes or replaces an object. mark: a text that no other writer uses. fresh: ALREADY_EXISTS if there
+  // Makes or replaces an object. mark: from NewMark, for these bytes alone. fresh: ALREADY_EXISTS if there
   // is an object that did not come from this very call.
   void Put(const Address& at, std::string_view bytes, const std::string& mark, bool fresh);
   // Succeeds also if there is no such object.
   void Remove(const Address& at);
   // Copies the object that was seen, replacing `to` at once. ABORTED if it was replaced since.
-  // ABORTED or UNAVAILABLE leave `to` as it was, or hold the copy.
+  // UNAVAILABLE leaves open whether `to` has the copy; after other errors it is as it was.
   void Copy(const Address& from, const Seen& seen, const Address& to);
   // Calls page(keys, prefixes) for each page of the names that begin with the folder's key.
   void List(const Address& folder, const std::function<void(const std::vector<std::string>&, const std::vector<std::string>&)>& page);
@@ -50,7 +53,8 @@ class Objects {
   // The part is bytes [offset, offset + n) of another object.
   std::string CopyPart(const Address& at, const std::string& upload, uint32_t number, const Address& from, const Seen& seen,
                        uint64_t offset, uint64_t n);
-  // Makes the parts an object, at once. Returns its ETag. mark, fresh: as in Begin and Put.
+  // Makes the parts an object, at once. Returns its ETag. mark, fresh: as in Begin and Put. UNAVAILABLE
+  // leaves open whether the object is there.
   std::string Complete(const Address& at, const std::string& upload, const std::vector<std::string>& tags, const std::string& mark,
                        bool fresh);
   // Frees the parts. Waits for a short time only.

@@ -4,10 +4,9 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <random>
+#include <utility>
 #include <vector>
 
-#include "digest.h"
 #include "fail.h"
 
 namespace thalweg::s3 {
@@ -15,13 +14,6 @@ namespace {
 
 constexpr size_t kMostParts = 10'000;                // S3's limit
 constexpr uint64_t kCopiedPart = uint64_t{1} << 30;  // S3 allows 5 GiB
-
-std::string NewMark() {
-  std::random_device random;
-  std::string bytes;
-  for (int i = 0; i < 16; ++i) bytes += char(random() & 255);
-  return Hex(bytes);
-}
 
 }  // namespace
 
@@ -40,16 +32,20 @@ struct Writer::Uploads {
     std::unique_lock lock(mu);
     changed.wait(lock, [&] { return running == 0; });
   }
-  // Uploads a part and enters its tag. Never throws.
+  bool HasFailed() {
+    std::lock_guard lock(mu);
+    return failure.has_value();
+  }
+  // Uploads a part and enters its tag; does nothing after another part has failed. Never throws.
   void Upload(Process& process, size_t index, const std::string& bytes) noexcept {
     std::string tag;
     std::optional<tw::Error> failed;
     try {
-      tag = process.objects.UploadPart(at, id, uint32_t(index + 1), bytes);
-    } catch (const tw::Error& e) {
-      failed = e;
+      if (!HasFailed()) tag = process.objects.UploadPart(at, id, uint32_t(index + 1), bytes);
+    } catch (tw::Error& e) {
+      failed = std::move(e);
     } catch (const std::exception&) {
-      failed = tw::Error{TW_RESOURCE_EXHAUSTED, ""};
+      failed = tw::Error{TW_RESOURCE_EXHAUSTED, "out of memory"};  // short texts need none
     }
     process.parts.Give();
     std::lock_guard lock(mu);
@@ -68,7 +64,7 @@ Writer::Name::~Name() {
   if (origin.here()) process.LeaveName(text);
 }
 
-Writer::Writer(Store* store, Address at) : store_(*store), at_(std::move(at)), mark_(NewMark()), name_(&store_.here(), at_.text()) {
+Writer::Writer(Store* store, Address at) : store_(*store), at_(std::move(at)), name_(&store_.here(), at_.text()) {
   Seen there;
   if (store_.here().objects.Look(at_, 1, &there)) Fail(TW_ALREADY_EXISTS, at_.text() + ": there is an object of that name");
 }
@@ -94,16 +90,19 @@ void Writer::Guard(F&& body) {
   try {
     body();
   } catch (const tw::Error& e) {
-    failure_ = e;
+    failure_ = tw::Error{e.code, {}};  // stays if there is no memory for the text
+    failure_->text = e.text;
     throw;
-  } catch (const std::bad_alloc&) {
-    failure_ = tw::Error{TW_RESOURCE_EXHAUSTED, "out of host memory"};
+  } catch (const std::exception&) {
+    failure_ = tw::Error{TW_RESOURCE_EXHAUSTED, "out of memory"};  // short texts need none
     throw;
   }
 }
 
-// Begins an upload. The bytes that the object has already are its first parts.
+// Begins an upload. The bytes that the object has already are its first parts. Its mark is new: with that
+// of the object that it replaces, an upload that somebody aborted would look like one that arrived.
 void Writer::BeginUpload() {
+  mark_ = NewMark();
   Objects& objects = store_.here().objects;
   auto uploads = std::make_shared<Uploads>(at_);
   uploads->id = objects.Begin(at_, mark_);
@@ -181,6 +180,7 @@ void Writer::Publish() {
   Objects& objects = store_.here().objects;
   const bool fresh = !published_ && store_.settings().conditional;
   if (!uploads_ && base_ == 0) {
+    mark_ = NewMark();
     objects.Put(at_, buffer_, mark_, fresh);  // the buffer stays, because it may grow
   } else {
     if (!buffer_.empty()) SubmitPart();

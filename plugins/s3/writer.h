@@ -53,8 +53,8 @@ class Writer {
 
   Store& store_;
   const Address at_;
-  const std::string mark_;
   const Name name_;
+  std::string mark_;  // of the upload that is open, or of the last PUT
   std::string buffer_;
   uint64_t total_ = 0;      // bytes appended
   bool published_ = false;  // the object is there
