@@ -79,7 +79,8 @@ class CheckpointWriter {
 // one tensor are combined. remove_folders: also removes the folders of the parts if they are then
 // empty. Errors: NOT_FOUND, DATA_LOSS; INVALID_ARGUMENT for no parts, for a tensor that two parts
 // have whole, or with different types or shapes; those of the file system. After an error the
-// previous checkpoint at `prefix` is whole.
+// previous checkpoint at `prefix` is whole. After UNAVAILABLE and DEADLINE_EXCEEDED the merged one may
+// be in place instead, and the parts may have lost their data files to it: save them again.
 Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string& prefix, bool remove_folders,
                         FileSystem& files = LocalFiles());
 

@@ -9,6 +9,8 @@ namespace thalweg::s3 {
 namespace {
 
 constexpr time_t kEarly = 300;  // a key is renewed so many seconds before it expires
+// Attempts to renew a key that still holds are so far apart: each of them holds up all requests.
+constexpr std::chrono::seconds kBetweenLooks{10};
 
 // A key with line ends would change the headers of the request.
 Credential Checked(Credential c) {
@@ -133,12 +135,13 @@ Credential Credentials::Find() {
 
 Credential Credentials::Get() {
   std::lock_guard lock(mu_);
-  const bool valid = found_ && (found_->expires == 0 || found_->expires > time(nullptr) + kEarly);
-  if (valid) return *found_;
+  const auto holds = [&](time_t more) { return found_ && (found_->expires == 0 || found_->expires > time(nullptr) + more); };
+  if (holds(kEarly) || (holds(0) && Clock::now() < next_look_)) return *found_;
+  next_look_ = Clock::now() + kBetweenLooks;
   try {
     found_ = Find();
   } catch (const tw::Error&) {
-    if (!found_ || found_->expires <= time(nullptr)) throw;  // else the old one is still good for a while
+    if (!holds(0)) throw;  // else the old one is still good for a while
   }
   return *found_;
 }

@@ -30,7 +30,8 @@ class Credentials {
   // warn: receives a line about a file that should be hidden better.
   Credentials(const Settings& settings, Http* http, std::function<void(const std::string&)> warn)
       : settings_(settings), http_(*http), warn_(std::move(warn)) {}
-  // Returns the key, which is valid for five more minutes if that can be had. Throws
+  // Returns the key, which is valid for five more minutes if that can be had; a key that is not is looked
+  // for again every ten seconds. Throws
   // UNAUTHENTICATED, naming the places, if there is none.
   Credential Get();
   // Looks again after the store has refused `used`. Returns false if nothing else was found.
@@ -46,6 +47,7 @@ class Credentials {
   const std::function<void(const std::string&)> warn_;
   std::mutex mu_;
   std::optional<Credential> found_;  // guarded by mu_
+  Clock::time_point next_look_{};    // guarded by mu_: not before is a key that still holds looked for anew
   bool warned_ = false;              // guarded by mu_
 };
 

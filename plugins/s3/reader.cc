@@ -42,7 +42,7 @@ struct Reader::Block {
   }
 };
 
-Reader::Reader(Store* store, Address at) : store_(*store), window_(kFirstWindow) {
+Reader::Reader(Store* store, Address at) : store_(*store), window_(std::min(kFirstWindow, store->settings().read_ahead)) {
   Object o = {std::move(at), {}};
   if (!store_.here().objects.Look(o.at, kHead, &o.seen)) Fail(TW_NOT_FOUND, o.at.text() + ": there is no such object");
   object_ = std::make_shared<const Object>(std::move(o));

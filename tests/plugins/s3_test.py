@@ -449,10 +449,12 @@ def test_an_expired_key_is_replaced_from_the_file(store, tmp_path, monkeypatch):
 
 def test_keys_of_a_container(store, monkeypatch):
     import http.server
-    expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=4)  # so each request would like another one
+    looks = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
+            looks.append(self.path)
             good = self.path == "/keys?role=a" and self.headers["authorization"] == "bearer"
             body = f'{{"AccessKeyId": "{KEY}", "SecretAccessKey": "{SECRET}", "Expiration": "{expires:%Y-%m-%dT%H:%M:%SZ}"}}'.encode()
             self.send_response(200 if good else 403)
@@ -472,7 +474,9 @@ def test_keys_of_a_container(store, monkeypatch):
             write("m", [1], runtime(store))
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{server.server_port}/keys?role=a")
         monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "bearer")
+        store.log.clear()
         write("m", [1], runtime(store))
+        assert len(looks) < len(store.log) / 2, "nearly each request fetches a key"
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/keys")
         with pytest.raises(tw.UnauthenticatedError, match="without encryption"):
             write("n", [1], runtime(store))
