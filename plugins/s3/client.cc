@@ -94,19 +94,27 @@ Answer Client::Send(const Call& call) {
   bool renewed = false, doubt = false;
   uint32_t damaged = 0;
   Verdict last;
+  const auto looks = [&](auto for_a_key) {
+    try {
+      return for_a_key();
+    } catch (tw::Error& e) {
+      if (call.doubt_after_loss && doubt) e.code = TW_UNAVAILABLE;
+      throw;
+    }
+  };
   for (uint32_t attempt = 1;; ++attempt) {
-    const Credential key = credentials_.Get();
+    const Credential key = looks([&] { return credentials_.Get(); });
     Answer a = http_.Send(Signed(call, target, payload, key, deadline));
     if (a.failure == Answer::Failure::kNone) reached_ = true;
     Verdict v = Judge(call, a, key);
     if (v.kind == Verdict::kDone) return a;
     damaged += a.ok() && v.code == TW_DATA_LOSS;
-    if (call.doubt_after_loss && doubt && v.kind == Verdict::kFinal) v.why += "; an earlier attempt may have taken effect";
+    if (call.doubt_after_loss && doubt && v.kind != Verdict::kAgain) v.why += "; an earlier attempt may have taken effect";
     doubt |= MayHaveArrived(a);
     if (call.doubt_after_loss && doubt) v.code = TW_UNAVAILABLE;
     // The end of the time cut this attempt off; the one before says more.
     if (a.failure == Answer::Failure::kBroken && !last.why.empty() && Clock::now() >= deadline) v = last;
-    if (v.kind == Verdict::kOtherKey && !std::exchange(renewed, true) && credentials_.Renew(key)) continue;
+    if (v.kind == Verdict::kOtherKey && !std::exchange(renewed, true) && looks([&] { return credentials_.Renew(key); })) continue;
     if (v.kind != Verdict::kAgain) Fail(v.code, what + v.why);
     const auto pause = Pause(settings_, attempt);
     const bool unreachable = a.failure == Answer::Failure::kUnreachable && !reached_ && attempt >= kAttemptsToReach;
