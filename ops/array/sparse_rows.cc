@@ -1,34 +1,14 @@
 // SparseFillEmptyRows, SparseReshape, and SparseCross, which crosses the features of rows.
 #include "ops/common/grad.h"
+#include "ops/common/sparse.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// One part of a sparse tensor: the number of the input, and its name in messages.
-struct Part {
-  uint32_t input;
-  std::string name;
-};
-
-int64_t SizeOf(const tw::Shape& s, const Part& part, uint32_t axis) { return s.known(part.input) ? s.dim(part.input, axis) : -1; }
-
-// Checks the places and sizes of a sparse tensor, and its values if it has some. Returns the number
-// of places.
-int64_t Sparse(const tw::Shape& s, const Part& indices, const Part* values, const Part& shape) {
-  WantRank(s, indices.input, 2, indices.name.c_str());
-  WantVector(s, shape.input, shape.name.c_str());
-  MergeSize(s, SizeOf(s, indices, 1), SizeOf(s, shape, 0), "the columns of '" + indices.name + "' and the entries of '" + shape.name + "'");
-  const int64_t n = SizeOf(s, indices, 0);
-  if (!values) return n;
-  WantVector(s, values->input, values->name.c_str());
-  return MergeSize(s, n, SizeOf(s, *values, 0), "the rows of '" + indices.name + "' and the entries of '" + values->name + "'");
-}
-
 void FillRule(const tw::Shape& s) {
-  const Part values{1, "values"};
-  Sparse(s, {0, "indices"}, &values, {2, "dense_shape"});
+  WantSparse(s, {0, "indices"}, SparsePart{1, "values"}, {2, "dense_shape"});
   WantScalar(s, 3, "default_value");
   const int64_t rank = s.known(2)   ? s.dim(2, 0)
                        : s.known(0) ? s.dim(0, 1)
@@ -69,7 +49,7 @@ void FillGradGradient(const tw::Grad& g) {
 
 void ReshapeRule(const tw::Shape& s) {
   WantVector(s, 2, "new_shape");
-  const int64_t n = Sparse(s, {0, "input_indices"}, nullptr, {1, "input_shape"}), rank = s.known(2) ? s.dim(2, 0) : -1;
+  const int64_t n = WantSparse(s, {0, "input_indices"}, nullptr, {1, "input_shape"}).elements, rank = s.known(2) ? s.dim(2, 0) : -1;
   s.out(0, Dims{n, rank});
   s.out(1, Dims{rank});
 }
@@ -82,8 +62,7 @@ void CrossRule(const tw::Shape& s) {
   if (n + s.many(3) == 0) Fail("there are no inputs to cross");
   for (uint32_t k = 0; k < n; ++k) {
     const std::string which = " " + tw::text(int64_t(k));
-    const Part values{s.first(1) + k, "values" + which};
-    Sparse(s, {s.first(0) + k, "indices" + which}, &values, {s.first(2) + k, "shapes" + which});
+    WantSparse(s, {s.first(0) + k, "indices" + which}, SparsePart{s.first(1) + k, "values" + which}, {s.first(2) + k, "shapes" + which});
     const uint32_t i = s.first(2) + k;
     if (s.known(i) && Known(s.dim(i, 0)) && s.dim(i, 0) != 2)
       Fail("shapes" + which + " has " + tw::text(s.dim(i, 0)) + " entries; sparse inputs must be matrices");
