@@ -14,6 +14,8 @@ VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "s
           "has_known_shape": False, "output_shapes": [None], "shared_name": "", "container": "", "serialized_options": "", "num_sparse": 1,
           "dense_shapes": [()], "sample_rate": 8000.0, "bad_color": np.uint8([255, 0, 0, 255]),
           "merge_op": "Add", "final_op": "Id", "token": "nobody", "normalization_form": "NFC",
+          "concat_dim": 0, "sparse_keys": ["k"], "dense_keys": ["k"], "context_sparse_keys": [], "context_dense_keys": [],
+          "feature_list_sparse_keys": [], "feature_list_dense_keys": [], "feature_list_dense_missing_assumed_empty": [],
           "suffix_indicator": "##", "max_bytes_per_word": 100, "use_unknown_token": True, "unknown_token": "[UNK]", "model": "{}"}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
 CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\{[^}]*\}\)|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
