@@ -8,8 +8,7 @@ namespace thalweg::tf {
 
 // The name of the op that stands for an op of this name, if only the name differs, and otherwise the name itself.
 std::string CurrentOp(const std::string& op);
-// Gives operations the current names of ops, and replaces each ParseExample by a ParseExampleV2 of the same name, with the same outputs.
-// Its keys come in vectors, which new nodes before it make: name/sparse_keys, name/dense_keys, name/ragged_keys.
+// Gives operations the current names of their ops.
 void ReplaceOldOps(proto::GraphDef* def);
 
 }  // namespace thalweg::tf

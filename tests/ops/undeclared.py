@@ -43,7 +43,8 @@ UNDECLARED = {
     "python/data_frames_test.py": "DecodeGif DecodeWebP",
     "python/data_sound_test.py": "DecodeFlac",
     "python/data_decode_test.py": "DecodeCSV DecodeWav EncodeWav",
-    "python/data_example_test.py": "ParseExampleV2",
+    "python/data_example_test.py": "ParseExampleV2 ParseExample ParseSingleExample",
+    "python/data_sequence_example_test.py": "ParseSequenceExample ParseSequenceExampleV2 ParseSingleSequenceExample",
     "python/data_ops_test.py": "TensorDataset TensorSliceDataset RangeDataset RandomDataset GeneratorDataset TFRecordDataset "
                                "TextLineDataset FixedLengthRecordDatasetV2 TakeDataset SkipDataset ShardDataset RepeatDataset "
                                "ConcatenateDataset ZipDataset ShuffleDatasetV3 CacheDatasetV2 PrefetchDataset OptionsDataset "
@@ -73,7 +74,7 @@ NAMED_OTHERWISE = {
     "collective/collectives": "python/collectives_test.py", "control/check_numerics": "ops/array/passed.py", "control/control_trigger": "framework/runtime/frame_run_test.cc",
     "control/loop": "framework/runtime/frame_run_test.cc", "control/no_op": "python/scopes_test.py", "control/send_recv": "ops/kernels_test.py",
     "control/switch": "framework/runtime/frame_run_test.cc", "data/decode": "python/data_decode_test.py", "data/image": "python/data_image_test.py",
-    "data/iterator": "python/data_ops_test.py", "data/parse_example": "python/data_example_test.py",
+    "data/iterator": "python/data_ops_test.py", "data/parse_example": "python/data_example_test.py", "data/parse_sequence_example": "python/data_sequence_example_test.py",
     "data/source": "python/data_ops_test.py", "data/transform": "python/data_ops_test.py", "functional/call": "python/flow_test.py", "functional/if": "python/flow_test.py",
     "functional/py_func": "python/host_functions_test.py",
     "functional/while": "python/flow_test.py", "io/summary": "python/summary_ops_test.py", "io/summary_writer": "python/summary_ops_test.py",

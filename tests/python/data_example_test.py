@@ -1,43 +1,9 @@
-"""ParseExampleV2 against Python's dicts: messages are written here from the description of the wire format."""
-import struct
-
+"""ParseExampleV2, ParseExample and ParseSingleExample against Python's dicts."""
 import numpy as np
 import pytest
 
 import thalweg as tw
-
-
-def varint(n):
-    n &= (1 << 64) - 1
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def feature(values, packed=True):
-    if values is None:
-        return b""
-    if isinstance(values, list):
-        return field(1, b"".join(field(1, v) for v in values))
-    if values.dtype == np.float32:
-        body = field(1, values.tobytes()) if packed else b"".join(varint(1 << 3 | 5) + struct.pack("<f", v) for v in values)
-        return field(2, body)
-    body = field(1, b"".join(map(varint, values.tolist()))) if packed else b"".join(varint(1 << 3) + varint(v) for v in values.tolist())
-    return field(3, body)
-
-
-def entry(key, values, packed=True):
-    return field(1, field(1, key) + field(2, feature(values, packed)))
-
-
-def example(features, packed=True):
-    return field(1, b"".join(entry(k, v, packed) for k, v in features.items()))
+from example_bytes import entry, example, field, varint
 
 
 def parse(graph, serialized, sparse=(), dense=(), ragged=(), names=()):
@@ -157,3 +123,63 @@ def test_hostile_bytes_are_refused_or_parsed(graph):
             except tw.InvalidArgumentError:
                 refused += 1
     assert 500 < refused < len(examples), refused
+
+
+# ---- The ops whose keys are scalars or attributes ----
+
+
+def parse_batch(graph, serialized, sparse=(), dense=(), names=()):
+    """Runs ParseExample, with the arguments of `parse`."""
+    with graph:
+        text = lambda v: graph.constant(np.array(v, object), "string")
+        op = graph.op("ParseExample", graph.constant(serialized, "string"), graph.constant(np.array(list(names), object).reshape(-1), "string"),
+                      [text(x[0]) for x in sparse], [text(x[0]) for x in dense], [graph.constant(d, t) for _, t, _, d in dense],
+                      Nsparse=len(sparse), Ndense=len(dense), sparse_types=[x[1] for x in sparse], Tdense=[x[1] for x in dense],
+                      dense_shapes=[x[2] for x in dense])
+    with tw.Session(graph) as s:
+        return flat(s.run(op))
+
+
+def parse_single(graph, serialized, sparse=(), dense=()):
+    """Runs ParseSingleExample, with the arguments of `parse`."""
+    with graph:
+        op = graph.op("ParseSingleExample", graph.constant(serialized, "string"), [graph.constant(d, t) for _, t, _, d in dense],
+                      num_sparse=len(sparse), sparse_keys=[x[0] for x in sparse], dense_keys=[x[0] for x in dense],
+                      sparse_types=[x[1] for x in sparse], Tdense=[x[1] for x in dense], dense_shapes=[x[2] for x in dense])
+    with tw.Session(graph) as s:
+        return flat(s.run(op))
+
+
+FEATURES = dict(sparse=[(b"i", "int64"), (b"s", "string")], dense=[(b"f", "float32", [3], [1, 2, 3]), (b"more", "float32", [-1, 2], -5.0)])
+
+
+def test_parse_example_gives_what_v2_gives(graph):
+    rng = np.random.default_rng(3)
+    batch = np.array([example(random_example(rng)) for _ in range(7)], object)
+    wanted, got = parse(graph, batch, **FEATURES), parse_batch(graph, batch, **FEATURES)
+    assert len(got) == len(wanted) == 8
+    for a, b in zip(got, wanted):
+        assert a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+
+
+def test_parse_single_example_gives_what_v2_gives(graph):
+    one = example(random_example(np.random.default_rng(4)))
+    for a, b in zip(parse_single(graph, one, **FEATURES), parse(graph, one, **FEATURES), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+
+
+def test_errors_of_the_older_ops(graph):
+    good = example({b"f": np.float32([1])})
+
+    def fails(message, run, *args, **more):
+        with pytest.raises(tw.InvalidArgumentError, match=message):
+            run(graph, *args, **more)
+
+    fails("'serialized' must be a vector", parse_batch, good)
+    fails("'serialized' must be a scalar", parse_single, np.array([good], object))
+    fails(r"feature 'g' of example 1 \('b'\) is missing", parse_batch, np.array([good] * 2, object), dense=[(b"g", "float32", [], [])], names=[b"a", b"b"])
+    fails("feature 'f' of example 0 is float; int64 is asked for", parse_single, good, sparse=[(b"f", "int64")])
+    fails("give one for each, or none", parse_batch, np.array([good] * 2, object), names=[b"a"])
+    with pytest.raises(tw.InvalidArgumentError, match="'num_sparse' is for 2 features, 'sparse_types' for 1"), graph:
+        graph.op("ParseSingleExample", graph.constant(good, "string"), [], num_sparse=2, sparse_keys=[b"f", b"g"], dense_keys=[],
+                 sparse_types=["float32"], Tdense=[], dense_shapes=[])
