@@ -21,6 +21,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   register_records(p);
   register_repeat(p);
   register_sequence_example(p);
+  register_serialize(p);
   register_shuffle(p);
   register_take(p);
   register_tensors(p);

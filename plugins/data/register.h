@@ -22,6 +22,7 @@ void register_range(tw::Plugin& p);
 void register_records(tw::Plugin& p);
 void register_repeat(tw::Plugin& p);
 void register_sequence_example(tw::Plugin& p);
+void register_serialize(tw::Plugin& p);
 void register_shuffle(tw::Plugin& p);
 void register_take(tw::Plugin& p);
 void register_tensors(tw::Plugin& p);

@@ -230,6 +230,30 @@ LONG = {"count": 2, "batch_size": 2, "buffer_size": 2, "num_shards": 2, "index":
 ATTRS = {"Toutput_types": [np.float32], "output_types": [np.float32], "output_shapes": [None]}
 
 
+def of_messages(op):
+    """Returns a use of an op that parses messages with one feature, or None. An empty message lacks the feature."""
+    key, one, some = np.array("a", object), np.array("", object), np.array([""], object)
+    dense = {"Tdense": [np.float32], "dense_shapes": [()], "sparse_types": []}
+    half, none = [np.array(0.5, np.float32)], np.zeros(0, object)
+    lists = {"feature_list_dense_types": [np.float32], "feature_list_dense_shapes": [()], "feature_list_sparse_types": []}
+    empty = {"context_sparse_types": [], "Tcontext_dense": [], "context_dense_shapes": [], "Ncontext_sparse": 0, "Nfeature_list_sparse": 0,
+             "Nfeature_list_dense": 1}
+    if op == "ParseExample":
+        return Use(op, [some, none, [], [key], half], dense | {"Nsparse": 0, "Ndense": 1}, {})
+    if op == "ParseSingleExample":
+        return Use(op, [one, half], dense | {"num_sparse": 0, "sparse_keys": [], "dense_keys": ["a"]}, {})
+    if op == "ParseSequenceExample":
+        keys = {f"{part}_keys": [] for part in ("context_sparse", "context_dense", "feature_list_sparse")}
+        keys |= {"feature_list_dense_keys": ["a"], "feature_list_dense_missing_assumed_empty": ["a"]}
+        return Use(op, [some, none, []], lists | empty | keys | {"Ncontext_dense": 0}, {})
+    if op == "ParseSequenceExampleV2":
+        ragged = {f"{part}_{kind}": [] for part in ("context_ragged", "feature_list_ragged") for kind in ("value_types", "split_types")}
+        return Use(op, [some, none, none, none, none, none, np.array(["a"], object), none, np.array([True]), []], lists | empty | ragged, {})
+    if op == "ParseSingleSequenceExample":
+        return Use(op, [one, np.array(["a"], object), [], [], [], [key], [], one], lists | empty | {"Ncontext_dense": 0}, {})
+    return None
+
+
 def special_use(op):
     """Returns a use whose inputs must be of a certain form, or None."""
     strings = {"DecodePng": png(), "DecodeJpeg": jpeg(), "DecodeBmp": bmp(), "DecodeWav": wav(),
@@ -254,6 +278,8 @@ def special_use(op):
         return Use(op, [np.array([""], object), no_keys, no_keys, np.array(["a"], object), no_keys, [np.array(0.5, np.float32)]],
                    {"Tdense": [np.float32], "num_sparse": 0, "sparse_types": [], "ragged_value_types": [], "ragged_split_types": [],
                     "dense_shapes": [()]}, {})
+    if use := of_messages(op):
+        return use
     if not (op.endswith(("Dataset", "DatasetV2", "DatasetV3")) or op.startswith("Optional")):
         return None
     about, inputs = tw.ops()[op], []

@@ -263,6 +263,19 @@ def sparse_order(v):
     v.run([v.op("SparseReorder", places, v.filled(n, np.int8(1)), v.fed(i64([v.limit])))])
 
 
+def joined_sparse(v):
+    n = v.limit // 60
+    places = v.op("Reshape", v.op("Neg", v.op("Sub", v.numbers(n), v.fed(i64(n)))), v.constant(i32([-1, 1])))
+    values, sizes = v.filled(n, np.int8(1)), v.fed(i64([v.limit]))
+    v.run([v.op("SparseConcat", places, places, values, values, sizes, sizes, concat_dim=0)])
+
+
+def read_tensor(v):
+    """A few bytes stand for a tensor of int8 with twice as many elements as the limit has bytes."""
+    size = bytes((v.limit * 2 >> 7 * k & 127) | (128 if k < 5 else 0) for k in range(6))
+    v.run([v.op("ParseTensor", v.fed(np.array(b"\x08\x06\x12\x09\x12\x07\x08" + size, object)), out_type=np.int8)])
+
+
 def widened(v):
     n = v.limit // 5
     v.run([v.op("TensorScatterAdd", v.filled(n, np.float16(1)), v.constant(i32([[0]])), v.constant(np.float16([1])))])
@@ -381,7 +394,7 @@ VECTORS = {
     barrier: "ResourceBarrierInsertMany", staged: "Stage", staged_by_key: "MapStage", variables: "", constants: "",
     regex_all: "RegexReplace", regex_static: "StaticRegexReplace", joined_texts: "StringJoin", added_texts: "Add",
     split_texts: "StringSplitV2", lowered_text: "StringLower", encoded_text: "EncodeBase64", unique: "Unique", shuffled: "RandomShuffle",
-    segments: "UnsortedSegmentSum", partitioned: "DynamicPartition", sparse_order: "SparseReorder", widened: "TensorScatterAdd",
+    segments: "UnsortedSegmentSum", partitioned: "DynamicPartition", sparse_order: "SparseReorder", joined_sparse: "SparseConcat", read_tensor: "ParseTensor", widened: "TensorScatterAdd",
     contraction: "Einsum", regexes: "StaticRegexFullMatch", learned_classes: "LearnedUnigramCandidateSampler",
     classes_of_a_file: "FixedUnigramCandidateSampler", names_of_files: "MatchingFiles", repeated_labels: "SoftmaxCrossEntropyWithLogits",
     channels: "FusedBatchNormV3", gathered: "TensorArrayGatherV3", saved: "", saved_table: "",

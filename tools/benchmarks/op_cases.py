@@ -224,6 +224,25 @@ case("SparseFillEmptyRows", lambda rng: np.sort(rng.integers(0, 65536, 65536))[:
 case("SparseFillEmptyRowsGrad", lambda rng: rng.permutation(N)[:65536], f(N), agree=1)
 case("SparseReshape", whole(0, 1024, 65536, 2, kind=np.int64), np.array([1024, 1024]), np.array([64, -1]))
 case("SparseReorder", whole(0, 1024, 65536, 2, kind=np.int64), f(65536), np.array(SQUARE), agree=1)
+SORTED, SIZES = places(*SQUARE, 65536), np.array(SQUARE)
+case("SparseAdd", SORTED, f(65536), SIZES, places(*SQUARE, 65536), f(65536), SIZES, scalar(0))
+case("SparseSparseMaximum", SORTED, f(65536), SIZES, places(*SQUARE, 65536), f(65536), SIZES)
+case("SparseSparseMinimum", SORTED, f(65536), SIZES, places(*SQUARE, 65536), f(65536), SIZES)
+case("SparseConcat", [SORTED, SORTED], [f(65536), f(65536)], [SIZES, SIZES], concat_dim=1)
+case("SparseSplit", np.int64(1), SORTED, f(65536), SIZES, num_split=8)
+case("SparseSlice", SORTED, f(65536), SIZES, np.array([0, 256]), np.array([1024, 512]))
+case("SparseReduceSum", SORTED, f(65536), SIZES, np.array([0], np.int32), agree=1)
+case("SparseReduceSumSparse", SORTED, f(65536), SIZES, np.array([0], np.int32), agree=1)
+case("SparseReduceMax", SORTED, f(65536), SIZES, np.array([1], np.int32))
+case("SparseReduceMaxSparse", SORTED, f(65536), SIZES, np.array([1], np.int32))
+case("SparseSoftmax", SORTED, f(65536), SIZES)
+EACH_16TH = np.stack(np.unravel_index(np.arange(65536) * 16, SQUARE), 1).astype(np.int64)
+case("SparseAddGrad", f(65536), EACH_16TH, EACH_16TH, EACH_16TH)
+case("SparseSliceGrad", f(65536), EACH_16TH, np.array([0, 0]), EACH_16TH)
+case("SparseDenseCwiseAdd", SORTED, f(65536), SIZES, f(*SQUARE))
+case("SparseDenseCwiseMul", SORTED, f(65536), SIZES, f(*SQUARE))
+case("SparseDenseCwiseDiv", SORTED, f(65536), SIZES, f(*SQUARE))
+case("SparseTensorDenseAdd", SORTED, f(65536), SIZES, f(*SQUARE))
 case("Bincount", whole(0, 1000, N), scalar(1000, np.int32), f(0))
 case("Bucketize", f(N), boundaries=[float(x) for x in np.linspace(-1, 1, 100).astype(np.float32)])
 case("ClipByValue", f(N), scalar(-0.5), scalar(0.5))
@@ -541,7 +560,8 @@ LEFT_OUT = {
     "SentencepieceTokenizeWithOffsetsOp SentencepieceVocabSizeOp TextTokenizer TextTokenizerDecode TextTokenizerEncode "
     "TextTokenizerIdToString TextTokenizerStringToId TextTokenizerVocabSize WordpieceTokenizeWithOffsets DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeFlac DecodeGif "
     "DecodeImage DecodeJpeg DecodePng DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeWav ExtractJpegShape "
-    "ParseExampleV2",
+    "DeserializeManySparse DeserializeSparse ParseExample ParseExampleV2 ParseSequenceExample ParseSequenceExampleV2 ParseSingleExample "
+    "ParseSingleSequenceExample ParseTensor SerializeManySparse SerializeSparse SerializeTensor",
     "passes a value on": "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone VariableShape",
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
     "its time is that of making a message for people, or of files": "AudioSummary AudioSummaryV2 CloseSummaryWriter CreateSummaryFileWriter "
