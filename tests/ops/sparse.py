@@ -27,4 +27,5 @@ def tensor(d, names, shape, **more):
 
 def matrix(rows, rank):
     """Returns rows of places as a matrix, also if there are none."""
-    return np.array([*rows], np.int64).reshape(-1, rank)
+    rows = [*rows]
+    return np.array(rows, np.int64).reshape(len(rows), rank)
