@@ -57,7 +57,7 @@ void BeamRule(const tw::Shape& s) {
   const int64_t width = s.i("beam_width"), paths = s.i("top_paths");
   if (paths > width)
     Fail("'top_paths' is " + tw::text(paths) + " and 'beam_width' " + tw::text(width) + "; a beam has no more paths than its width");
-  const uint32_t n = uint32_t(paths);
+  const uint32_t n = (s.c->n_out - 1) / 3;
   for (uint32_t p = 0; p < n; ++p) {
     s.out(p, {-1, 2});
     s.out(n + p, {-1});
