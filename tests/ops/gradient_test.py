@@ -447,6 +447,57 @@ for source in (np.float16, np.float32, np.float64):
     check_flow("StopGradient", x, None)
 
 
+def check_through(op, *inputs, inside=None, **attrs):
+    """Checks that the gradient of a rounding op passes to its first input as it arrives, or where `inside` is true, and to no other."""
+    covered.add(op)
+    if not chosen(op):
+        return
+    graph = tw.Graph()
+    places = [graph.placeholder(x.dtype, x.shape) for x in inputs]
+    dy = rng.normal(size=inputs[0].shape)
+    found = gradients(graph.op(op, *places, **attrs), [p for p, x in zip(places, inputs) if x.dtype.kind == "f"], [graph.constant(dy)])
+    fetched = [g for g in found if g is not None]
+    got = graph.session().run(fetched, dict(zip(places, inputs)))
+    cases.equal(f"gradient of {op}", got[0], dy if inside is None else np.where(inside, dy, 0))
+    for g in got[1:]:
+        cases.holds(f"gradient of {op} for its range", not g.any(), g)
+
+
+through = np.array([[-3, 0.2, 0.7], [1, 2, -0.4]]), np.float64(-1), np.float64(1)
+check_through("QuantizeAndDequantize", through[0], num_bits=3)
+check_through("QuantizeAndDequantizeV2", *through, num_bits=3, range_given=True)
+check_through("QuantizeAndDequantizeV3", *through, np.int32(3))
+check_through("QuantizeAndDequantizeV4", *through, inside=abs(through[0]) <= 1, num_bits=3, range_given=True)
+low, high = np.array([-3, 0.5]), np.array([0.5, 1])
+check_through("QuantizeAndDequantizeV4", through[0], low, high, inside=(low[:, None] <= through[0]) & (through[0] <= high[:, None]), axis=0)
+
+
+def check_loss(op, x, *rest, wide=np.float64, **attrs):
+    """Checks the gradient of output 0 alone for the first input; output 1 has none."""
+    covered.add(op)
+    if not chosen(op):
+        return
+    x = x.astype(wide)
+    step, tolerance = COARSE if wide == np.float32 else FINE
+    for known, shape in KNOWN.items():
+        graph = tw.Graph()
+        place = graph.placeholder(x.dtype, shape(x.shape))
+        whole = graph.add(op, place, *map(graph.constant, rest), name="loss", **attrs).outputs
+        session = graph.session()
+        dy = cotangents(session.run([whole[0]], {place: x}))
+        slope = gradients(whole[0], place, [graph.constant(dy[0])])
+        numeric = perturbed([x], lambda point: weighted(session.run([whole[0]], {place: point[0]}), dy), step)[0]
+        cases.equal(f"gradient of {op} {attrs}, known: {known}", session.run([slope], {place: x})[0], numeric, tolerance)
+        cases.refuses(f"second derivative of {op}", lambda: gradients(slope, place), "no second derivative")
+        cases.refuses(f"gradient of output 1 of {op}", lambda: gradients(whole[1], place), op, "gradient")
+
+
+labels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int64), i32(1, 1, 2, 1), i32(4, 3)
+for more in ({}, dict(ctc_merge_repeated=False), dict(preprocess_collapse_repeated=True)):
+    check_loss("CTCLoss", normal(4, 2, 4), *labels, **more)
+    check_loss("CTCLossV2", normal(4, 2, 4), *labels, wide=np.float32, **more)
+
+
 def check_variable(op, variable, *indices, **attrs):
     """Compares the gradient for the handle with differences after assignments to the variable."""
     covered.add(op)

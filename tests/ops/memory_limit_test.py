@@ -281,6 +281,18 @@ def widened(v):
     v.run([v.op("TensorScatterAdd", v.filled(n, np.float16(1)), v.constant(i32([[0]])), v.constant(np.float16([1])))])
 
 
+def states_of_labels(v):
+    steps = v.limit // 8000  # of 2001 states, in double
+    x = v.op("Reshape", v.filled(2 * steps, np.float64(0)), v.constant(i32([-1, 1, 2])))
+    places = v.op("Pack", v.op("ZerosLike", v.numbers(1000)), v.numbers(1000), axis=1)
+    v.run([v.add("CTCLoss", x, places, v.filled(1000, i32(0)), v.fed(i32([steps])), ctc_merge_repeated=False).outputs[0]])
+
+
+def wide_beam(v):
+    x = v.fed(np.random.default_rng(1).normal(size=(12, 1, 9)).astype(f32))
+    v.run([v.add("CTCBeamSearchDecoder", x, v.fed(i32([12])), beam_width=1 << 40, top_paths=1).outputs[-1]])
+
+
 def contraction(v):
     n = v.limit // 64 * 6 // 10
     x = v.op("Reshape", v.filled(n * 16, f32(1)), v.constant(i32([n, 16])))
@@ -395,7 +407,8 @@ VECTORS = {
     regex_all: "RegexReplace", regex_static: "StaticRegexReplace", joined_texts: "StringJoin", added_texts: "Add",
     split_texts: "StringSplitV2", lowered_text: "StringLower", encoded_text: "EncodeBase64", unique: "Unique", shuffled: "RandomShuffle",
     segments: "UnsortedSegmentSum", partitioned: "DynamicPartition", sparse_order: "SparseReorder", joined_sparse: "SparseConcat", read_tensor: "ParseTensor", widened: "TensorScatterAdd",
-    contraction: "Einsum", regexes: "StaticRegexFullMatch", learned_classes: "LearnedUnigramCandidateSampler",
+    contraction: "Einsum", states_of_labels: "CTCLoss", wide_beam: "CTCBeamSearchDecoder", regexes: "StaticRegexFullMatch",
+    learned_classes: "LearnedUnigramCandidateSampler",
     classes_of_a_file: "FixedUnigramCandidateSampler", names_of_files: "MatchingFiles", repeated_labels: "SoftmaxCrossEntropyWithLogits",
     channels: "FusedBatchNormV3", gathered: "TensorArrayGatherV3", saved: "", saved_table: "",
     plans: "a plan of", varying_batches: None, strings_that_come_and_go: None, folded_joins: None, folded_regexes: None,

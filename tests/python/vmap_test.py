@@ -81,7 +81,7 @@ case("MatrixDiagV3", lambda: floats(3), np.int32(0), np.int32(3), np.int32(3), n
 case("MatrixDiagPartV3", lambda: floats(3, 3), np.int32(0), np.float32(0))
 EITHER = [[True, True], [True, False], [False, True]]
 BINARY = ("AddV2 Sub Mul Div RealDiv DivNoNan Pow Maximum Minimum SquaredDifference Equal NotEqual Less LessEqual Greater GreaterEqual "
-          "Complex Atan2 MulNoNan Xdivy Xlogy Xlog1py Add Igamma Igammac")
+          "Complex Atan2 MulNoNan Xdivy Xlogy Xlog1py Add Igamma Igammac IgammaGradA")
 case(BINARY, lambda: floats(2, 4), lambda: floats(2, 4), batched=EITHER)
 case("AddV2 Mul Maximum", lambda: floats(2, 4), lambda: floats(4), batched=EITHER)
 case("AddV2 Sub Less", lambda: floats(), lambda: floats(3, 4), batched=EITHER)

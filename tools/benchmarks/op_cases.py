@@ -545,7 +545,32 @@ case("FakeQuantWithMinMaxVars", f(N, low=-6, high=6), scalar(-6), scalar(6))
 case("FakeQuantWithMinMaxVarsGradient", f(N), f(N, low=-6, high=6), scalar(-6), scalar(6))
 case("FakeQuantWithMinMaxVarsPerChannel", f(*ROWS, low=-6, high=6), np.full(64, -6, np.float32), np.full(64, 6, np.float32))
 case("FakeQuantWithMinMaxVarsPerChannelGradient", f(*ROWS), f(*ROWS, low=-6, high=6), np.full(64, -6, np.float32), np.full(64, 6, np.float32))
+case("QuantizeV2", f(N), scalar(-1), scalar(1), T=type_of("qint8"), mode="SCALED")
+case("QuantizeV2", f(*ROWS), np.full(64, -1, np.float32), np.full(64, 1, np.float32), T=type_of("quint8"), axis=1, note="along an axis")
+QINT8, QINT32 = (lambda rng, n=n: rng.integers(0, 256, (N, n), np.uint8).view(tw.ABSENT[f"qint{8 * n}"])[:, 0] for n in (1, 4))
+case("Dequantize", QINT8, scalar(-1), scalar(1))
+case("Requantize", QINT32, scalar(-256), scalar(256), scalar(-64), scalar(64), out_type=type_of("quint8"))
+case("RequantizationRange", QINT32, scalar(-256), scalar(256))
+case("QuantizeDownAndShrinkRange", QINT32, scalar(-256), scalar(256), out_type=type_of("quint8"))
+case("QuantizeAndDequantize", f(N))
+for name, more in (("V2", []), ("V3", [scalar(8, np.int32)]), ("V4", [])):
+    case(f"QuantizeAndDequantize{name}", f(N), scalar(-1), scalar(1), *more, range_given=True)
+case("QuantizeAndDequantizeV4Grad", f(N), f(N), scalar(-1), scalar(1))
 case("Empty", i32(1024, 1024), dtype=np.float32, init=True)
+
+# Speech
+LABELS = np.argwhere(np.ones((32, 40), bool))
+for name in ("CTCLoss", "CTCLossV2"):
+    case(name, f(200, 32, 100, low=-4, high=4), LABELS, whole(1, 99, 32 * 40), np.full(32, 200, np.int32))
+case("CTCGreedyDecoder", f(200, 32, 100, low=-4, high=4), np.full(32, 200, np.int32))
+case("CTCBeamSearchDecoder", f(100, 8, 30, low=-4, high=4), np.full(8, 100, np.int32), beam_width=20, top_paths=1)
+case("EditDistance", LABELS, whole(0, 9, 32 * 40), np.array([32, 40]), LABELS, whole(0, 9, 32 * 40), np.array([32, 40]))
+case("AudioSpectrogram", f(160000, 1), window_size=400, stride=160)
+case("Mfcc", up(1, 1000, 257), scalar(16000, np.int32))
+
+# Incomplete functions
+case("IgammaGradA", f(4096, low=0.5, high=40), f(4096, low=0.5, high=40))
+case("Betainc", f(1 << 16, low=0.5, high=20), f(1 << 16, low=0.5, high=20), f(1 << 16, low=0.01, high=0.99))
 
 
 LEFT_OUT = {

@@ -115,7 +115,7 @@ def _first(c: Call) -> Any:
 @_rule("element by element, broadcasting", *_ops(
     "Add AddV2 Sub Mul Div RealDiv DivNoNan FloorDiv FloorMod Pow Maximum Minimum SquaredDifference Equal NotEqual Less LessEqual Greater "
     "GreaterEqual LogicalAnd LogicalOr Complex Atan2 MulNoNan Xdivy Xlogy Xlog1py TruncateDiv TruncateMod Mod BitwiseAnd BitwiseOr BitwiseXor "
-    "LeftShift RightShift Polygamma Zeta Igamma Igammac SelectV2"))
+    "LeftShift RightShift Polygamma Zeta Igamma Igammac IgammaGradA SelectV2"))
 def _broadcast(c: Call) -> Any:
     rank = max(c.rank(i) for i in range(len(c.inputs)))
     return c.again(*(c.lined(i, rank) for i in range(len(c.inputs))))

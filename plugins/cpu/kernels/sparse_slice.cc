@@ -26,7 +26,8 @@ class SparseConcat {
     in.reserve(indices.size());
     int64_t total = 0;
     for (uint32_t k = 0; k < indices.size(); ++k) {
-      const std::string which = " " + std::to_string(k);
+      std::string which(1, ' ');
+    which += std::to_string(k);
       in.emplace_back(indices[k], values[k].v, shapes[k], SparseNames{"indices" + which, "values" + which, "shapes" + which});
       total += in[k].count();
     }
