@@ -5,6 +5,7 @@ NAMES: dict[str, str] = {
     # Products, sums, elements
     "bmm": "ops.batch_mat_mul_v3", "clamp": "ops.clip_by_value", "clip": "ops.clip_by_value", "divide": "ops.real_div",
     "truedivide": "ops.real_div", "dot": "ops.mat_mul", "expit": "ops.sigmoid", "mm": "ops.mat_mul", "multiply": "ops.mul",
+    "gammainc": "ops.igamma", "gammaincc": "ops.igammac",
     "negative": "ops.neg", "power": "ops.pow", "remainder": "ops.floor_mod", "subtract": "ops.sub", "tensordot": "ops.einsum",
     "absolute": "ops.abs", "norm": "ops.euclidean_norm", "tril": "ops.matrix_band_part", "triu": "ops.matrix_band_part",
     "logsumexp": "m + ops.log(ops.exp(x - m).sum()), with m = x.max()",
