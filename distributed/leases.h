@@ -23,14 +23,15 @@ class Leases : public std::enable_shared_from_this<Leases> {
   // a thread that may block, with no lock of the worker held.
   class Hold {
    public:
-    Hold(std::shared_ptr<Leases> leases, std::set<std::string> names) : leases_(std::move(leases)), names_(std::move(names)) {}
+    explicit Hold(std::shared_ptr<Leases> leases) : leases_(std::move(leases)) {}
     ~Hold() { leases_->Release(names_); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
+    friend class Leases;
     const std::shared_ptr<Leases> leases_;
-    const std::set<std::string> names_;
+    std::set<std::string> names_;  // Take adds each when it is leased
   };
 
   explicit Leases(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -39,13 +40,17 @@ class Leases : public std::enable_shared_from_this<Leases> {
   StatusOr<std::unique_ptr<Hold>> Take(const std::vector<std::string>& names);
 
  private:
+  struct Container {
+    uint32_t sessions = 0;  // how many lease it
+    bool ending = false;    // it is being emptied, and no session leases it
+  };
+  // Allocates nothing.
   void Release(const std::set<std::string>& names);
 
   const std::shared_ptr<Runtime> runtime_;
   std::mutex mu_;  // guards the rest
   std::condition_variable emptied_;
-  std::map<std::string, uint32_t> sessions_;  // how many sessions lease the container
-  std::set<std::string> ending_;              // containers that are being emptied
+  std::map<std::string, Container> containers_;
 };
 
 }  // namespace thalweg::distributed
