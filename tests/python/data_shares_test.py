@@ -9,6 +9,7 @@ import thalweg as tw
 from thalweg import data
 from thalweg.shares import Place, joined, order
 from thalweg.splitting import Splitting
+from thalweg.taken import Stream, Taken
 
 
 class Trainer:
@@ -100,13 +101,26 @@ def test_positions_of_other_trainers_are_refused():
         joined([place(), place()], 0, 1)
 
 
+def test_a_failed_stream_fails_each_call_whatever_others_have():
+    taken, good, bad = Taken(2, 100), Stream(), Stream()
+    assert taken.reserve(good) and taken.reserve(bad)
+    taken.add(good, [])
+    assert taken.next_of_any([good, bad], 1) == []
+    assert taken.reserve(good)
+    taken.add(good, [])
+    taken.end(bad, tw.UnavailableError("it is lost"))
+    for _ in range(3):
+        with pytest.raises(tw.UnavailableError, match="it is lost"):
+            taken.next_of_any([good, bad], 1)
+
+
 def split_elements(dataset, sharding="dynamic", wanted=None):
     """The elements of each split of a dataset, run in this process."""
     graph = tw.Graph()
     splitting = Splitting(graph, sharding)
     value, spec = dataset._in(graph)
     attrs = dict(output_types=spec.types, output_shapes=spec.shapes)
-    iterator = graph.op("IteratorV2", shared_name="it", container="", **attrs)
+    iterator = graph.op("IteratorV2", shared_name="", container="", **attrs)
     start, got = graph.op("MakeIterator", value, iterator), graph.op("IteratorGetNext", iterator, **attrs)
     total, found = splitting.total(wanted), []
     with tw.Session(graph) as session:

@@ -73,12 +73,15 @@ class Taken:
 
     def next_of_any(self, streams: Sequence[Stream], wait: float) -> Optional[Element]:
         """Waits for an element of any stream; None when all are over, or are over or lost. Raises errors of streams, and the failure of a
-        lost one if all have been lost for `wait` seconds."""
+        lost one if all have been lost for `wait` seconds. If a stream has failed, each call raises that."""
         with self._changed:
             while True:
+                for stream in streams:
+                    if stream.failure is not None:
+                        raise stream.failure
                 for k in range(len(streams)):
                     stream = streams[(self._first + k) % len(streams)]
-                    if stream.items or stream.failure:
+                    if stream.items:
                         self._first += k + 1
                         return self._pop(stream)
                 lost = [s.lost for s in streams if s.lost and not s.over]
