@@ -12,8 +12,8 @@ from addresses import new_address
 
 
 class LocalCluster:
-    """Parameter servers and workers, each a process that may read and write files below `folder`. jobs: {job: number of tasks} instead. limits: {(job, task): function that the
-    process calls before it begins}. addresses: function that makes the address of a task; None: addresses of the transport. membership:
+    """Parameter servers and workers, each a process that may read and write files below `folder`. jobs: {job: number of tasks}; None: those
+    of ps and workers. limits: {(job, task): function that the process calls before it begins}. addresses: function that makes the address of a task; None: addresses of the transport. membership:
     the entry of the cluster's JSON."""
     count = 0
 
