@@ -14,6 +14,8 @@ import time
 import numpy as np
 
 import thalweg as tw
+from thalweg import service
+from addresses import new_address
 from local_cluster import local_cluster
 from running import run_tests
 
@@ -173,11 +175,14 @@ def test_wrong_uses_are_refused():
         fails(lambda: data.distribute(**at, mode="exactly_once", sharding="off"), ValueError, "sharding='off'")
         fails(lambda: data.distribute(**at, sharding="file"), ValueError, "rows and no files")
         fails(lambda: data.distribute(**at, lease="y"), ValueError, "option 'lease'")
+        fails(lambda: data.distribute(**at, seed=1 << 60), ValueError, "seed is 1152921504606846976")
+        fails(lambda: data.distribute(**at, wait=-1), ValueError, "wait is -1")
         fails(lambda: data.distribute(target(c), name="a,b"), ValueError, "'a,b'")
         for wrong in (data.take(3), data.skip(1), data.cache(), data.repeat(), tw.data.zip(data, data), data.shard(2, 0)):
             fails(lambda d=wrong: d.distribute(**at), ValueError, "splits")
         fails(lambda: tw.data.generator(lambda: [1], "int64", ()).distribute(**at), ValueError, "generator")
         fails(lambda: data.distribute(**at, job="trainer").iterator(), ValueError, "no job 'trainer'", "'reader'")
+        fails(lambda: data.distribute(new_address(TRANSPORT), name="x", wait=0).iterator(), tw.UnavailableError, "target")
         with data.distribute(**at).iterator() as i:
             assert int(next(i)) in range(10)
             with tw.data.range(10).map(lambda x: tw.ops.cast(x, DstT="float32")).distribute(**at).iterator() as other:
@@ -207,7 +212,7 @@ def test_a_model_trains_on_it_and_its_checkpoint_has_the_position():
         for name, parts in (("whole", [4]), ("parts", [2, 4])):
             for epochs in parts:
                 tw.random.seed(1)
-                trainer = tw.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(0.1))
+                trainer = tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(0.1))
                 losses[name] = trainer.fit(data, epochs, folder=c.folder / name)["loss"]
         assert losses["whole"][-1] == losses["parts"][-1], losses
 
@@ -248,26 +253,57 @@ def test_the_state_at_the_readers_ends_with_a_trainer_that_is_killed():
         eventually(lambda: pieces(c) == 0)
 
 
+def test_a_program_may_end_with_an_open_iterator():
+    program = ("import sys, thalweg as tw; tw.load_plugin(sys.argv[1])\n"
+               "all = [tw.data.range(100).distribute(sys.argv[2], name=n, mode=m, prefetch=1).iterator() for n, m in (('leased', 'first_come'), "
+               "('other', 'exactly_once'))]\n"
+               "for i in all: next(i)")
+    with readers(1) as c:
+        subprocess.run([sys.executable, "-c", program, TRANSPORT, target(c)], check=True)
+        eventually(lambda: pieces(c) == 0)
+
+
 # ---- First come, with deaths ----
+
+@contextlib.contextmanager
+def before_a_split_begins(f):
+    """Calls f(work, reader) in the threads of trainers that are about to begin a split which they have claimed."""
+    begin = service._begin
+
+    def called(work, reader, state, split):
+        f(work, reader)
+        return begin(work, reader, state, split)
+    service._begin = called
+    try:
+        yield
+    finally:
+        service._begin = begin
+
+
+def rest(i):
+    """What an iterator gives until the end of the epoch: elements, and the texts of errors that tell of lost readers."""
+    found, told = [], []
+    while True:
+        try:
+            element = next(i, None)
+        except tw.UnavailableError as e:
+            told.append(str(e))
+            continue
+        if element is None:
+            return found, told
+        found.append(int(element))
+
 
 def test_a_reader_that_dies_is_named_once_and_the_others_go_on():
     with readers() as c:
         data = tw.data.range(200).distribute(target(c), name="dies", prefetch=1)
         with data.iterator() as i:
             found = [int(next(i))]
-            eventually(lambda: i._work.readers[1].state is not None)  # it reads
+            eventually(lambda: i._work.readers[1].given)
             began = time.monotonic()
             c.kill("reader", 1)
-            told = []
-            while True:
-                try:
-                    element = next(i, None)
-                except tw.UnavailableError as e:
-                    told.append(str(e))
-                    continue
-                if element is None:
-                    break
-                found.append(int(element))
+            more, told = rest(i)
+            found += more
             assert time.monotonic() - began < 15
             assert len(told) == 1 and "/job:reader/task:1" in told[0] and c.address["reader"][1] in told[0], told
             assert len(found) == len(set(found)), "an element came twice"
@@ -275,6 +311,36 @@ def test_a_reader_that_dies_is_named_once_and_the_others_go_on():
             c.start("reader", 1)
             i.reset(1)
             assert sorted(map(int, i)) == list(range(200)), "the next epoch is whole, with the reader or without"
+
+
+def test_a_reader_that_dies_before_it_begins_a_claimed_split_is_named_too():
+    killed = []
+
+    def kill(work, reader):
+        if reader is work.readers[1] and not killed:
+            killed.append(reader)
+            c.kill("reader", 1)
+    with readers() as c, before_a_split_begins(kill), tw.data.range(200).distribute(target(c), name="claimed", prefetch=1).iterator() as i:
+        found, told = rest(i)
+        assert killed and len(told) == 1 and "/job:reader/task:1" in told[0], told
+        assert len(found) == len(set(found)) and 200 - 4 <= len(found) < 200, "the claimed split is lost"
+
+
+def test_who_joins_an_epoch_may_meet_readers_that_are_not_there_yet():
+    gate = threading.Event()
+    with readers() as c:
+        data = tw.data.range(100).distribute(target(c), name="joins", prefetch=1)
+        with data.iterator() as first, data.iterator() as late:
+            assert sorted(rest(first)[0]) == list(range(100))
+            with before_a_split_begins(lambda work, reader: work is first._work and reader is work.readers[1] and gate.wait()):
+                try:
+                    first.reset(1)
+                    found = [int(next(first))]  # of reader 0
+                    assert late.join() == 1
+                    found += rest(late)[0]
+                finally:
+                    gate.set()
+                assert sorted(found + rest(first)[0]) == list(range(100))
 
 
 def test_losses_are_passed_over_when_the_program_wants_to_go_on():
@@ -298,9 +364,28 @@ def test_the_loss_of_the_reader_that_hands_out_splits_is_told_in_each_call():
         fails(lambda: next(i), tw.UnavailableError, "hands out the splits", "/job:reader/task:0", "reset")
         c.start("reader", 0)
         i.reset(0)
-        assert set(map(int, i)) == set(range(1000)), "the epoch begins again, and no element is left out"
+        assert sorted(map(int, i)) == list(range(1000)), "the epoch begins again, without what is left of splits from before"
         i.reset(1)
         assert sorted(map(int, i)) == list(range(1000))
+
+
+def test_each_trainer_is_told_of_the_loss_of_the_reader_that_hands_out_splits():
+    with readers() as c:
+        data = tw.data.range(500).distribute(target(c, 1), name="tables", prefetch=1)
+        with data.iterator() as one, data.iterator() as other:
+            next(one), next(other)
+            c.kill("reader", 0)
+            c.start("reader", 0)
+            for i in one, other:
+                told = ""
+                while "splits" not in told or "reset" not in told:
+                    try:
+                        assert next(i, None) is not None, "the epoch ended, though its splits are lost"
+                    except tw.UnavailableError as e:
+                        told = str(e)
+            one.reset(0)
+            other.reset(0)
+            assert every(Takers([one, other]).join()) == list(range(500))
 
 
 def test_a_trainer_that_is_killed_takes_what_it_has_and_nothing_else():

@@ -108,7 +108,8 @@ class Dataset:
         all elements (first_come only).   splits: how many; None: the number of files, or up to 64 of rows.   seed: each epoch has
         an order of splits of its own; None: by their numbers.   trainer, trainers: the number of this trainer, and how many there are.
         cycle: splits that a trainer reads in turns (exactly_once).   prefetch: elements taken ahead from each reader, or of each split in
-        exactly_once.   prefetch_bytes: about the most that all of these may hold.   wait: seconds for which all readers may be away.
+        exactly_once.   prefetch_bytes: about the most that all of these may hold.   wait: seconds for which all readers, or
+        the target at the start, may be away.
         on_loss: in first_come, whether the iterator raises once when a reader is lost, or goes on ("continue").
         options: of the sessions with the readers (tw.Session.options()).
         Raises ValueError for wrong arguments, and for pipelines that cannot be split."""

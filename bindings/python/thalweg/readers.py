@@ -33,24 +33,33 @@ if TYPE_CHECKING:
 # Errors of a reader that died, was restarted, cannot be reached, or has lost its state.
 LOST = (UnavailableError, AbortedError, DeadlineExceededError, FailedPreconditionError, CancelledError)
 
-_LIFE, _DATASET, _TURN, _EPOCH = range(4)  # keys of a reader's table
+_LIFE, _DATASET, _TURN, _EPOCH, _SPLITS = range(5)  # keys of a reader's table
 _NEXT, _TABLE = range(2)  # keys of the table of splits; the others are lives of readers
 OVER, STALE = -1, -2  # instead of a split: none is left; the caller knows less than another trainer
+NOBODY = 2  # a life that no reader has
+_MOVED = "the reader is in another split, which another trainer has begun"
 
 _LONGEST_PAUSE = 5.0  # seconds before a reader that failed is tried again
 
 
 def new_number() -> int:
-    """A number that no reader and no table of splits has had. It is even and above 1, because a life needs two keys beside _NEXT, _TABLE."""
-    return 2 * secrets.randbelow(1 << 61) + 2
+    """A number that no reader and no table of splits has had. It is even and above NOBODY, because a life needs two keys beside _NEXT,
+    _TABLE."""
+    return 2 * secrets.randbelow(1 << 61) + NOBODY + 2
+
+
+def moved(e: Exception) -> bool:
+    """Whether a step failed because the reader is in another state than the step was told, and not because of an element."""
+    return _MOVED in str(e)
 
 
 class State(NamedTuple):
     """The table of a reader. life: of its state; another one after a restart.   turn: 2k if it is in its k-th split, 2k - 1 if that is only
-    announced.   epoch: of that split; -1 before the first."""
+    announced.   epoch: of that split; -1 before the first.   table: the number of the table that handed it out; 0 without one."""
     life: int
     turn: int
     epoch: int
+    table: int
 
 
 class Program:
@@ -132,7 +141,8 @@ class Program:
         return self.graph.constant(value, "int64")
 
     def _checked(self, condition: Output, *data: Output) -> Operation:
-        operation: Operation = self.graph.op("Assert", condition, [self._packed(*data)], T=["int64"])
+        text = self.graph.constant(_MOVED.encode(), "string")
+        operation: Operation = self.graph.op("Assert", condition, [text, self._packed(*data)], T=["string", "int64"])
         return operation
 
     def _taken(self, iterator: Output) -> list[Output]:
@@ -149,7 +159,7 @@ class Program:
         """Gives a new reader its life and its dataset, and fetches its table."""
         life, dataset = self._number("enter/life"), self._number("enter/dataset")
         with self._locked("enter", [life, dataset]) as (fetches, last):
-            found = self._found(self._table, self._fixed(_LIFE, _DATASET, _TURN, _EPOCH), self._fixed(0, 0, -1, -1))
+            found = self._found(self._table, self._fixed(_LIFE, _DATASET, _TURN, _EPOCH, _SPLITS), self._fixed(0, 0, -1, -1, 0))
             none = self._one(0)
             kept = [self._either(found[0].equal(none), life, found[0]), self._either(found[1].equal(none), dataset, found[1])]
             fetches += [*kept, *found[2:]]
@@ -165,17 +175,18 @@ class Program:
             same = self._checked(found[0].equal(life) & found[1].equal(turn), *found)
             with control_dependencies([same]):
                 fetches += self._taken(iterator)
-        life, turn, epoch = self._number("begin/life"), self._number("begin/turn"), self._number("begin/epoch")
-        with self._locked("begin", [life, turn, epoch, *self._parts]) as (fetches, last):
+        feeds = life, turn, epoch, splits = [self._number(f"begin/{n}") for n in ("life", "turn", "epoch", "table")]
+        changed = self._fixed(_TURN, _EPOCH, _SPLITS)
+        with self._locked("begin", [*feeds, *self._parts]) as (fetches, last):
             found = self._found(self._table, self._fixed(*keys), self._fixed(*none))
             free = self._checked(found[0].equal(life) & (found[1] < turn), *found)
             # A step that ends between these leaves a split that is only announced. Nobody takes from it, and it is begun again.
             with control_dependencies([free]):
-                announced = self._put(self._table, self._fixed(_TURN, _EPOCH), turn - self._one(1), epoch)
+                announced = self._put(self._table, changed, turn - self._one(1), epoch, splits)
             with control_dependencies([announced]):
                 begun = self.graph.op("MakeEpochIterator", self._value, iterator, epoch)
             with control_dependencies([begun]):
-                last.append(self._put(self._table, self._fixed(_TURN, _EPOCH), turn, epoch))
+                last.append(self._put(self._table, changed, turn, epoch, splits))
 
     def _claim(self) -> None:
         """Of first_come: the split for a reader's turn, from the table of splits. The same turn gets the same split again, so nothing is
@@ -209,11 +220,13 @@ class Program:
 
 
 class Reader:
-    """One task that reads. Threads: any; `state`, `failures` and `again` belong to the thread that reads from it in first_come."""
+    """One task that reads. given: in first_come, whether a split of the epoch was given to it, as far as this trainer knows.
+    Threads: any; `state`, `given`, `failures` and `again` belong to the thread that reads from it in first_come."""
 
     def __init__(self, program: Program, job: str, task: int, address: str, options: dict[str, Any]):
         self.program, self.place, self.address = program, f"/job:{job}/task:{task}", address
         self.state: Optional[State] = None
+        self.given = False
         self.failures, self.again = 0, 0.0  # since the last success; the time before which it is not tried
         self._options, self._entered = options, False
         self._session: Optional[Session] = None
@@ -237,12 +250,12 @@ class Reader:
     def enter(self, cancel: CancelToken) -> State:
         """Returns the reader's state. Raises InvalidArgumentError if the service has another dataset there."""
         program = self.program
-        life, dataset, turn, epoch = map(int, self.run("enter", new_number(), program.dataset, cancel=cancel))
+        life, dataset, *rest = map(int, self.run("enter", new_number(), program.dataset, cancel=cancel))
         if dataset != program.dataset:
             raise InvalidArgumentError(f"data service '{program.container.partition('/')[2]}' at {self} has another pipeline, mode or "
                                        f"splits than this program, which has {program.what}; give all trainers the same, or another name")
         self._entered = True
-        return State(life, turn, epoch)
+        return State(life, *rest)
 
     def open(self, slot: int, split: int, skip: int, epoch: int, cancel: CancelToken) -> None:
         """Of exactly_once: begins a split behind its first `skip` elements."""
@@ -270,10 +283,18 @@ class Reader:
             session.close()
 
 
-def readers_of(program: Program, target: str, job: str, options: dict[str, Any], private: Optional[str]) -> list[Reader]:
-    """The tasks of a job. private: the container of the trainer's own state; None: it has none.
-    Raises ValueError if the cluster has no such job."""
-    tasks = cluster_status(target, **{k: v for k, v in options.items() if k in ("credentials", "insecure")})
+def readers_of(program: Program, target: str, job: str, options: dict[str, Any], private: Optional[str], wait: float) -> list[Reader]:
+    """The tasks of a job. private: the container of the trainer's own state; None: it has none.   wait: seconds in which the target, which
+    may be starting again, has to answer. Raises ValueError if the cluster has no such job, UnavailableError and DeadlineExceededError."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            tasks = cluster_status(target, **{k: v for k, v in options.items() if k in ("credentials", "insecure")})
+            break
+        except (UnavailableError, DeadlineExceededError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
     leased = [program.container] if private is None else [program.container, private]
     how = {"target_timeout_ms": 1000, **options, "lease": leased, "container": leased[-1]}
     found = [Reader(program, job, t["task"], t["address"], how) for t in tasks if t["job"] == job]
@@ -284,11 +305,12 @@ def readers_of(program: Program, target: str, job: str, options: dict[str, Any],
     return found
 
 
-def claimed(program: Program, reader: Reader, state: State, epoch: int, table: int, cancel: CancelToken) -> tuple[int, int]:
-    """Claims the split for the turn behind a state of a reader, at the reader that has the table of splits. table: the number of the table
-    that earlier claims of this epoch met; 0: none. Returns the split, numbered over all epochs, or OVER or STALE; and the table's number."""
-    turn, first = next_turn(state), epoch * program.splits
-    split, there = map(int, reader.run("claim", state.life, turn, first, first + program.splits, table, new_number(), cancel=cancel))
+def claimed(program: Program, reader: Reader, life: int, turn: int, epoch: int, table: int, cancel: CancelToken) -> tuple[int, int]:
+    """Claims the split for a turn in the life of a reader, at the reader that has the table of splits; nothing for turn -1 of NOBODY. table:
+    the number of the table that earlier claims of this epoch met; 0: none. Returns the split, numbered over all epochs, or OVER or STALE; and
+    the table's number."""
+    first = epoch * program.splits
+    split, there = map(int, reader.run("claim", life, turn, first, first + program.splits, table, new_number(), cancel=cancel))
     return split, there
 
 

@@ -8,6 +8,7 @@ element from a reader to a trainer.
             ...
         batches.reset(epoch + 1)"""
 import ctypes
+import os
 import secrets
 import threading
 import time
@@ -23,8 +24,8 @@ from .eager import current_eager
 from .elements import packed, spec_of, spec_text
 from .errors import Error, InvalidArgumentError, OutOfRangeError, UnavailableError, UnimplementedError, check
 from .iterators import failed
-from .readers import LOST, OVER, STALE, Program, Reader, State, claimed, next_turn, readers_of
-from .shares import Place, joined, order
+from .readers import LOST, NOBODY, OVER, STALE, Program, Reader, State, claimed, moved, next_turn, readers_of
+from .shares import MOST_SEED, Place, joined, order
 from .splitting import SHARDING
 from .taken import Element, Stream, Taken
 from .tensor import Tensor
@@ -53,8 +54,10 @@ class DistributedDataset:
         _check_number("trainer", trainer, 0)
         if trainer >= trainers:
             raise ValueError(f"trainer is {trainer}; it must be below trainers, which is {trainers}")
-        if seed is not None and not isinstance(seed, int):
-            raise ValueError(f"seed is {seed!r}; it must be a number, or None")
+        if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or abs(seed) > MOST_SEED):
+            raise ValueError(f"seed is {seed!r}; it must be a number from {-MOST_SEED} to {MOST_SEED}, or None")
+        if not isinstance(wait, (int, float)) or not wait >= 0:
+            raise ValueError(f"wait is {wait!r}; it must be a number of seconds from 0 on")
         exactly = mode == "exactly_once"
         if exactly and sharding == "off":
             raise ValueError("sharding='off' lets each reader give all elements, so mode 'exactly_once' cannot have it; use 'dynamic' or "
@@ -86,9 +89,9 @@ class DistributedDataset:
 
     def iterator(self) -> "DistributedIterator":
         """Joins the service as a trainer. Raises ValueError if the cluster has no job of readers, UnavailableError and DeadlineExceededError
-        if the target does not answer."""
+        if the target has not answered for `wait` seconds."""
         private = f"{self._program.container}/{secrets.token_hex(8)}" if self._exactly else None
-        readers = readers_of(self._program, self._target, self._job, self._options, private)
+        readers = readers_of(self._program, self._target, self._job, self._options, private, self._wait)
         work: _Work = _Exactly(self, readers) if self._exactly else _First(self, readers)
         return DistributedIterator(self, work)
 
@@ -105,16 +108,14 @@ def _check_number(what: str, given: Any, least: int) -> None:
 
 class DistributedIterator(Handle):
     """A trainer of a data service. `for element in iterator` gives the rest of the epoch, and reset() starts another. Trainers of models take
-    it as data. close() ends its part, as does the end of a `with`.   Threads: one at a time."""
+    it as data; in first_come build them before, since a trainer without sizes uses up elements to learn them. close() ends its part, as do
+    the end of a `with` and that of the program.   Threads: one at a time."""
 
     def __init__(self, dataset: DistributedDataset, work: "_Work"):
         self._work, self._spec = work, dataset._program.spec
         self._record = self._new_record(isinstance(work, _Exactly))
         self._handle = ctypes.pointer(self._record)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_work"):
-            self._work.close()
+        weakref.finalize(self, work.close)  # at the latest at the end of the program, while its threads can still end
 
     def __enter__(self) -> "DistributedIterator":
         return self
@@ -230,7 +231,7 @@ class _Work:
         self.program, self.name, self.readers, self.wait, self.epoch = dataset._program, dataset._name, readers, dataset._wait, 0
         self._limits = dataset._prefetch, dataset._prefetch_bytes
         self._threads: list[threading.Thread] = []
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._renew()
 
     def _renew(self) -> None:
@@ -266,7 +267,11 @@ class _Work:
 
     def close(self) -> None:
         """Ends everything."""
-        if not self._closed:
+        if self._process != os.getpid():
+            return  # a forked child has neither the threads nor the sessions
+        if threading.current_thread() in self._threads:  # where the garbage collector found the iterator
+            threading.Thread(target=self.close, daemon=True).start()
+        elif not self._closed:
             self._closed = True
             self.stop()
             for reader in self.readers:
@@ -363,13 +368,14 @@ class _Exactly(_Work):
         n, now = len(self.readers), time.monotonic()
         with self._mutex:
             turns = [self.readers[(split + k) % n] for k in range(n)]
-            return next((r for r in turns if r.again <= now), None) or min(turns, key=lambda r: r.again)
+            return next((r for r in turns if r.again <= now), min(turns, key=lambda r: r.again))
 
     def note(self, reader: Reader, lost: bool) -> None:
         """Notes whether a reader was lost."""
         with self._mutex:
             if lost:
-                reader.failed()
+                if reader.again <= time.monotonic():  # else the thread of another split has noted it
+                    reader.failed()
             else:
                 reader.failures, reader.again = 0, 0.0
 
@@ -443,6 +449,7 @@ class _First(_Work):
             raise failures[-1]
         epoch = max(0, *(s.epoch for s in states))
         self.reset(epoch)
+        self.ended = max(self.ended, epoch - 1)  # another trainer has seen that end
         return epoch
 
     def next(self) -> Optional[Element]:
@@ -450,7 +457,7 @@ class _First(_Work):
         if self._streams is None:
             self._streams = [Stream() for _ in self.readers]
             for reader, stream in zip(self.readers, self._streams):
-                reader.state, reader.failures = None, 0
+                reader.state, reader.given, reader.failures = None, False, 0
                 self.start(_read, self, reader, stream)
         element = self.taken.next_of_any(self._streams, self.wait)
         if element is None:
@@ -461,22 +468,32 @@ class _First(_Work):
         """The split for the next turn of a reader, or OVER or STALE. Raises _NoTable if the table of splits is lost."""
         if self.off:
             return OVER if state.epoch == self.epoch and state.turn % 2 == 0 else self.epoch
+        return self._claim(state.life, next_turn(state))
+
+    def is_current(self, state: State) -> bool:
+        """Whether a reader's split is from the table that hands out the splits now, and not from one that was lost since. Raises _NoTable as
+        claim does."""
+        if not self.off and not self.table:
+            self._claim(NOBODY, -1)
+        return state.table == self.table
+
+    def _claim(self, life: int, turn: int) -> int:
         first, end = self.readers[0], time.monotonic() + self.wait
         with self._mutex:
             while True:
                 try:
-                    split, there = claimed(self.program, first, state, self.epoch, self.table, self.cancel)
+                    split, there = claimed(self.program, first, life, turn, self.epoch, self.table, self.cancel)
                     break
                 except LOST as e:
                     if self.table or self.taken.stopped or time.monotonic() > end:
-                        raise _NoTable(self._text(first, f"it hands out the splits, and is lost: {e}")) from e
+                        raise _NoTable(self.text(first, f"it hands out the splits, and is lost: {e}")) from e
                     self.taken.pause(0.05)  # it has handed out nothing in this epoch, so nothing is lost if it starts again
             if self.table not in (0, there):
-                raise _NoTable(self._text(first, "it hands out the splits, and has lost which are given"))
+                raise _NoTable(self.text(first, "it hands out the splits, and has lost which are given"))
             self.table = there
         return split
 
-    def _text(self, reader: Reader, what: str) -> str:
+    def text(self, reader: Reader, what: str) -> str:
         return (f"data service '{self.name}': {reader} in epoch {self.epoch}: {what}; reset all trainers to epoch {self.epoch} to read it "
                 "again from its beginning, or use mode 'exactly_once', which needs no such task")
 
@@ -490,7 +507,7 @@ class _First(_Work):
 
 
 class _NoTable(Exception):
-    """The reader that hands out the splits is lost."""
+    """Which splits are given is lost, with the reader that hands them out."""
 
 
 def _read(work: _First, reader: Reader, stream: Stream) -> None:
@@ -503,7 +520,7 @@ def _read(work: _First, reader: Reader, stream: Stream) -> None:
             if taken.stopped:
                 return
             taken.lose(stream, e, _loss(work, reader, e))
-            reader.state = None
+            reader.state, reader.given = None, False
             reader.failed()
             taken.pause(reader.again - time.monotonic())
             continue
@@ -526,7 +543,7 @@ def _read(work: _First, reader: Reader, stream: Stream) -> None:
 
 def _loss(work: _First, reader: Reader, why: Error) -> Optional[Exception]:
     """What the program is told of a lost reader; None: it lost nothing, or the program wants to go on."""
-    if reader.state is None or reader.state.epoch != work.epoch or not work.raises:
+    if not reader.given or not work.raises:
         return None
     return UnavailableError(f"data service '{work.name}': {reader} is lost in epoch {work.epoch}, and with it the elements of its split that "
                             f"no trainer has: {why}; the next call goes on with the other splits (on_loss='continue' does so at once, and "
@@ -541,21 +558,22 @@ def _element(work: _First, reader: Reader) -> Optional[Element]:
     """The next element of a reader in the epoch; None if it has no more."""
     state = reader.state or work.look(reader)
     while True:
-        if state.epoch > work.epoch:
-            return None
-        if state.epoch == work.epoch and state.turn % 2 == 0:
-            try:
-                return _take(work, reader, state)
-            except OutOfRangeError:
-                pass
-            except InvalidArgumentError:
-                now = work.look(reader)
-                if now == state:
-                    raise  # of the element
-                state = now  # another trainer has begun the next split
-                continue
-        elif 0 <= state.epoch < work.epoch and work.epoch > work.ended + 1:
-            _too_early(work, reader, state)
+        if work.is_current(state):
+            if state.epoch > work.epoch:
+                return None
+            if state.epoch == work.epoch and state.turn % 2 == 0:
+                reader.given = True
+                try:
+                    return _take(work, reader, state)
+                except OutOfRangeError:
+                    reader.given = False
+                except InvalidArgumentError as e:
+                    if not moved(e):
+                        raise  # of the element
+                    state = work.look(reader)
+                    continue
+            elif 0 <= state.epoch < work.epoch and work.epoch > work.ended + 1:
+                _too_early(work, reader, state)
         split = work.claim(reader, state)
         if split == OVER or split // work.program.splits > work.epoch:
             return None
@@ -564,6 +582,7 @@ def _element(work: _First, reader: Reader) -> Optional[Element]:
             continue
         if split // work.program.splits < work.epoch:
             _too_early(work, reader, state)
+        reader.given = True
         state = _begin(work, reader, state, work.order[split % work.program.splits])
 
 
@@ -581,11 +600,13 @@ def _begin(work: _First, reader: Reader, state: State, split: int) -> State:
     """Begins a split, unless another trainer has. Returns the reader's state then."""
     turn = next_turn(state)
     try:
-        reader.run("begin", state.life, turn, work.epoch, *work.program.fed(split), cancel=work.cancel)
-    except InvalidArgumentError:
-        now = work.look(reader)
-        if now == state:
+        reader.run("begin", state.life, turn, work.epoch, work.table, *work.program.fed(split), cancel=work.cancel)
+    except InvalidArgumentError as e:
+        if not moved(e):
             raise
+        now = work.look(reader)
+        if not work.is_current(now):
+            raise _NoTable(work.text(reader, "another trainer has begun a split there that was handed out before the loss")) from None
         return now
-    reader.state = State(state.life, turn, work.epoch)
+    reader.state = State(state.life, turn, work.epoch, work.table)
     return reader.state

@@ -16,6 +16,7 @@ from typing import Any, Optional
 _DONE = -1  # as the count of a split: all of it was taken
 _FORMAT = 1
 _MOST = 1 << 53  # the largest number in a position
+MOST_SEED = _MOST  # and its negative
 MOST_SPLITS = 1 << 22  # of an epoch: each trainer sorts them
 
 Counts = dict[int, int]  # by split: elements taken, or _DONE; splits of which none was taken are left out
@@ -26,7 +27,8 @@ def order(splits: int, seed: Optional[int], epoch: int) -> list[int]:
     numbers = range(splits)
     if seed is None:
         return list(numbers)
-    return sorted(numbers, key=lambda s: hashlib.sha256(b"%d %d %d" % (seed, epoch, s)).digest())
+    start = b"%d %d " % (seed, epoch)
+    return sorted(numbers, key=lambda s: hashlib.sha256(start + b"%d" % s).digest())
 
 
 @dataclasses.dataclass
@@ -87,8 +89,9 @@ class Place:
             raise ValueError(f"the position has {', '.join(sorted(set(record) ^ names))} too many or too few")
         seed = record["seed"]
         place = cls(_text(record, "dataset"), _number(record["splits"], "splits", 1, MOST_SPLITS),
-                    None if seed is None else _number(seed, "seed", -_MOST), _number(record["trainer"], "trainer"), _number(record["trainers"], "trainers", 1), _number(record["epoch"], "epoch"),
-                    _number(record["begun"], "begun"), [], _number(record["turn"], "turn"))
+                    None if seed is None else _number(seed, "seed", -MOST_SEED), _number(record["trainer"], "trainer"),
+                    _number(record["trainers"], "trainers", 1), _number(record["epoch"], "epoch"), _number(record["begun"], "begun"), [],
+                    _number(record["turn"], "turn"))
         for entry in _list(record["carried"], "carried"):
             epoch, counts = _pair(entry, "carried")
             place.carried[_number(epoch, "carried")] = place._counts(counts)
