@@ -106,7 +106,8 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
   if (somebody && !endpoint_->token().empty()) {  // gRPC does not report which
     why += "; one side may not accept the other's certificate, for its dates, authority or hosts, or have another time: see the task's log";
   }
-  if (!begun) endpoint_->Failed(name_, denied ? TW_PERMISSION_DENIED : TW_UNAVAILABLE, why);
+  // A refusal has begun, too: its answer has metadata. The two events come in either order.
+  if (!begun || denied) endpoint_->Failed(name_, denied ? TW_PERMISSION_DENIED : TW_UNAVAILABLE, why);
   Shut(denied ? End::kDenied : End::kLost, why);
 }
 

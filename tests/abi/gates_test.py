@@ -201,7 +201,9 @@ def test_nothing_is_blessed_that_is_promised(tree):
     archive.mkdir(parents=True)
     (archive / "libold.so").touch()
     assert "are archived: raise TW_EPOCH" in "\n".join(api.write(api.Tree(tree), add=False, bless=True))
-    change(tree / "c_api/include/thalweg/plugin/abi.h", f"#define TW_EPOCH {epoch_of(tree)}", f"#define TW_EPOCH {epoch_of(tree) + 1}")
+    epoch = epoch_of(tree)
+    change(tree / "c_api/include/thalweg/plugin/abi.h", f"#define TW_EPOCH {epoch}", f"#define TW_EPOCH {epoch + 1}")
+    change(tree / "c_api/CHANGELOG.md", f"## Plugin epoch {epoch}\n", f"## Plugin epoch {epoch + 1}\n")
     assert api.write(api.Tree(tree), add=False, bless=True) == []
     change(tree / "c_api/include/thalweg/tensor.h", *HEADER_CHANGES["a removed function"][1:3])
     change(tree / "tests/abi/golden/application.json", '"TW_VERSION_MAJOR": 0', '"TW_VERSION_MAJOR": 1')

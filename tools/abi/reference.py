@@ -96,7 +96,7 @@ def row(header, name, function):
         out.append(f"answer {function['result']['owner']}" + (", may be NULL" if function["result"]["null"] else ""))
     threads = "" if function["threads"] == header.threads else prose(function["threads"])
     facts = [function["mark"]] if "mark" in function else []
-    facts += [f"since {function['since']}"] if re.search(r"minor [1-9]", function["since"]) else []
+    facts += [f"since {function['since']}"] if re.search(r"minor [1-9]", function["since"] or "") else []
     mark = f" ({', '.join(facts)})" if facts else ""
     return f"| `{name}`{mark} | {'; '.join(into)} | {'; '.join(out)} | {threads} |"
 
