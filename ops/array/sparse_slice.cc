@@ -100,9 +100,12 @@ void SplitGradient(const tw::Grad& g) {
     arriving.push_back(g.dy(parts + k));
     numbers.push_back(g.out(node, parts + k));
   }
-  arriving.push_back(Int(g, 0));
-  numbers.push_back(Int(g, 0));
-  g.dx(kSplitValues, g.op("UnsortedSegmentSum", {g.op("ConcatV2", arriving), g.op("ConcatV2", numbers), count}));
+  const auto joined = [&](std::vector<tw_edge> all_parts) {
+    if (parts == 1) return all_parts[0];  // ConcatV2 takes at least two values
+    all_parts.push_back(Int(g, 0));
+    return g.op("ConcatV2", all_parts);
+  };
+  g.dx(kSplitValues, g.op("UnsortedSegmentSum", {joined(std::move(arriving)), joined(std::move(numbers)), count}));
 }
 
 // ---- SparseSlice ----

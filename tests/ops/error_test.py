@@ -426,7 +426,7 @@ def apart(declaration):
 # Ops without a case in this file: they take any shapes, or the errors are tested elsewhere.
 ELEMENTWISE = set("Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos Tanh Sigmoid Erf Floor Ceil Round IsNan IsInf "
                   "IsFinite LogicalNot Conj Relu Relu6 L2Loss Cast Identity StopGradient OnesLike ZerosLike Shape ShapeN Size Rank Where "
-                  "EncodeBase64 StringStrip NoOp RandomShuffle StatelessRandomGetAlg".split())
+                  "EncodeBase64 SerializeTensor StringStrip NoOp RandomShuffle StatelessRandomGetAlg".split())
 STATE = set("VarHandleOp VarIsInitializedOp ReadVariableOp AssignVariableOp AssignAddVariableOp AssignSubVariableOp DestroyResourceOp "
             "SaveResource RestoreResources "
             "ResourceGather ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate "

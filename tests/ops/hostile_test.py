@@ -62,6 +62,8 @@ def wrong_use(op, schema):
 NUMBERS = {"float": np.float32, "double": np.float64, "half": np.float16, "bfloat16": tw.bfloat16, "int32": np.int32, "int64": np.int64,
            "int16": np.int16, "int8": np.int8, "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
            "bool": np.bool_, "complex64": np.complex64, "string": object}
+QUANTISED = {"qint8": np.int8, "quint8": np.uint8, "qint16": np.int16, "quint16": np.uint16, "qint32": np.int32}  # whole numbers in NumPy
+NUMBERS |= {kind: tw.ABSENT[kind] for kind in QUANTISED}
 EXTREMES = [LOW, LOW + 1, -2**32, -2**31 - 1, -2**31, -3, -2, -1, 0, 0, 1, 1, 2, 3, 4, 7, 127, 255, 2**31 - 1, 2**31, 2**32, 2**40, 2**62,
             HIGH]
 
@@ -71,6 +73,8 @@ def hostile_array(dtype, rank, rng):
     sizes = [1, 2, 2, 2] if rng.integers(3) else [0, 1, 1, 2, 3, 4]
     shape = tuple(rng.choice(sizes, rank if rng.integers(4) else rng.choice([0, 1, 1, 1, 2, 2, 3, 4])))
     dtype = np.dtype(dtype)
+    if dtype.names and dtype.names[0] in QUANTISED:
+        return hostile_array(QUANTISED[dtype.names[0]], rank, rng).view(dtype)
     if dtype in (np.int32, np.int64) and rng.integers(2):  # values for an index, a list of axes or sizes
         shape = (rank,) if rng.integers(3) else ()
     if len(shape) > 1 and rng.integers(12) == 0:  # no elements, along an axis of any length
@@ -117,13 +121,19 @@ def some_handle(use, rng):
     return given if rng.integers(4) or given.through else wrong[rng.integers(len(wrong))]
 
 
+def some_type(options, rng):
+    """Draws an element type of which NumPy has values; a quantised one only if there is no other."""
+    usual = [t for t in options if t in NUMBERS and t not in QUANTISED]
+    return str(rng.choice(usual or [t for t in options if t in QUANTISED]))
+
+
 def hostile(op, schema, count, seed, plain=None):
     """Runs `count` random uses of the op. Each succeeds or fails with an error, and the session goes on. Returns the number of successes.
     plain: a plain use, whose types and handle are used more often than others."""
     rng = np.random.default_rng([seed, *op.encode()])
     answered = 0
     for k in range(count):
-        types = {a: str(rng.choice([t for t in options if t in NUMBERS])) for a, options in schema.types.items()}
+        types = {a: some_type(options, rng) for a, options in schema.types.items()}
         if plain and rng.integers(4):
             types = {a: "float" for a in types} | plain.types
         inputs, rank = [], 4 if "strides" in schema.attrs else int(rng.choice([0, 1, 1, 2, 2, 3, 4]))

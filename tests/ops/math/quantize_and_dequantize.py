@@ -18,7 +18,7 @@ def length(low, high, bits, signed, narrow):
 
 
 def rounded(x, low, high, bits, how):
-    """The nearest steps, and the size of the largest."""
+    """The nearest steps, and the sizes that their tolerances are parts of."""
     if not how["range_given"] and x.size:
         low, high = x.min(), x.max()
     found = length(low, high, bits, how["signed_input"], how.get("narrow_range", False)) if x.size else None
@@ -26,7 +26,11 @@ def rounded(x, low, high, bits, how):
         return np.zeros(x.shape, L), np.ones(x.shape, L)
     step, begin, end = found
     x = np.clip(x, begin, end) if how["range_given"] else x
-    return np.floor(x / step + L(0.5)) * step, np.full(x.shape, max(abs(begin), abs(end)))
+    y = np.floor(x / step + L(0.5)) * step
+    size = np.maximum(np.abs(y), max(abs(begin), abs(end)))
+    # The ends of the range may lie in the middle between two steps; then either is right.
+    middle = np.abs(np.abs(x / step - np.floor(x / step)) - L(0.5)) < 0.02
+    return y, np.where(middle, size * L(2) ** 60, size)
 
 
 def by_slice(f, x, axis, low, high):

@@ -104,7 +104,8 @@ def labelled(d):
 
 WHY = "its gradient is an output, which has none itself; gradient_test.py compares it with differences"
 logits = dict(inputs=between(-5, 5).plain)
-plain = dict(domain=logits, ulps=64, zero_signs=False, no_gradient=WHY)
+# Logarithms of probabilities are rounded by some 2^-53 of themselves a step, and they are in the hundreds after 40 steps.
+plain = dict(domain=logits, ulps=4096, zero_signs=False, no_gradient=WHY)
 op("CTCLoss", loss, labelled, asks=["preprocess_collapse_repeated", "ctc_merge_repeated"], **plain)
 op("CTCLossV2", loss_v2, labelled, **plain)
 
