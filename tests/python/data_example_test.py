@@ -177,9 +177,9 @@ def test_errors_of_the_older_ops(graph):
 
     fails("'serialized' must be a vector", parse_batch, good)
     fails("'serialized' must be a scalar", parse_single, np.array([good], object))
-    fails(r"feature 'g' of example 1 \('b'\) is missing", parse_batch, np.array([good] * 2, object), dense=[(b"g", "float32", [], [])], names=[b"a", b"b"])
+    fails(r"feature 'g' of example 0 \('a'\) is missing", parse_batch, np.array([good] * 2, object), dense=[(b"g", "float32", [], [])], names=[b"a", b"b"])
     fails("feature 'f' of example 0 is float; int64 is asked for", parse_single, good, sparse=[(b"f", "int64")])
-    fails("give one for each, or none", parse_batch, np.array([good] * 2, object), names=[b"a"])
+    fails("give one for each, or none", parse_batch, np.array([good] * 2, object), sparse=[(b"f", "float32")], names=[b"a"])
     with pytest.raises(tw.InvalidArgumentError, match="'num_sparse' is for 2 features, 'sparse_types' for 1"), graph:
         graph.op("ParseSingleExample", graph.constant(good, "string"), [], num_sparse=2, sparse_keys=[b"f", b"g"], dense_keys=[],
                  sparse_types=["float32"], Tdense=[], dense_shapes=[])

@@ -199,7 +199,7 @@ def grouped(blocks, cache_bits=11):
     return bits
 
 
-def head(width, height):
+def lossless_head(width, height):
     return b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14)
 
 
@@ -213,7 +213,7 @@ def three(n):
 
 
 def test_the_tables_of_a_lossless_webp_count_before_they_are_allocated():
-    stream = head(256, 256) + grouped(range(4096)).bytes()  # tables of 80 MB for a file of 8 KB
+    stream = lossless_head(256, 256) + grouped(range(4096)).bytes()  # tables of 80 MB for a file of 8 KB
     lossy = dict(chunks_of(GOLDEN["webp/lossy with alpha|file"].tobytes()))
     frame = three(0) * 2 + three(255) * 2 + three(100) + b"\0"
     inside = b"VP8L" + struct.pack("<I", len(stream)) + stream + bytes(len(stream) % 2)
@@ -239,7 +239,7 @@ def test_a_lossless_webp_whose_blocks_share_a_group_needs_little_memory():
         for symbol in (20, 10, 30, 255, 0):  # green, red, blue, alpha, distance: every pixel is the same and takes no bits
             bits.single(symbol)
         with tw.Eager(memory_limit="8M"):
-            image = ops.decode_web_p(riff((b"VP8L", head(512, 512) + bits.bytes()))).numpy()
+            image = ops.decode_web_p(riff((b"VP8L", lossless_head(512, 512) + bits.bytes()))).numpy()
         assert image.shape == (1, 512, 512, 3) and np.array_equal(np.unique(image.reshape(-1, 3), axis=0), [[10, 20, 30]])
 
 

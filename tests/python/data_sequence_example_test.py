@@ -171,7 +171,7 @@ def test_errors_name_feature_step_and_message(graph):
         fails("feature list 's' of example 1 is missing; .* feature_list_dense_missing_assumed_empty", two(none), dense, by)
         fails("example 1 of 3 bytes is no serialized SequenceExample", two(b"abc"), dense, by)
         fails("feature 'f' of example 1 .*is missing and has no default", two(none), Features(dense=[(b"f", F, [1], [])]), by)
-        fails("give one for each, or none", two(none), by=by, names=[b"a"])
+        fails("give one for each, or none", two(good), dense, by, names=[b"a"])
     fails("feature list 's' of example 0 is missing", none, dense, parse_single)
     fails(r"step 1 of feature list 's' of example 0 \('x'\) has 3 values; its shape .2. wants 2",
           sequence_example({}, {b"s": [np.float32([1, 2]), np.float32([1, 2, 3])]}), dense, parse_single, name=b"x")
