@@ -82,6 +82,7 @@ Request Client::Signed(const Call& call, const Target& target, const std::string
   r.room = call.room;
   r.most_bytes = call.most_bytes;
   r.direct = !place_.endpoint.tls && place_.endpoint.loopback();
+  r.once = call.doubt_after_loss;
   r.deadline = deadline;
   return r;
 }

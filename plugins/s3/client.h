@@ -30,7 +30,8 @@ struct Call {
   // Statuses that are answers here, beside 2xx. A missing bucket is an error nevertheless.
   std::vector<int> accepts = {};
   bool may_fail_late = false;  // an answer 200 may have an error as its body
-  // After an attempt that may have taken effect without an answer, every error is UNAVAILABLE.
+  // After an attempt that may have taken effect without an answer, every error is UNAVAILABLE. Each
+  // attempt has a connection of its own, so that none is repeated unseen.
   bool doubt_after_loss = false;
   // Returns why an answer is not whole, and the request is repeated; empty if it is whole.
   std::function<std::string(const Answer&)> damage = {};

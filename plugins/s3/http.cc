@@ -291,6 +291,10 @@ Answer Http::Send(const Request& r) {
     set(CURLOPT_CAPATH, static_cast<char*>(nullptr));  // else the machine's certificates are trusted, too
   }
   if (r.direct) set(CURLOPT_NOPROXY, "*");
+  if (r.once) {
+    set(CURLOPT_FRESH_CONNECT, 1L);
+    set(CURLOPT_FORBID_REUSE, 1L);  // else each of them would leave one more open connection
+  }
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_CONNECTTIMEOUT_MS, std::min(left, long(kConnect.count())));

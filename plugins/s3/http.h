@@ -1,5 +1,6 @@
 // Http: requests by HTTP/1.1 over libcurl, which is opened at the first use. Connections stay open
-// for later requests. Redirections are not followed, and certificates are always verified.
+// for later requests, but for those of Request::once. Redirections are not followed, and certificates
+// are always verified.
 // Threads: any; each request uses one handle of libcurl, and the calling thread waits.
 #ifndef THALWEG_PLUGINS_S3_HTTP_H_
 #define THALWEG_PLUGINS_S3_HTTP_H_
@@ -28,6 +29,9 @@ struct Request {
   uint64_t room = 0;
   uint64_t most_bytes = 1 << 20;  // the longest body that goes into the answer
   bool direct = false;            // no proxy
+  // The request goes out once at most, over a connection of its own. libcurl sends another request
+  // again, without a word, if a kept connection ends before the first byte of its answer.
+  bool once = false;
   Clock::time_point deadline;
 };
 
