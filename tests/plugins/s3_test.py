@@ -171,20 +171,44 @@ def test_a_copy_whose_answer_is_lost_before_the_store_refuses(store):
     assert list(read("m")) == [2, 2]
 
 
+def test_a_completion_whose_answer_is_lost_before_the_store_refuses(store):
+    """The upload is completed and the answer is lost; then the key may do nothing any more."""
+    lost = []
+
+    def fault(request):
+        if request.method == "POST" and "uploadId" in request.query and not lost:
+            lost.append(request)
+            return "lost"
+        return "denied" if lost else None
+
+    store.faults = [fault]
+    with pytest.raises(tw.UnavailableError, match="AccessDenied.*may have taken effect"):
+        with tw.data.RecordWriter("s3://bucket/large") as w:
+            w.write(bytes(2 * PART))
+    del w
+    gc.collect()  # the traceback holds the writer, whose abort is refused
+    store.faults = []
+    [name] = store.names()  # it is complete, and was not renamed
+    assert name.startswith("large.") and ".tmp-" in name and not store.uploads
+
+
 def test_a_killed_process_leaves_the_old_checkpoint_and_no_part_of_a_new_one(store):
     model = Model(4 * PART)
     with tw.Checkpointer(model.session, "s3://bucket/run", model.saver) as c:
         c.save(1)
     before = store.names()
-    go_on = threading.Event()
+    held, go_on = threading.Event(), threading.Event()
 
     def hold(handler, status, given, answer):  # the third part waits until the process is dead
+        held.set()
+        with store.changed:
+            store.changed.notify_all()
         go_on.wait(60)
 
     store.faults = [lambda r: hold if r.query.get("partNumber") == "3" else None]
     process = s3_cases.start_a_save("s3://bucket/run")
     try:
-        store.wait(lambda: any(q.get("partNumber") == "3" for _, _, q in store.log) or process.poll() is not None)
+        store.wait(lambda: held.is_set() or process.poll() is not None)  # the log has the parts of the first save, too
         assert process.poll() is None, "it ended by itself"
     finally:
         process.send_signal(signal.SIGKILL)
