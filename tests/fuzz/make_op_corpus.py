@@ -238,19 +238,20 @@ def of_messages(op):
     lists = {"feature_list_dense_types": [np.float32], "feature_list_dense_shapes": [()], "feature_list_sparse_types": []}
     empty = {"context_sparse_types": [], "Tcontext_dense": [], "context_dense_shapes": [], "Ncontext_sparse": 0, "Nfeature_list_sparse": 0,
              "Nfeature_list_dense": 1}
+    context = {"Ncontext_dense": 1, "Tcontext_dense": [np.float32], "context_dense_shapes": [()]}
     if op == "ParseExample":
         return Use(op, [some, none, [], [key], half], dense | {"Nsparse": 0, "Ndense": 1}, {})
     if op == "ParseSingleExample":
         return Use(op, [one, half], dense | {"num_sparse": 0, "sparse_keys": [], "dense_keys": ["a"]}, {})
     if op == "ParseSequenceExample":
         keys = {f"{part}_keys": [] for part in ("context_sparse", "context_dense", "feature_list_sparse")}
-        keys |= {"feature_list_dense_keys": ["a"], "feature_list_dense_missing_assumed_empty": ["a"]}
-        return Use(op, [some, none, []], lists | empty | keys | {"Ncontext_dense": 0}, {})
+        keys |= {"context_dense_keys": ["b"], "feature_list_dense_keys": ["a"], "feature_list_dense_missing_assumed_empty": ["a"]}
+        return Use(op, [some, none, half], lists | empty | keys | context, {})
     if op == "ParseSequenceExampleV2":
         ragged = {f"{part}_{kind}": [] for part in ("context_ragged", "feature_list_ragged") for kind in ("value_types", "split_types")}
         return Use(op, [some, none, none, none, none, none, np.array(["a"], object), none, np.array([True]), []], lists | empty | ragged, {})
     if op == "ParseSingleSequenceExample":
-        return Use(op, [one, np.array(["a"], object), [], [], [], [key], [], one], lists | empty | {"Ncontext_dense": 0}, {})
+        return Use(op, [one, np.array(["a"], object), [], [np.array("b", object)], [], [key], half, one], lists | empty | context, {})
     return None
 
 
@@ -271,6 +272,8 @@ def special_use(op):
         return Use(op, [np.arange(12, dtype=np.uint8).reshape(2, 2, 3), np.array(50, np.int32)], {}, {})
     if op in ("EncodePng", "EncodeJpeg"):
         return Use(op, [np.arange(12, dtype=np.uint8).reshape(2, 2, 3)], {"T": np.uint8} if op == "EncodePng" else {}, {})
+    if op == "Mfcc":
+        return Use(op, [np.ones((1, 2, 9), np.float32), np.array(8000, np.int32)], {}, {})
     if op == "EncodeWav":
         return Use(op, [np.zeros((4, 1), np.float32), np.array(8000, np.int32)], {}, {})
     if op == "ParseExampleV2":

@@ -14,9 +14,12 @@ VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "s
           "has_known_shape": False, "output_shapes": [None], "shared_name": "", "container": "", "serialized_options": "", "num_sparse": 1,
           "dense_shapes": [()], "sample_rate": 8000.0, "bad_color": np.uint8([255, 0, 0, 255]),
           "merge_op": "Add", "final_op": "Id", "token": "nobody", "normalization_form": "NFC",
-          "concat_dim": 0, "sparse_keys": ["k"], "dense_keys": ["k"], "context_sparse_keys": [], "context_dense_keys": [],
-          "feature_list_sparse_keys": [], "feature_list_dense_keys": [], "feature_list_dense_missing_assumed_empty": [],
+          "concat_dim": 0, "sparse_keys": ["k"], "dense_keys": ["k"], "context_sparse_keys": ["k"], "context_dense_keys": ["k"],
+          "feature_list_sparse_keys": ["k"], "feature_list_dense_keys": ["k"], "feature_list_dense_missing_assumed_empty": ["k"],
           "suffix_indicator": "##", "max_bytes_per_word": 100, "use_unknown_token": True, "unknown_token": "[UNK]", "model": "{}"}
+# Numbers and shapes of features of messages, which inputs do not give; each list of types has one.
+FEATURES = dict.fromkeys("Nsparse Ndense Ncontext_sparse Ncontext_dense Nfeature_list_sparse Nfeature_list_dense".split(), 1)
+FEATURES |= {"context_dense_shapes": [()], "feature_list_dense_shapes": [()]}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
 CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\{[^}]*\}\)|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
                     r"(?:\s*>=\s*(-?\d+))?\s*(=[^;]*)?(?:;|$)")
@@ -76,4 +79,5 @@ class Schema:
         """Returns the attributes for these types and for attributes without a default."""
         counted = {count for _, _, count in self.inputs}
         attrs = {a: [type_of(t)] if a in self.lists else type_of(t) for a, t in choice.items()}
-        return attrs | {a: self.values[a] for a in self.needed if a not in counted}
+        features = {a: FEATURES[a] for a in self.attrs if a in FEATURES}
+        return attrs | {a: self.values[a] for a in self.needed if a not in counted} | features

@@ -27,7 +27,7 @@ class SparseConcat {
     int64_t total = 0;
     for (uint32_t k = 0; k < indices.size(); ++k) {
       std::string which(1, ' ');
-    which += std::to_string(k);
+      which += std::to_string(k);
       in.emplace_back(indices[k], values[k].v, shapes[k], SparseNames{"indices" + which, "values" + which, "shapes" + which});
       total += in[k].count();
     }

@@ -51,7 +51,9 @@ class Span {
   int64_t begin_;
 };
 
-}  // namespace TW_CAT(TW_CAT(m,TW_MINOR),TW_CAT(t,THALWEG_TARGET_MINOR))
+/* clang-format off */
+}  // the inline namespace
+/* clang-format on */
 }  // namespace tw
 #endif
 #endif
