@@ -61,7 +61,7 @@ void RequireMethod(const Call& call, const char* method) {
 }
 
 size_t InputAt(const ServedModel& model, const tw_model_signature& signature, const std::string& name) {
-  Meant meant(name.substr(0, kLongestMeant));
+  Meant meant(std::string_view(name).substr(0, kLongestMeant));
   std::string names;
   for (uint32_t i = 0; i < signature.n_inputs; ++i) {
     if (signature.inputs[i]->name == name) return i;
