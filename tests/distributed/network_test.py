@@ -371,7 +371,7 @@ os._exit(0 if same else 3)
 def test_bytes_of_a_worker_that_has_ended_arrive_over_a_narrow_cable():
     with tempfile.TemporaryDirectory() as folder, Hosts(folder) as hosts:
         for place in hosts.places:
-            place.do("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "4mbit", "burst", "32k", "latency", "10s")
+            place.do("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "2mbit", "burst", "32k", "latency", "20s")  # the bytes take 8 s
         common = {"THALWEG_COLLECTIVE_ENGINE": "ring", "THALWEG_COLLECTIVE_STORE": str(hosts.folder / "store"),
                   "THALWEG_COLLECTIVE_MEMBERS": "2", "THALWEG_OPTIONS": os.environ.get("THALWEG_OPTIONS", "")}
         sender, receiver = [hosts.start(rank, [sys.executable, "-B", "-c", BROADCAST, 250_000], THALWEG_COLLECTIVE_RANK=str(rank), **common)
