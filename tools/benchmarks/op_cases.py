@@ -569,6 +569,8 @@ case("AudioSpectrogram", f(160000, 1), window_size=400, stride=160)
 case("Mfcc", up(1, 1000, 257), scalar(16000, np.int32))
 
 # Incomplete functions
+for name in ("Igamma", "Igammac"):
+    case(name, f(1 << 16, low=0.5, high=40), f(1 << 16, low=0.5, high=40))
 case("IgammaGradA", f(4096, low=0.5, high=40), f(4096, low=0.5, high=40))
 case("Betainc", f(1 << 16, low=0.5, high=20), f(1 << 16, low=0.5, high=20), f(1 << 16, low=0.01, high=0.99))
 
