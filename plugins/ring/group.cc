@@ -201,7 +201,7 @@ void Group::Tick() {
     }
   }
   if (!operation_ || hub_->now() < deadline_) return;
-  // Who has not come holds up the others, who then do not do their parts, either.
+  // A member that has not begun the operation keeps the others from ending theirs, so it is named first.
   for (uint32_t r = 0; r < members_; ++r) {
     if (r != rank_ && !operation_->has_begun(r)) return BreakLate(r, " did not come to operation ");
   }

@@ -22,7 +22,7 @@ namespace thalweg::ring {
 
 using common::Failed;
 
-// What a group is given that is a part of another one (level_group.h).
+// The settings of a group that is a part of another one (level_group.h).
 struct Part {
   std::vector<uint32_t> ranks;  // the numbers that messages give the members; empty: their ranks
   std::function<void(const Failed&)>

@@ -40,7 +40,7 @@ class LevelGroup {
   using Call = common::CollectiveCall;
   class Store;
   class Waiter;
-  // What each member tells the others at the start.
+  // Each member sends a greeting to the others at the start.
   struct Greeting {
     HostKey host;
     uint64_t number;  // random; that of member 0 is a part of the keys of the parts

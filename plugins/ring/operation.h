@@ -77,7 +77,7 @@ class Operation {
   bool AllBegun() const;
   // The member is lost, and not needed any more.
   void Forgo(uint32_t rank) { flows_[rank].unwritten = 0; }
-  // Of a guard: this member has done its part.
+  // Tells a guard that this member has done its part.
   void Release() { released_ = true; }
 
  private:

@@ -60,22 +60,17 @@ def grad_a(a, x):
     return near(np.where(x > 0, total, 0), np.where(x > 0, size, 0))
 
 
-def few(d):
-    """Draws shapes that broadcast, with few elements: each takes long."""
-    return broadcast(d) if not d.large else [d("a", (7, 1)), d("x", (1, 11))]
-
-
-def some(d):
-    """Draws shapes that broadcast; the oracle takes long for many elements."""
-    return broadcast(d) if not d.large else [d("a", (41, 1)), d("x", (1, 53))]
+def at_most(rows, columns):
+    """Draws shapes that broadcast, in a large use to that matrix: each element takes long."""
+    return lambda d: broadcast(d) if not d.large else [d("a", (rows, 1)), d("x", (1, columns))]
 
 
 shapes = dict(a=between(0.05, 60).calm, x=between(0, 150).calm)
 smooth = dict(a=between(0.5, 2), x=between(0.5, 2))
 once = dict(second=False, why="IgammaGradA, the gradient for `a`, has none itself")
-op("Igamma", lambda a, x: both(a, x)[0], some, domain=shapes, smooth=smooth, ulps=1, **once)
-op("Igammac", lambda a, x: both(a, x)[1], some, domain=shapes, smooth=smooth, ulps=1, **once)
-op("IgammaGradA", grad_a, few, domain=dict(a=between(0.05, 60).plain, x=between(0, 100).plain), ulps=2, zero_signs=False)
+op("Igamma", lambda a, x: both(a, x)[0], at_most(41, 53), domain=shapes, smooth=smooth, ulps=1, **once)
+op("Igammac", lambda a, x: both(a, x)[1], at_most(41, 53), domain=shapes, smooth=smooth, ulps=1, **once)
+op("IgammaGradA", grad_a, at_most(7, 11), domain=dict(a=between(0.05, 60).plain, x=between(0, 100).plain), ulps=2, zero_signs=False)
 
 
 def beta(a, b, x):

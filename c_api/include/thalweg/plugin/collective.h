@@ -37,8 +37,8 @@ typedef struct tw_collective_call {
   void* queue;        /* native queue of the device (events->queue); the operation runs in its order; NULL: none */
   tw_timeline* line;
   uint64_t value;
-  /* Of permute: rank r gets the input of sources[r], or zeros if that is UINT32_MAX. Equal at all
-   * members; borrowed until the entry returns; NULL for the other operations. */
+  /* For permute: rank r gets the input of sources[r], or zeros if that is UINT32_MAX. All members pass
+   * equal lists; borrowed until the entry returns; NULL for the other operations. */
   const uint32_t* TW_COLLECTIVE_SINCE_1(sources);
   uint64_t TW_COLLECTIVE_SINCE_1(n_sources); /* of permute: the size of the group */
 } tw_collective_call;
