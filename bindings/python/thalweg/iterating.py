@@ -16,7 +16,25 @@ from .tensor import Tensor, bytes_of
 from .value import Value
 
 
-class DatasetIterator(Handle):
+class ElementIterator(Handle):
+    """An iterator of elements, for `for`."""
+    _spec: Spec
+
+    def tensors(self) -> Optional[list[Tensor]]:
+        """The components of the next element; None at the end of the epoch."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        tensors = self.tensors()
+        if tensors is None:
+            raise StopIteration
+        return packed([_value(t) for t in tensors], self._spec)
+
+
+class DatasetIterator(ElementIterator):
     """A position in a dataset. `for element in iterator` gives the rest of the epoch. save() returns the position, with which restore()
     continues, in this process or another: each element is given exactly once.   Threads: one at a time."""
 
@@ -36,15 +54,6 @@ class DatasetIterator(Handle):
         destroy(getattr(self, "_handle", None))  # waits for a step that runs ahead, which may wait for the pump
         if hasattr(self, "_pump"):
             self._pump.stop()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        tensors = self.tensors()
-        if tensors is None:
-            raise StopIteration
-        return packed([_value(t) for t in tensors], self._spec)
 
     @property
     def n_elements(self) -> Optional[int]:

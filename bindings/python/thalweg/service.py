@@ -18,18 +18,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from . import _low
-from ._handle import Handle
 from .cancel import CancelToken
-from .eager import current_eager
-from .elements import packed, spec_of, spec_text
+from .elements import spec_of, spec_text
 from .errors import Error, InvalidArgumentError, OutOfRangeError, UnavailableError, UnimplementedError, check
+from .iterating import ElementIterator
 from .iterators import failed
 from .readers import LOST, NOBODY, OVER, STALE, Program, Reader, State, claimed, moved, next_turn, readers_of
 from .shares import MOST_SEED, Place, joined, order
 from .splitting import SHARDING
 from .taken import Element, Stream, Taken
 from .tensor import Tensor
-from .value import Value
 
 if TYPE_CHECKING:
     from .data import Dataset
@@ -106,7 +104,7 @@ def _check_number(what: str, given: Any, least: int) -> None:
         raise ValueError(f"{what} is {given!r}; it must be a number from {least} on")
 
 
-class DistributedIterator(Handle):
+class DistributedIterator(ElementIterator):
     """A trainer of a data service. `for element in iterator` gives the rest of the epoch, and reset() starts another. Trainers of models take
     it as data; in first_come build them before, since a trainer without sizes uses up elements to learn them. close() ends its part, as do
     the end of a `with` and that of the program.   Threads: one at a time."""
@@ -126,15 +124,6 @@ class DistributedIterator(Handle):
     def close(self) -> None:
         """Ends the sessions with the readers. In first_come the elements that were taken ahead are lost. Closing twice is fine."""
         self._work.close()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        tensors = self.tensors()
-        if tensors is None:
-            raise StopIteration
-        return packed([Value(current_eager(), t) for t in tensors], self._spec)
 
     @property
     def epoch(self) -> int:
