@@ -9,6 +9,7 @@
 #include "distributed/cluster_step.h"
 #include "distributed/server.h"
 #include "framework/runtime/device.h"
+#include "framework/session/profilers.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::chrono::seconds kEndTime{2};  // wait for parts that still run on
 // Returns false for options that only concern the client, or only the server.
 bool ForTasks(std::string_view text) {
   for (std::string_view key : {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=",
-                               "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms=", "sandbox="}) {
+                               "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms=", "sandbox=", "profiler="}) {
     if (text.substr(0, key.size()) == key) return false;
   }
   return true;
@@ -105,6 +106,7 @@ StatusOr<std::shared_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr
     if (session->origin_.here()) delete session;
   });
   RETURN_IF_ERROR(s->Connect(std::move(texts)));
+  ASSIGN_OR_RETURN(s->profilers_, Profilers::Start(&s->graph_->runtime(), options.profilers));
   return s;
 }
 
@@ -172,6 +174,8 @@ Status ClusterSession::Close() {
   std::unique_lock lock(mu_);
   idle_.wait(lock, [this] { return running_.empty(); });
   idle_.wait_for(lock, kEndTime, [this] { return unended_.empty(); });  // else a later session would run beside them
+  lock.unlock();
+  if (profilers_) profilers_->Stop();
   return Status();
 }
 
@@ -259,9 +263,12 @@ bool ClusterSession::KnowsLocked(const Prepared::Task& t) const {
 void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
   if (Status forked = CheckOrigin(); !forked.ok()) return done(std::move(forked));
+  std::shared_ptr<StepStats> own_stats;  // used by the trace
   std::shared_ptr<StepTrace> trace;
-  if (options.stats) {
-    auto begun = StepTrace::Begin(options.stats);
+  if (!options.stats && profilers_) own_stats = profilers_->TakeStats();
+  StepStats* const stats = own_stats ? own_stats.get() : options.stats;
+  if (stats) {
+    auto begun = StepTrace::Begin(stats);
     if (!begun.ok()) return done(begun.status());
     trace = *std::move(begun);
   }
@@ -274,26 +281,28 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
   if (!s.ok()) {
     if (trace) trace->Over(s);
     trace.reset();
+    if (profilers_) profilers_->Over(*stats);
     return done(std::move(s));
   }
   auto step_of = std::make_shared<std::weak_ptr<ClusterStep>>();
-  auto step =
-      std::make_shared<ClusterStep>(this, *prepared, deadline, options.cancel,
-                                    [feeds, fetches, step_of, trace, stats = options.stats, done = std::move(done)](Status status) mutable {
-                                      if (auto self = step_of->lock(); self && trace) {
-                                        Assemble(self->TakeStats(), stats);
-                                        trace->Over(status);
-                                      }
-                                      trace.reset();  // before the caller can look at the statistics
-                                      if (auto self = step_of->lock(); self && status.ok()) {
-                                        const auto& from = self->prepared().fetches;
-                                        for (size_t k = 0; k < from.size(); ++k) {
-                                          const auto [part, at] = from[k];
-                                          fetches[k] = part < 0 ? feeds[at] : self->results(size_t(part))[size_t(at)];
-                                        }
-                                      }
-                                      done(std::move(status));
-                                    });
+  auto step = std::make_shared<ClusterStep>(
+      this, *prepared, deadline, options.cancel,
+      [feeds, fetches, step_of, own_stats, trace, stats, profilers = profilers_, done = std::move(done)](Status status) mutable {
+        if (auto self = step_of->lock(); self && trace) {
+          Assemble(self->TakeStats(), stats);
+          trace->Over(status);
+        }
+        trace.reset();  // before the caller can look at the statistics
+        if (profilers) profilers->Over(*stats);
+        if (auto self = step_of->lock(); self && status.ok()) {
+          const auto& from = self->prepared().fetches;
+          for (size_t k = 0; k < from.size(); ++k) {
+            const auto [part, at] = from[k];
+            fetches[k] = part < 0 ? feeds[at] : self->results(size_t(part))[size_t(at)];
+          }
+        }
+        done(std::move(status));
+      });
   *step_of = step;
   step->Begin(feeds, trace.get(), trace ? began : 0);
 }

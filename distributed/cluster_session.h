@@ -147,6 +147,7 @@ class ClusterSession {
   const Origin origin_;
   const std::shared_ptr<Graph> graph_;
   const SessionOptions options_;
+  std::shared_ptr<Profilers> profilers_;  // NULL: the session has none
   const uint64_t id_;
   std::string scheme_;
   std::vector<std::string> texts_;

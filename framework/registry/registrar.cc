@@ -6,6 +6,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/base/strings.h"
+#include "framework/registry/profiler_role.h"
 #include "framework/registry/seal.h"
 #include "thalweg/plugin/resource.h"
 
@@ -123,6 +124,7 @@ Status Registrar::Add(const tw_role* d) {
       {"membership", &Registrar::AddSealed<tw_membership_def>},
       {"importer", &Registrar::AddSealed<tw_importer_def>},
       {"rewriter", &Registrar::AddSealed<tw_rewriter_def>},
+      {"profiler", &Registrar::AddSealed<tw_profiler_def>},
   };
   for (const auto& [of, add] : kAdders) {
     if (of == name) return (this->*add)(role.definition);

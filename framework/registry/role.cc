@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "framework/base/strings.h"
+#include "framework/registry/profiler_role.h"
 #include "framework/registry/seal.h"
 
 namespace thalweg {
@@ -22,6 +23,8 @@ template <>
 const std::string_view ImporterRole::kRole = "importer";
 template <>
 const std::string_view RewriterRole::kRole = "rewriter";
+template <>
+const std::string_view ProfilerRole::kRole = "profiler";
 
 namespace {
 
@@ -58,6 +61,13 @@ Status CheckScheme(const std::string& what, std::string_view scheme) {
   return InvalidArgument(what, ": a scheme is a lower-case letter, then lower-case letters, digits, '+', '-' and '.'");
 }
 
+// The name of a role that a program chooses by name.
+Status CheckName(const std::string& what, std::string_view name) {
+  const bool good =
+      std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+  return good ? Status() : InvalidArgument(what, ": a name is made of lower-case letters, digits and _");
+}
+
 template <class Def>
 Status TakeKind(const std::string& what, RoleOf<Def>* r) {
   ASSIGN_OR_RETURN(std::string_view kind, SealText(r->def.kind, r->def.kind_len, StrCat(what, ": device kind")));
@@ -78,6 +88,7 @@ constexpr RoleVersion kRoles[] = {
     {"membership", TW_MEMBERSHIP_MAJOR, TW_MEMBERSHIP_MINOR},
     {"importer", TW_IMPORTER_MAJOR, TW_IMPORTER_MINOR},
     {"rewriter", TW_REWRITER_MAJOR, TW_REWRITER_MINOR},
+    {"profiler", TW_PROFILER_MAJOR, TW_PROFILER_MINOR},
 };
 
 }  // namespace
@@ -174,9 +185,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d) {
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d) {
   std::string what;
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_importer_def::name, &tw_importer_def::name_len, &what));
-  const bool good =
-      std::all_of(r->name.begin(), r->name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
-  if (!good) return InvalidArgument(what, ": a name is made of lower-case letters, digits and _");
+  RETURN_IF_ERROR(CheckName(what, r->name));
   ASSIGN_OR_RETURN(std::string_view doc, SealText(r->def.doc, r->def.doc_len, StrCat(what, ": doc")));
   RETURN_IF_ERROR(NeedsAll(what, {ENTRY(recognise), ENTRY(load)}));
   auto copy = [&](const char** text, uint64_t* len) {
@@ -199,6 +208,16 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_rewriter_def* d) {
   std::string what;
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_rewriter_def::name, &tw_rewriter_def::name_len, &what));
   RETURN_IF_ERROR(NeedsAll(what, {ENTRY(rewrite)}));
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_profiler_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_profiler_def::name, &tw_profiler_def::name_len, &what));
+  RETURN_IF_ERROR(CheckName(what, r->name));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(start), ENTRY(step), ENTRY(span), ENTRY(stop)}));
+  if (!r->def.count) r->def.count = [](const tw_host*, void*, const tw_profiled_count*) -> tw_status* { return nullptr; };
+  if (!r->def.done) r->def.done = [](const tw_host*, void*) -> tw_status* { return nullptr; };
   return r;
 }
 

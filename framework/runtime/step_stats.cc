@@ -17,6 +17,8 @@ void StepStats::Clear() {
   calls_.clear();
   spans_.clear();
   counts_.clear();
+  span_records_.clear();
+  count_records_.clear();
   trace_ = 0;
   threads_.clear();
   texts_.clear();
@@ -25,6 +27,26 @@ void StepStats::Clear() {
 }
 
 const char* StepStats::Keep(std::string_view text) { return text.empty() ? "" : texts_.emplace(text).first->c_str(); }
+
+uint32_t StepStats::NumberOf(std::thread::id thread) const {
+  const auto at = std::find(threads_.begin(), threads_.end(), thread);
+  return at == threads_.end() ? UINT32_MAX : uint32_t(at - threads_.begin());
+}
+
+void StepStats::RecordReports() {
+  // A span is reported when it ends, so one that contains others comes after them.
+  std::stable_sort(spans_.begin(), spans_.end(),
+                   [](const auto& a, const auto& b) { return std::pair(a.start, -a.end) < std::pair(b.start, -b.end); });
+  std::stable_sort(counts_.begin(), counts_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  span_records_.reserve(spans_.size());
+  for (const KernelSpan& s : spans_) {
+    span_records_.push_back({sizeof(tw_step_span), 0, s.name, s.node, s.device, s.row, s.start, s.end, NumberOf(s.thread), 0});
+  }
+  count_records_.reserve(counts_.size());
+  for (const KernelCount& c : counts_) {
+    count_records_.push_back({sizeof(tw_step_count), 0, c.name, c.node, c.device, c.at, c.value, NumberOf(c.thread), 0});
+  }
+}
 
 // Sums up by op. Nodes of one plan share the text of their op, those of several plans do not. There
 // are few texts, so most are found in a small table of recent ones.
@@ -74,6 +96,7 @@ void StepStats::Assemble(std::span<const Part> parts) {
   for (const Part& p : parts) {
     for (const tw_step_node& n : p.nodes) n_after += n.n_after;
   }
+  trace_ = 0;                      // each task numbers its traces itself
   after_.reserve(n_after);         // the records point into it
   threads_ = {std::thread::id()};  // the caller's thread, which ran no node
   for (size_t k = 0; k < parts.size(); ++k) {
@@ -130,6 +153,7 @@ void StepStats::Assemble(std::span<const Part> parts) {
   const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
   std::stable_sort(nodes_.begin(), nodes_.end(), earlier);
   std::stable_sort(waits_.begin(), waits_.end(), earlier);
+  RecordReports();
   total_.threads = uint32_t(threads_.size());
   total_.nodes = uint32_t(nodes_.size());
   if (total_.left_out) total_.flags |= TW_STEP_CUT;

@@ -14,6 +14,7 @@
 
 #include "framework/base/status.h"
 #include "framework/runtime/node_texts.h"
+#include "thalweg/step_span.h"
 #include "thalweg/step_stats.h"
 
 namespace thalweg {
@@ -59,6 +60,11 @@ class StepStats {
     std::thread::id thread;
   };
   const std::vector<KernelCount>& counts() const { return counts_; }
+  // The spans and counts as records of the C API.
+  const std::vector<tw_step_span>& span_records() const { return span_records_; }
+  const std::vector<tw_step_count>& count_records() const { return count_records_; }
+  // Returns the number of a thread in the records; UINT32_MAX: it has none.
+  uint32_t NumberOf(std::thread::id thread) const;
   // Number of the trace of the run, by which plugins name it (tw_run_api.trace); 0: none.
   uint64_t trace() const { return trace_; }
   // Limits the number of nodes and of waits that are kept.
@@ -86,6 +92,8 @@ class StepStats {
   friend class StepTrace;
   void Clear();
   void SumUp();
+  // Sorts the spans and counts, and makes their records. REQUIRES: their threads have numbers.
+  void RecordReports();
   const char* Keep(std::string_view text);
 
   std::atomic<bool> taken_{false};  // a run fills the object
@@ -97,6 +105,8 @@ class StepStats {
   std::vector<Call> calls_;
   std::vector<KernelSpan> spans_;
   std::vector<KernelCount> counts_;
+  std::vector<tw_step_span> span_records_;
+  std::vector<tw_step_count> count_records_;
   uint64_t trace_ = 0;
   std::vector<std::thread::id> threads_;
   std::unordered_set<std::string> texts_;

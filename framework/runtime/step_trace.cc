@@ -426,10 +426,10 @@ void StepTrace::Close() {
     if (w.thread != std::thread::id()) w.c.thread = NumberOf(w.thread);
     stats_->waits_.push_back(w.c);
   }
-  // A span is reported when it ends, so one that contains others comes after them.
-  std::stable_sort(stats_->spans_.begin(), stats_->spans_.end(),
-                   [](const auto& a, const auto& b) { return std::pair(a.start, -a.end) < std::pair(b.start, -b.end); });
-  std::stable_sort(stats_->counts_.begin(), stats_->counts_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  for (const StepStats::KernelSpan& s : stats_->spans_) NumberOf(s.thread);
+  for (const StepStats::KernelCount& c : stats_->counts_) NumberOf(c.thread);
+  for (const StepStats::Call& c : stats_->calls_) NumberOf(c.thread);
+  stats_->RecordReports();
   total.nodes = uint32_t(stats_->nodes_.size());
   if (total.left_out) total.flags |= TW_STEP_CUT;
   stats_->SumUp();

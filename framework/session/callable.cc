@@ -12,6 +12,7 @@
 #include "framework/plan/plan_json.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/executor.h"
+#include "framework/session/profilers.h"
 #include "framework/session/session.h"
 
 namespace thalweg {
@@ -328,13 +329,14 @@ void Callable::Start(const Tensor* feeds, const RunOptions& options, Tensor* fet
 
 Status Callable::RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   Running r;
-  RETURN_IF_ERROR(Begin(&feeds, options, &r));
+  if (Status s = Begin(&feeds, options, &r); !s.ok()) return Refused(&r, std::move(s));
   return End(&r, RunStep(r.state.get(), feeds, fetches));
 }
 
 void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   auto r = std::make_shared<Running>();
   if (Status s = Begin(&feeds, options, r.get()); !s.ok()) {
+    s = Refused(r.get(), std::move(s));
     r.reset();
     return done(std::move(s));
   }
@@ -384,8 +386,13 @@ StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Te
 Status Callable::Begin(const Tensor** given, const RunOptions& options, Running* r) {
   ASSIGN_OR_RETURN(*given, PlaceFeeds(*given, &r->moved));
   const Tensor* feeds = *given;
-  if (options.stats) {
-    ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(options.stats));
+  r->stats = options.stats;
+  if (!r->stats && session_->profilers_) {
+    r->own_stats = session_->profilers_->TakeStats();
+    r->stats = r->own_stats.get();
+  }
+  if (r->stats) {
+    ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(r->stats));
   }
   if (session_->check_feeds() && graph_ == &session_->graph()) RETURN_IF_ERROR(CheckFeedValues(feeds));
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
@@ -395,7 +402,6 @@ Status Callable::Begin(const Tensor** given, const RunOptions& options, Running*
   r->state->rendezvous = options.rendezvous;
   const uint64_t step = session_->steps_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (r->trace) r->trace->Planned(r->found.made, step);
-  r->stats = options.stats;
   if (!r->trace) RETURN_IF_ERROR(Measure(feeds, r));
   r->state->trace = r->trace.get();
   return Status();
@@ -403,6 +409,7 @@ Status Callable::Begin(const Tensor** given, const RunOptions& options, Running*
 
 Status Callable::End(Running* r, Status s) {
   r->state->trace = nullptr;
+  const bool profiled = r->trace && session_->profilers_;
   if (r->trace) r->trace->Over(s);
   // A failed queue stays failed, so the state is not reused and the next step makes its own.
   if (!r->state->broken()) plans_.GiveBack(r->found.entry, std::move(r->state));
@@ -410,7 +417,21 @@ Status Callable::End(Running* r, Status s) {
     r->trace.reset();
     Learn(r, s.ok());
   }
+  if (profiled) Profile(r);
   return s;
+}
+
+Status Callable::Refused(Running* r, Status s) {
+  if (!r->trace) return s;
+  r->trace->Over(s);
+  if (session_->profilers_) Profile(r);
+  return s;
+}
+
+void Callable::Profile(Running* r) {
+  r->trace.reset();
+  session_->profilers_->Over(*r->stats);
+  session_->profilers_->GiveBack(std::move(r->own_stats));
 }
 
 // Returns true if handles of the plan refer to contents of a container that was reset. Called after

@@ -81,6 +81,7 @@ class Callable final : private PlanCache::Maker {
   void StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
   // One run, from the time it has a step state until the step ends.
   struct Running {
+    std::unique_ptr<StepStats> own_stats;  // for profilers, if the caller gave none; used by the trace
     std::unique_ptr<StepTrace> trace;
     PlanCache::Found found;
     std::vector<Tensor> moved;  // copies of the feeds, if some were not in the memory that the signature names
@@ -94,6 +95,10 @@ class Callable final : private PlanCache::Maker {
   StatusOr<const Tensor*> PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const;
   Status Begin(const Tensor** feeds, const RunOptions& options, Running* r);
   Status End(Running* r, Status s);
+  // Ends a run whose Begin failed.
+  Status Refused(Running* r, Status s);
+  // Hands the run to the session's profilers. REQUIRES: it has a trace, and it is over.
+  void Profile(Running* r);
   // A run as a part of another step, which consumes the feeds. REQUIRES: fetches are empty.
   struct Inside {
     PlanCache::Found found;

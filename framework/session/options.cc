@@ -41,6 +41,12 @@ bool AddAllToMember(SessionOptions* options, const tw_option& about, std::string
   return true;
 }
 
+// A profiler; each use of the option adds one.
+bool AddProfiler(SessionOptions* options, const tw_option& about, std::string_view key, std::string_view value) {
+  if (value.empty() || value[0] == ':') return false;
+  return AddToMember<&SessionOptions::profilers>(options, about, key, value);
+}
+
 // Names of containers; each use of the option appends to the list.
 bool AddLeases(SessionOptions* options, const tw_option& about, std::string_view key, std::string_view value) {
   SessionOptions read;
@@ -195,6 +201,11 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("collective_timeout_ms", "300000", 1, UINT32_MAX,
                  "milliseconds that a collective operation may wait for the other members, and the first one for them to start"),
        SetMember<&O::collective_timeout_ms>},
+      {Repeating(
+           TextOption("profiler", "",
+                      "NAME or NAME:ARGUMENT of a profiler of a plugin, which gets the record of each step: its nodes, copies, waits, "
+                      "spans and counters of kernels. Steps are then recorded as with step statistics")),
+       AddProfiler},
       {ChoiceOption("check_values", "off", kValueCheckChoices,
                     "a run fails at its first value with NaN (nan), or with NaN or infinities (finite): in a feed, in a result of a node, "
                     "or in a variable after its update; the error names the node, its line and the ranges of its inputs. Nodes then run "

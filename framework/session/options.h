@@ -50,8 +50,9 @@ struct SessionOptions {
   std::string collective_engine, collective_store;
   uint32_t collective_rank = 0, collective_members = 0;
   uint32_t collective_timeout_ms = 300000;
-  std::string check_values = "off";  // "nan", "finite"
-  bool check_feeds = true;           // with check_values: the values of feeds too; no option
+  std::vector<std::string> profilers;  // each NAME or NAME:ARGUMENT
+  std::string check_values = "off";    // "nan", "finite"
+  bool check_feeds = true;             // with check_values: the values of feeds too; no option
 
   bool operator==(const SessionOptions&) const = default;
 };

@@ -12,6 +12,7 @@
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
 #include "framework/runtime/give_memory_back.h"
+#include "framework/session/profilers.h"
 
 namespace thalweg {
 namespace {
@@ -78,9 +79,11 @@ StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph,
   RETURN_IF_ERROR(graph->runtime().host_device().status());
   ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime(), account));
   ASSIGN_OR_RETURN(auto groups, MakeGroups(options, &graph->runtime()));
+  ASSIGN_OR_RETURN(auto profilers, Profilers::Start(&graph->runtime(), options.profilers));
   std::unique_ptr<Session> session(new Session(std::move(graph), options));
   session->limits_ = std::move(limits);
   session->groups_ = std::move(groups);
+  session->profilers_ = std::move(profilers);
   if (options.placement != "simple") session->placements_ = std::make_unique<PlacementStore>(options, &session->runtime());
   return session;
 }
@@ -256,6 +259,7 @@ Status Session::Close() {
   if (groups_) groups_->Stop(Error(absl::StatusCode::kCancelled, "the session is closed"));
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
   if (groups_) groups_->Leave();
+  if (profilers_) profilers_->Stop();
   try {
     DropIdleStates();
   } catch (...) {  // no memory: the states go with the session

@@ -33,6 +33,8 @@
 
 namespace thalweg {
 
+class Profilers;
+
 // Counts of a session's work and of what it holds.
 struct SessionReport {
   uint64_t steps = 0, signatures = 0, block_bytes = 0, peak_bytes = 0;
@@ -127,6 +129,7 @@ class Session final : public StateCache, public FunctionCaller, public GroupMemb
   std::unique_ptr<SessionLimits> limits_;
   std::unique_ptr<Groups> groups_;                 // NULL: the session is in no collective group
   std::unique_ptr<PlacementStore> placements_;     // NULL: placement does not depend on costs
+  std::unique_ptr<Profilers> profilers_;           // NULL: the session has none
   const bool check_feeds_;                         // see there
   int64_t timeout_ns_;                             // for runs without a deadline of their own; 0: none
   ThreadPool* pool_;                               // NULL: the session has one thread

@@ -64,6 +64,7 @@
 #include "thalweg/sharded.h"
 #include "thalweg/spread.h"
 #include "thalweg/status.h"
+#include "thalweg/step_span.h"
 #include "thalweg/step_stats.h"
 #include "thalweg/summary.h"
 #include "thalweg/sync.h"

@@ -1,0 +1,190 @@
+#include "framework/session/profilers.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/shown.h"
+#include "framework/base/strings.h"
+#include "framework/runtime/runtime.h"
+#include "framework/runtime/thread_pool.h"
+
+namespace thalweg {
+namespace {
+
+constexpr uint32_t kLogError = 3;  // TW_LOG_ERROR
+constexpr size_t kMostSpare = 4;   // runs at once whose records keep their memory
+constexpr const char* kWaits[] = {"work", "device", "lock", "resource", "thread"};
+
+// The records of a step, made for a profiler. They refer to texts of the statistics.
+class Records {
+ public:
+  explicit Records(const StepStats& stats) : stats_(stats), began_(stats.total().began_ns) {
+    const tw_step_total& t = stats.total();
+    step_ = {TW_SIZED(tw_profiled_step),
+             stats.trace(),
+             t.step,
+             began_,
+             began_ + t.total_ns,
+             began_ + t.plan_ns,
+             t.block_bytes,
+             t.allocated_bytes,
+             t.left_out,
+             (t.flags & TW_STEP_FAILED) != 0,
+             (t.flags & TW_STEP_PLANNED) != 0};
+    for (const tw_step_node& n : stats.nodes()) AddNode(n);
+    for (const tw_step_span& s : stats.span_records()) {
+      Add(TW_PROFILED_KERNEL, {s.name, s.node, s.device, s.row}, s.start_ns, s.end_ns, s.thread);
+    }
+    for (const StepStats::Call& c : stats.calls()) {
+      Add(TW_PROFILED_FUNCTION, {c.function, "", "", ""}, c.start, c.end, stats.NumberOf(c.thread));
+    }
+    for (const tw_step_wait& w : stats.waits()) {
+      const char* name = kWaits[std::min<size_t>(w.why, std::size(kWaits) - 1)];
+      Add(TW_PROFILED_WAIT, {name, w.name, w.what, ""}, w.start_ns, w.end_ns, w.thread);
+    }
+    std::stable_sort(spans_.begin(), spans_.end(),
+                     [](const auto& a, const auto& b) { return std::pair(a.begin, -a.end) < std::pair(b.begin, -b.end); });
+  }
+
+  // Hands all records over; returns the first failure, after which only `done` is called.
+  Status Give(const ProfilerRole& role, void* self) const {
+    RETURN_IF_ERROR(FromC(role.def.step(role.host, self, &step_)));
+    Status s = GiveParts(role, self);
+    Status done = FromC(role.def.done(role.host, self));
+    return s.ok() ? done : s;
+  }
+
+ private:
+  struct Texts {
+    std::string_view name, node, device, row;
+  };
+
+  void AddNode(const tw_step_node& n) {
+    const bool copy = n.flags & TW_STEP_NODE_COPY;
+    tw_profiled_span& span = Add(copy ? TW_PROFILED_COPY : TW_PROFILED_NODE, {n.op, n.name, n.device, ""}, n.start_ns, n.end_ns, n.thread);
+    span.left = span.begin + n.busy_ns;
+    span.bytes = n.output_bytes;
+    span.failed = (n.flags & TW_STEP_NODE_FAILED) != 0;
+    if (!*n.queue) return;
+    Add(TW_PROFILED_QUEUE, {n.op, n.name, n.device, n.queue}, n.device_start_ns, n.device_end_ns, UINT32_MAX).bytes = n.output_bytes;
+  }
+  tw_profiled_span& Add(uint32_t kind, const Texts& t, int64_t start, int64_t end, uint32_t thread) {
+    tw_profiled_span s = {TW_SIZED(tw_profiled_span)};
+    Set(t.name, &s.name, &s.name_len);
+    Set(t.node, &s.node, &s.node_len);
+    Set(t.device, &s.device, &s.device_len);
+    Set(t.row, &s.row, &s.row_len);
+    s.begin = began_ + start;
+    s.end = s.left = began_ + end;
+    s.kind = kind;
+    s.thread = thread;
+    return spans_.emplace_back(s);
+  }
+  static void Set(std::string_view text, const char** at, uint64_t* len) {
+    *at = text.data();
+    *len = text.size();
+  }
+  Status GiveParts(const ProfilerRole& role, void* self) const {
+    for (const tw_profiled_span& s : spans_) RETURN_IF_ERROR(FromC(role.def.span(role.host, self, &s)));
+    for (const tw_step_count& c : stats_.count_records()) {
+      tw_profiled_count count = {TW_SIZED(tw_profiled_count)};
+      Set(c.name, &count.name, &count.name_len);
+      Set(c.node, &count.node, &count.node_len);
+      Set(c.device, &count.device, &count.device_len);
+      count.at = began_ + c.at_ns;
+      count.value = c.value;
+      count.thread = c.thread;
+      RETURN_IF_ERROR(FromC(role.def.count(role.host, self, &count)));
+    }
+    return Status();
+  }
+
+  const StepStats& stats_;
+  const int64_t began_;
+  tw_profiled_step step_;
+  std::vector<tw_profiled_span> spans_;
+};
+
+std::string Known(Registry& registry) {
+  std::string names;
+  for (const auto& role : registry.RolesOf<ProfilerRole>()) names += StrCat(names.empty() ? "" : ", ", "'", role->name, "'");
+  return names.empty() ? "no loaded plugin has a profiler; load the plugin that has it" : StrCat("there are ", names);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Profilers>> Profilers::Start(Runtime* runtime, const std::vector<std::string>& chosen) {
+  if (chosen.empty()) return nullptr;
+  std::unique_ptr<Profilers> p(new Profilers(runtime));
+  for (const std::string& one : chosen) RETURN_IF_ERROR(p->StartOne(one));
+  return p;
+}
+
+Status Profilers::StartOne(const std::string& chosen) {
+  const size_t colon = std::min(chosen.find(':'), chosen.size());
+  const std::string name = chosen.substr(0, colon), argument = chosen.substr(std::min(colon + 1, chosen.size()));
+  const auto found = name.empty() ? std::vector<std::shared_ptr<const ProfilerRole>>() : runtime_->registry().RolesOf<ProfilerRole>(name);
+  if (found.empty()) return NotFound("session option 'profiler': there is no profiler '", Shown(name), "'; ", Known(runtime_->registry()));
+  Running r{found.front()};
+  running_.reserve(running_.size() + 1);  // nothing may throw once it is started
+  const ThreadPool::MayBlock may_block;
+  const Status s = FromC(r.role->def.start(r.role->host, r.role->def.user, argument.data(), argument.size(), &r.self));
+  if (!s.ok()) return Prefix(s, StrCat("profiler '", name, "':"));
+  running_.push_back(std::move(r));
+  return Status();
+}
+
+std::unique_ptr<StepStats> Profilers::TakeStats() {
+  std::lock_guard lock(spare_mu_);
+  if (spare_.empty()) {
+    spare_.reserve(kMostSpare);
+    return std::make_unique<StepStats>();
+  }
+  auto stats = std::move(spare_.back());
+  spare_.pop_back();
+  return stats;
+}
+
+void Profilers::GiveBack(std::unique_ptr<StepStats> stats) noexcept {
+  std::lock_guard lock(spare_mu_);
+  if (stats && spare_.size() < spare_.capacity()) spare_.push_back(std::move(stats));
+}
+
+void Profilers::Log(const Running& r, const char* what, const Status& why) const noexcept {
+  try {
+    runtime_->Log(kLogError, StrCat("profiler '", r.role->name, "' of plugin '", r.role->plugin, "': ", what, ": ", Message(why)));
+  } catch (...) {  // a log line that finds no memory is dropped
+  }
+}
+
+void Profilers::Over(const StepStats& stats) noexcept {
+  const ThreadPool::MayBlock may_block;
+  const std::lock_guard lock(mu_);
+  Status s;
+  try {
+    const Records records(stats);
+    for (Running& r : running_) {
+      s = records.Give(*r.role, r.self);
+      if (!s.ok() && !r.failed) Log(r, "records of a step are lost", s);
+      r.failed = !s.ok();
+    }
+  } catch (...) {
+    s = Thrown();
+    for (Running& r : running_) {
+      if (!r.failed) Log(r, "records of a step are lost", s);
+      r.failed = true;
+    }
+  }
+}
+
+void Profilers::Stop() noexcept {
+  const ThreadPool::MayBlock may_block;
+  const std::lock_guard lock(mu_);
+  for (Running& r : running_) {
+    if (const Status s = FromC(r.role->def.stop(r.role->host, r.self)); !s.ok()) Log(r, "its profile may be incomplete", s);
+  }
+  running_.clear();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,51 @@
+// Profilers: those of one session. Hands the record of each step to profilers of plugins
+// (plugin/profiler.h). Threads: any.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/registry/profiler_role.h"
+#include "framework/runtime/step_stats.h"
+
+namespace thalweg {
+
+class Runtime;
+
+class Profilers {
+ public:
+  // Starts the profilers that the session option chose, each as NAME or NAME:ARGUMENT; NULL if there
+  // are none. runtime: must outlive the result. NOT_FOUND lists the known profilers; a failure of
+  // `start` is returned, and those that were started are stopped.
+  static StatusOr<std::unique_ptr<Profilers>> Start(Runtime* runtime, const std::vector<std::string>& chosen);
+  ~Profilers() { Stop(); }
+  Profilers(const Profilers&) = delete;
+
+  // Returns statistics for a run that has none of its own. GiveBack keeps them for a later run.
+  std::unique_ptr<StepStats> TakeStats();
+  void GiveBack(std::unique_ptr<StepStats> stats) noexcept;
+  // Hands over a step. REQUIRES: no run fills the statistics.
+  void Over(const StepStats& stats) noexcept;
+  // Ends the profiles. Later steps are dropped.
+  void Stop() noexcept;
+
+ private:
+  struct Running {
+    std::shared_ptr<const ProfilerRole> role;  // keeps the plugin loaded
+    void* self = nullptr;
+    bool failed = false;  // it failed in its latest step, so another failure is not logged
+  };
+  explicit Profilers(Runtime* runtime) : runtime_(runtime) {}
+  Status StartOne(const std::string& chosen);
+  void Log(const Running& r, const char* what, const Status& why) const noexcept;
+
+  Runtime* const runtime_;
+  std::mutex mu_;  // held during calls of `step` to `done`, which a self gets one at a time
+  std::vector<Running> running_;
+  std::mutex spare_mu_;
+  std::vector<std::unique_ptr<StepStats>> spare_;
+};
+
+}  // namespace thalweg
