@@ -298,6 +298,8 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_restore_report_variable(NULL, 0) && !tw_restore_report_name(NULL, 0) && !tw_restore_report_text(NULL, 0));
   CHECK(!tw_step_stats_total(NULL) && !tw_step_stats_node_count(NULL) && !tw_step_stats_node(NULL, 0));
   CHECK(!tw_step_stats_wait_count(NULL) && !tw_step_stats_wait(NULL, 0));
+  CHECK(!tw_step_stats_span_count(NULL) && !tw_step_stats_span(NULL, 0) && !tw_step_stats_trace_number(NULL));
+  CHECK(!tw_step_stats_counter_count(NULL) && !tw_step_stats_counter(NULL, 0));
   tw_step_stats_set_limit(NULL, 1);
   CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL) &&
         !tw_status_cookie(NULL));

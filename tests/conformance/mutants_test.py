@@ -168,6 +168,11 @@ MUTANTS = {
     "guesses_anew": (5, [581, 582], "--at", SAMPLE),
     "loads_anything": (5, [582], "--at", SAMPLE),
     "counts_loads": (5, [583], "--at", SAMPLE),
+    "healthy_profiler": (5, []),
+    "knows_all_kinds": (5, [591, 592, 593]),
+    "keeps_names": (5, [592]),
+    "one_profile": (5, [593]),
+    "leaves_files": (5, [594]),
 }
 
 

@@ -20,11 +20,12 @@ TEMPLATES = [("op", "Cubic", "", False), ("op", "CubicGrad", "--c --gradient", T
              ("compiler", "pairs", "", True), ("compiler", "pairs_cc", "--cpp", True),
              ("rewriter", "folds", "--c", True), ("rewriter", "folds_cc", "--cpp", True),
              ("importer", "line", "", False), ("importer", "line_cc", "--cpp", True),
+             ("profiler", "steps", "", False), ("profiler", "steps_cc", "--cpp", True),
              ("file_system", "ram", "", True), ("file_system", "ramcc", "--cpp", False),
              ("collective", "local", "", True), ("collective", "local_cc", "--cpp", True),
              ("membership", "meet", "", False), ("membership", "meetcc", "--cpp", True),
              ("transport", "fabric", "", False)]
-EXAMPLES = {"line", "ramcc", "meet", "fabric"}  # the templates that are examples under other names
+EXAMPLES = {"line", "steps", "ramcc", "meet", "fabric"}  # the templates that are examples under other names
 UNTESTED = ("membership", "transport")          # kinds whose test is the kit alone
 FULL = "--full" in sys.argv
 # CubicCc, which has nothing that CubicCcGrad lacks, is in both, and is not built.

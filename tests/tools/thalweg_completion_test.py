@@ -37,7 +37,7 @@ def test_bash_completes(folder):
     assert bash(folder, "plot", "-o", "=", "gra") == {"graph.pb"} == bash(folder, "inspect", "graph.pb", "-o", "gra")
     assert bash(folder, "run", "--repeat", "") == set() == bash(folder, "run", "--feed", "x")
     assert bash(folder, "ckpt", "v") == {"verify"}
-    assert bash(folder, "new", "") == {"op", "optimizer", "resource", "device", "compiler", "rewriter", "importer", "file_system", "collective",
+    assert bash(folder, "new", "") == {"op", "optimizer", "resource", "device", "compiler", "rewriter", "importer", "profiler", "file_system", "collective",
                                        "membership", "transport"}
     assert bash(folder, "completion", "") == {"bash", "zsh", "fish"}
 

@@ -37,6 +37,7 @@ void CheckTransports(Run& run, World& world);
 void CheckCollectives(Run& run, World& world);
 void CheckMemberships(Run& run, World& world);
 void CheckImporters(Run& run, World& world);
+void CheckProfilers(Run& run, World& world);
 // Runs the other process of a check: listens with the transport of the scheme, writes its address to
 // standard output and waits until it is killed.
 int ServePeer(const std::string& file, const std::string& scheme);

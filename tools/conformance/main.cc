@@ -184,6 +184,7 @@ void CheckUnder(Run& run, const Play& play) {
   CheckCollectives(run, **world);
   CheckMemberships(run, **world);
   CheckImporters(run, **world);
+  CheckProfilers(run, **world);
 }
 
 class Printer {

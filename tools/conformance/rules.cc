@@ -127,6 +127,11 @@ constexpr Rule kRules[] = {
     {581, "recognise gives the same answer for the same contents, at most 100", "importer.h"},
     {582, "load fails for contents that recognise does not know, and ends for damaged ones", "importer.h"},
     {583, "two loads of one file make equal models", "importer.h"},
+
+    {591, "a profiler takes every step: without spans, failed, with empty texts, with kinds that it does not know", "profiler.h"},
+    {592, "a profiler keeps no pointer into a record or an argument", "abi.h"},
+    {593, "profiles are apart: one may end while others go on, and two are called at the same time", "profiler.h"},
+    {594, "start and stop, over and over, leave no thread, no open file and no memory behind", "profiler.h"},
 };
 
 }  // namespace

@@ -50,6 +50,11 @@ add_example(importer/importer.c linear_importer.c
   [[TW_S(".linear")]] [[TW_S(".{{name}}")]]
   [[linear 1]] [[{{name}} 1]]
   [[Build it like twice.c.]] [[README.md says how to build, test and extend it.]])
+add_example(profiler/profiler.c trace_profiler.c
+  [[org.example.trace_profiler]] [[org.example.{{lower}}]]
+  [[TW_S("trace")]] [[TW_S("{{name}}")]]
+  [[profiler=trace:FILE]] [[profiler={{name}}:FILE]]
+  [[Build it like twice.c.]] [[README.md says how to build, test and extend it.]])
 add_example(file_system/file_system.cc mem.cc
   [[org.example.mem]] [[org.example.{{lower}}]]
   [[TW_S("mem")]] [[TW_S("{{name}}")]]

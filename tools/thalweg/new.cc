@@ -99,6 +99,7 @@ const std::vector<Kind>& Kinds() {
                                         {"compiler", kRoleName, true, true, {}},
                                         {"rewriter", kRoleName, true, true, {}},
                                         {"importer", kRoleName, true, true, {}},
+                                        {"profiler", kRoleName, true, true, {}},
                                         {"file_system", kScheme, true, true, {}},
                                         {"collective", kRoleName, true, true, {}},
                                         {"membership", kScheme, false, true, {}},
@@ -222,7 +223,7 @@ int Run(const Args& args) {
 const Command& NewCommand() {
   static const Command command = {
       "new",
-      "op|optimizer|resource|device|compiler|rewriter|importer|file_system|collective|membership|transport NAME",
+      "op|optimizer|resource|device|compiler|rewriter|importer|profiler|file_system|collective|membership|transport NAME",
       "Writes the folder NAME with a plugin to begin with: source, test, CMake file, README.",
       "Each is a small plugin that works, of the kind that is named. It needs the public headers and nothing else,\n"
       "and builds with one compiler command.\n",

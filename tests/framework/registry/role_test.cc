@@ -6,6 +6,7 @@
 #include "framework/base/strings.h"
 #include "framework/registry/registrar.h"
 #include "tests/framework/support/fakes.h"
+#include "thalweg/plugin/profiler.h"
 
 namespace thalweg {
 namespace {
@@ -54,6 +55,7 @@ struct Init {
   std::string Add(const tw_compiler_def& d) { return TakeText(tw_add_compiler(registrar.c(), &d)); }
   std::string Add(const tw_file_system_def& d) { return TakeText(tw_add_file_system(registrar.c(), &d)); }
   std::string Add(const tw_rewriter_def& d) { return TakeText(tw_add_rewriter(registrar.c(), &d)); }
+  std::string Add(const tw_profiler_def& d) { return TakeText(tw_add_profiler(registrar.c(), &d)); }
   Status Commit(Registry* to) { return to->Commit(std::move(registration)); }
   FakeHost host;
   Registration registration;
@@ -109,6 +111,10 @@ TEST(RoleTest, RefusesWhatIsNotWhole) {
   EXPECT_EQ(init.Add(FileSystem("", 0)), "file_system definition: name is missing");
   const tw_rewriter_def empty = {TW_SIZED(tw_rewriter_def), TW_S("rules"), nullptr, nullptr};
   EXPECT_EQ(init.Add(empty), "rewriter 'rules': required entry 'rewrite' is missing");
+  tw_profiler_def p = {TW_SIZED(tw_profiler_def), TW_S("trace"), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  EXPECT_EQ(init.Add(p), "profiler 'trace': required entry 'start' is missing");
+  p.name = "Trace";
+  EXPECT_THAT(init.Add(p), HasSubstr("a name is made of lower-case letters, digits and _"));
 }
 
 TEST(RoleTest, ASchemeLeadsToOnePluginANameIsThePluginsOwn) {
@@ -134,7 +140,7 @@ tw_role Definition(std::string_view role, uint32_t major, uint32_t minor, uint32
 }
 
 TEST(RoleTest, HasAVersionForEveryRole) {
-  EXPECT_THAT(RoleVersions(), SizeIs(11));
+  EXPECT_THAT(RoleVersions(), SizeIs(12));
   Init init("org.a");
   tw_registrar* r = init.registrar.c();
   for (const RoleVersion& v : RoleVersions()) {

@@ -94,7 +94,7 @@ typedef struct tw_profiler_def {
   TW_R tw_status* (*span)(const tw_host* h, void* self, const tw_profiled_span* s);
   /* Receives a value of a counter of the latest step. */
   TW_O tw_status* (*count)(const tw_host* h, void* self, const tw_profiled_count* c);
-  /* The latest step has no more records. Called once for each call of `step`. */
+  /* The latest step has no more records. Called once for each call of `step` that did not fail. */
   TW_O tw_status* (*done)(const tw_host* h, void* self);
   /* Ends the profile; the last call about `self`, which is freed also if stop fails. The host logs an
    * error. */
