@@ -39,6 +39,9 @@ std::string BuildValue(std::string_view build, std::string_view key) {
 
 // Returns a remedy for a known dlerror text.
 std::string FixFor(std::string_view reason) {
+  if (reason.find("libthalweg.so") != reason.npos) {
+    return "link it without -lthalweg; a plugin gets everything of the runtime from the host table";
+  }
   if (reason.find("undefined symbol") != reason.npos) {
     return "link what it needs into it; from the runtime a plugin may use only what the host table offers";
   }
@@ -71,6 +74,10 @@ Status Agree(const tw_plugin& p, PluginRecord* record) {
     return Refuse(record, InvalidArgument(both, "; its floor is above its target"),
                   "set THALWEG_FLOOR_MINOR at most to THALWEG_TARGET_MINOR");
   record->minor = std::min<uint32_t>(TW_MINOR, p.target);
+  if (record->minor < p.floor && p.target > p.header) {
+    return Refuse(record, FailedPrecondition(both, "; its headers declare minors up to ", p.header),
+                  StrCat("rebuild it with THALWEG_TARGET_MINOR and THALWEG_FLOOR_MINOR at most ", p.header, ", or with newer headers"));
+  }
   if (record->minor < p.floor) {
     return Refuse(record, FailedPrecondition(both),
                   "upgrade the runtime, or rebuild the plugin with a lower THALWEG_TARGET_MINOR or THALWEG_FLOOR_MINOR");

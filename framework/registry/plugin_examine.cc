@@ -47,6 +47,31 @@ void Describe(const PluginManifest& m, PluginRecord* record) {
   for (const auto& k : m.kernels) record->kernels += k.count;
 }
 
+// Takes the part of a version up to the next '.': its number, and what follows it.
+std::pair<uint64_t, std::string_view> NextPart(std::string_view* version) {
+  const size_t end = std::min(version->find('.'), version->size());
+  std::string_view part = version->substr(0, end);
+  version->remove_prefix(std::min(end + 1, version->size()));
+  uint64_t number = 0;
+  while (!part.empty() && part[0] >= '0' && part[0] <= '9' && number < UINT64_MAX / 16) {
+    number = number * 10 + uint64_t(part[0] - '0');
+    part.remove_prefix(1);
+  }
+  return {number, part};
+}
+
+// Returns true if version `a` is newer than `b`: 1.10 than 1.9, and 2.0 than 2.0-rc1.
+bool IsNewer(std::string_view a, std::string_view b) {
+  while (!a.empty() || !b.empty()) {
+    const auto [number_a, rest_a] = NextPart(&a);
+    const auto [number_b, rest_b] = NextPart(&b);
+    if (number_a != number_b) return number_a > number_b;
+    if (rest_a == rest_b) continue;
+    return rest_a.empty() || (!rest_b.empty() && rest_a > rest_b);
+  }
+  return false;
+}
+
 }  // namespace
 
 void PluginLoader::ExamineFolder(const std::string& folder, const std::vector<std::string>& disabled) {
@@ -124,8 +149,14 @@ Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, Known
 Status PluginLoader::CheckFile(PluginRecord* record) {
   auto file = ReadPluginFile(record->path);
   if (file.ok()) return SanitizerClash(record, SanitizerOf(*file));
-  const bool missing = file.status().code() == absl::StatusCode::kNotFound;
-  return Refuse(record, file.status(), missing ? "check the path" : "rebuild it for this machine, or take it out of the folder");
+  switch (file.status().code()) {
+    case absl::StatusCode::kNotFound: return Refuse(record, file.status(), "check the path");
+    case absl::StatusCode::kPermissionDenied:
+      return Refuse(
+          record, file.status(),
+          StrCat("let this user read the file and enter its folders (chmod a+r '", record->path, "'), or take it out of the folder"));
+    default: return Refuse(record, file.status(), "rebuild it for this machine, or take it out of the folder");
+  }
 }
 
 // Computes the digest, checks it against the allow-list, and returns the cache entry for these
@@ -250,10 +281,14 @@ Status PluginLoader::CheckId(const std::vector<std::string>& disabled, PluginRec
   for (const KnownPlugin* p : catalogue_.Waiting()) {
     if (p->manifest.id == record->id) first = p->record.get();
   }
-  for (const auto& p : found_) {
-    if (p->manifest.id == record->id) first = p->record.get();
-  }
-  return first ? SameId(record, *first) : Status();
+  const auto found = std::find_if(found_.begin(), found_.end(), [record](const auto& p) { return p->manifest.id == record->id; });
+  if (found == found_.end()) return first ? SameId(record, *first) : Status();
+  PluginRecord* other = (*found)->record.get();
+  if (!IsNewer(record->version, other->version)) return SameId(record, *other);
+  // Of two files of one search the newer version wins, whatever their order.
+  SameId(other, *record).IgnoreError();
+  found_.erase(found);
+  return Status();
 }
 
 }  // namespace thalweg

@@ -42,7 +42,7 @@ struct PluginLoader::Loaded {
 
 void ForgetContents(PluginRecord* record);
 
-// Marks a file with the same id as `first` as shadowed; the first file stays.
+// Marks a file with the same id as `first` as shadowed; `first` stays.
 Status SameId(PluginRecord* record, const PluginRecord& first);
 
 }  // namespace thalweg

@@ -50,8 +50,9 @@ void ForgetContents(PluginRecord* record) {
 }
 
 Status SameId(PluginRecord* record, const PluginRecord& first) {
-  Status why =
-      AlreadyExists("a plugin with this id is ", first.state == PluginRecord::kLoaded ? "loaded" : "known", " from '", first.path, "'");
+  const std::string version = first.version.empty() || first.version == record->version ? "" : StrCat(", version ", first.version, ",");
+  Status why = AlreadyExists("a plugin with this id", version, " is ", first.state == PluginRecord::kLoaded ? "loaded" : "known", " from '",
+                             first.path, "'");
   ForgetContents(record);
   return Refuse(record, PluginRecord::kShadowed, why, "remove one of the two");
 }

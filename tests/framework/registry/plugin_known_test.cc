@@ -462,13 +462,29 @@ TEST_F(PluginKnownTest, SettlesConflictsByIdAndNotByTheOrderOfFiles) {
   EXPECT_EQ(registry_->FindOp("TestPluginOp")->plugin, "org.test.rival");
 }
 
-TEST_F(PluginKnownTest, TheSecondFileWithAnIdGivesWay) {
+TEST_F(PluginKnownTest, OfTwoVersionsTheNewerWinsIfItComesFirst) {
+  Put("twin", "a.so");
+  Put("good", "b.so");
+  Start(Usual());
+  EXPECT_EQ(At(0).state, PluginRecord::kKnown) << At(0).reason;
+  EXPECT_EQ(At(1).state, PluginRecord::kShadowed);
+  EXPECT_THAT(At(1).reason, HasSubstr("a plugin with this id, version 1.10, is known from '"));
+}
+
+TEST_F(PluginKnownTest, OfTwoVersionsTheNewerWinsIfItComesLast) {
   Put("good", "a.so");
   Put("twin", "b.so");
   Start(Usual());
-  EXPECT_EQ(At(0).state, PluginRecord::kKnown);
-  EXPECT_EQ(At(1).state, PluginRecord::kShadowed);
-  EXPECT_THAT(At(1).reason, HasSubstr("a plugin with this id is known from '"));
+  EXPECT_EQ(At(1).state, PluginRecord::kKnown) << At(1).reason;
+  EXPECT_EQ(At(1).version, "1.10");  // newer than 1.2
+  EXPECT_EQ(At(0).state, PluginRecord::kShadowed);
+  EXPECT_EQ(At(0).version, "1.2");
+  EXPECT_THAT(At(0).reason, HasSubstr("a plugin with this id, version 1.10, is known from '"));
+  EXPECT_THAT(At(0).reason, HasSubstr("b.so'"));
+  EXPECT_EQ(At(0).fix, "remove one of the two");
+  ASSERT_NE(registry_->FindOp("TestPluginOp"), nullptr);  // loads the newer one
+  EXPECT_EQ(At(1).state, PluginRecord::kLoaded) << At(1).reason;
+  EXPECT_EQ(At(0).state, PluginRecord::kShadowed);
 }
 
 TEST_F(PluginKnownTest, LoadsContentsOnceWhateverTheirPath) {

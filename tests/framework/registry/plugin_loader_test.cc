@@ -21,6 +21,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing_support::LoadingTest;
 using testing_support::Text;
 
@@ -122,6 +123,15 @@ TEST_F(PluginLoaderTest, TellsWhatAFileIsInstead) {
   }
 }
 
+TEST_F(PluginLoaderTest, SaysWhatToDoAboutAFileThatItMayNotRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads every file";
+  const std::string path = Write("closed.so", Contents(Built("good")));
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Last().reason, HasSubstr("Permission denied"));
+  EXPECT_THAT(Last().fix, HasSubstr(StrCat("chmod a+r '", path, "'")));
+}
+
 TEST_F(PluginLoaderTest, RefusesAnotherMachinesLibrary) {
   std::string foreign = Contents(Built("good"));
   foreign[18] = 8;  // e_machine: MIPS
@@ -174,9 +184,10 @@ TEST_F(PluginLoaderTest, LoadsFoldersInOrderAndSkipsWhatIsNoLibrary) {
   ASSERT_EQ(all.size(), 4u);
   EXPECT_THAT(all[0].path, HasSubstr("b_no_entry.so"));
   EXPECT_EQ(all[0].state, PluginRecord::kFailed);
-  EXPECT_EQ(all[1].state, PluginRecord::kLoaded);
+  EXPECT_EQ(all[1].state, PluginRecord::kShadowed);  // an older version
+  EXPECT_THAT(all[1].reason, HasSubstr("version 1.10, is"));
   EXPECT_THAT(all[2].reason, HasSubstr("cannot read the folder"));
-  EXPECT_EQ(all[3].state, PluginRecord::kShadowed);
+  EXPECT_EQ(all[3].state, PluginRecord::kLoaded);
 }
 
 TEST_F(PluginLoaderTest, LeavesOutDisabledPluginsByIdOrFileName) {
@@ -290,6 +301,16 @@ TEST_F(DescriptorTest, ReadsOnlyFrozenMembersOfAnotherEpoch) {
   descriptor.size = offsetof(tw_plugin, floor_adds_len) + 8;
   descriptor.flags = ~0u;
   EXPECT_THAT(Refusal(), HasSubstr("epoch 7"));
+}
+
+TEST_F(DescriptorTest, ATargetThatItsHeadersDoNotHaveIsNamed) {
+  descriptor.header = TW_MINOR;
+  descriptor.floor = descriptor.target = TW_MINOR + 7;
+  EXPECT_THAT(Refusal(), HasSubstr(StrCat("its headers declare minors up to ", TW_MINOR)));
+  EXPECT_THAT(Last().fix, HasSubstr(StrCat("rebuild it with THALWEG_TARGET_MINOR and THALWEG_FLOOR_MINOR at most ", TW_MINOR)));
+  descriptor.header = TW_MINOR + 7;  // with headers of that minor the runtime is what is too old
+  EXPECT_THAT(Refusal(), Not(HasSubstr("its headers declare")));
+  EXPECT_THAT(Last().fix, HasSubstr("upgrade the runtime"));
 }
 
 TEST_F(DescriptorTest, RefusesAFloorAboveWhatIsOffered) {

@@ -1,5 +1,5 @@
 /* A minimal plugin, in variants that the tests of this folder select by a macro. GOOD; TWIN,
- * another file with the id of GOOD; OTHER, with GOOD's op for other types; RIVAL, with GOOD's
+ * a newer version of GOOD; OTHER, with GOOD's op for other types; RIVAL, with GOOD's
  * op; KERNELS, with a kernel for that op, a device and a graph compiler for the device;
  * NO_ENTRY, a library that is not a plugin; UNRESOLVED, with a symbol that the loading program
  * lacks; INIT_FAILS, CRASH_... and HANG_INIT, as their names say; CLOSE_INIT, which closes all
@@ -77,7 +77,7 @@ static void destroy(const tw_host* h, void* state) { (void)h, (void)state; }
 #endif
 
 #ifdef TEST_PLUGIN_TWIN
-#define VERSION "1.3"
+#define VERSION "1.10"
 #else
 #define VERSION "1.2"
 #endif
