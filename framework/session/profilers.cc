@@ -159,6 +159,7 @@ void Profilers::Log(const Running& r, const char* what, const Status& why) const
 }
 
 void Profilers::Over(const StepStats& stats) noexcept {
+  if (!origin_.here()) return;
   const ThreadPool::MayBlock may_block;
   const std::lock_guard lock(mu_);
   Status s;
@@ -179,6 +180,7 @@ void Profilers::Over(const StepStats& stats) noexcept {
 }
 
 void Profilers::Stop() noexcept {
+  if (!origin_.here()) return;
   const ThreadPool::MayBlock may_block;
   const std::lock_guard lock(mu_);
   for (Running& r : running_) {

@@ -1,11 +1,12 @@
 // Profilers: those of one session. Hands the record of each step to profilers of plugins
-// (plugin/profiler.h). Threads: any.
+// (plugin/profiler.h). In a forked child it does nothing: the profiles are the parent's. Threads: any.
 #pragma once
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "framework/base/origin.h"
 #include "framework/base/status.h"
 #include "framework/registry/profiler_role.h"
 #include "framework/runtime/step_stats.h"
@@ -42,6 +43,7 @@ class Profilers {
   void Log(const Running& r, const char* what, const Status& why) const noexcept;
 
   Runtime* const runtime_;
+  const Origin origin_;
   std::mutex mu_;  // held during calls of `step` to `done`, which a self gets one at a time
   std::vector<Running> running_;
   std::mutex spare_mu_;

@@ -439,6 +439,25 @@ def test_what_is_no_library_fails(tmp_path, monkeypatch):
     assert run("exports", tmp_path / "text.so") == (1, "exports: no nm on this machine; it comes with the compiler\n")
 
 
+def test_arrays_name_the_parameter_that_counts_them():
+    described = json.loads((SOURCE / "c_api/api.json").read_text())
+    functions = {f["name"]: f for h in described["headers"] for d in h["declarations"] for f in [d, *d.get("fields", [])] if "parameters" in f}
+    counts = {name: {p["name"]: p["count"] for p in f["parameters"] if "count" in p} for name, f in functions.items()}
+    assert counts["tw_session_create"] == {"options": "n_options"}
+    assert counts["tw_tensor_create"] == {"dims": "rank"}
+    assert counts["tw_buffer_create"] == {"data": "bytes"}
+    assert counts["tw_tensor_set_string"] == {"data": "bytes"} and counts["tw_op_set_strings"] == {"values": "n"}
+    assert counts["tw_tape_gradient"] == {"targets": "n_targets", "dys": "n_targets", "sources": "n_sources"}
+    assert counts["tw_clip_by_global_norm"] == {"gradients": "n"}
+    assert counts["tw_train_adam"] == {"variables": "n", "gradients": "n"}
+    assert not counts["tw_tensor_dim"] and not counts["tw_graph_operation"]  # a number that counts nothing
+    for f in functions.values():  # each n_X counts something
+        names = [p["name"] for p in f["parameters"]]
+        for n in names:
+            if n.startswith("n_") and n[2:] in names:
+                assert counts[f["name"]].get(n[2:]) == n, f"{f['name']}: {n}"
+
+
 @pytest.fixture(name="small")
 def small_tree(tmp_path):
     (tmp_path / "c_api").mkdir()

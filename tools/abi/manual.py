@@ -96,8 +96,40 @@ def facts(function, texts, header):
         if "*" in parameter["type"]:
             parameter["null"] = may_be_null(parameter, i, texts, header)
             parameter["owner"] = owner(function, parameter, i, texts) or CONTRACT["owner"] * (header.surface == "plugin") or None
+    link_counts(function["parameters"])
     if "*" in function["result"]["type"]:
         function["result"].update(result_facts(function, texts))
+
+
+NUMBERS = r"(?:const )?(?:u?int(?:8|16|32|64)_t|float|double) ?\*"
+VALUES = r"(?:const )?tw_(?:output|edge|attr|shape|string|part_edge|gradient|token) ?\*"  # records stand in arrays of pointers
+BYTES = r"(?:const )?(?:char|void) ?\*"
+OBJECTS = {"user", "arg", "self", "state", "group", "endpoint", "stream"}  # void* that is no memory
+
+
+def link_counts(parameters):
+    """Names for each array the parameter that counts it: n_NAME or NAME_len, else the next number, if it is called n, rank, len or bytes.
+    Arrays of elements that stand side by side share a count."""
+    names = [p["name"] for p in parameters]
+    for i, p in enumerate(parameters):
+        kind, name = p["type"], p["name"]
+        elements = re.fullmatch(rf"{NUMBERS}|{VALUES}", kind) or kind.endswith("* const*")
+        if not elements and not (re.fullmatch(BYTES, kind) and name not in OBJECTS):
+            continue
+        if name.startswith("out_") and not (elements and name.endswith("s")):
+            continue  # one result
+        own = next((c for c in (f"n_{name}", f"{name}_len", f"{name}_bytes") if c in names), None)
+        after = i + 1
+        while elements and after < len(parameters) and is_elements(parameters[after]):
+            after += 1
+        follows = names[after] if after < len(parameters) and "*" not in parameters[after]["type"] else ""
+        wanted = r"n|n_\w+|rank|count" if elements else r"n|len|bytes"
+        if own or re.fullmatch(wanted, follows or ""):
+            p["count"] = own or follows
+
+
+def is_elements(parameter):
+    return bool(re.fullmatch(rf"{NUMBERS}|{VALUES}", parameter["type"])) or parameter["type"].endswith("* const*")
 
 
 def first(found):

@@ -10,6 +10,7 @@
  * All times are nanoseconds on the clock of host->run->now. The number of records is bounded as in
  * tw_step_stats_set_limit; `left_out` says how many are missing.
  *
+ * A child of fork hands over nothing and stops nothing: the profiles are its parent's.
  * A failure of a profiler never fails a step: the host logs it, and hands over no more records of
  * that step but `done`.
  * Threads: all calls about one `self` come one after the other, on any threads; calls about different
