@@ -9,6 +9,7 @@
 #include "distributed/piece.h"
 #include "distributed/stats_wire.h"
 #include "distributed/task_status.h"
+#include "framework/runtime/step_trace.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -188,6 +189,21 @@ TEST(Messages, StatisticsHaveTheReportsOfKernels) {
   const std::string json = TraceJson(std::vector<const StepStats*>{&client});
   EXPECT_NE(json.find(R"("name": "read", "ph": "X")"), std::string::npos) << json;
   EXPECT_NE(json.find(R"("name": "n bytes", "ph": "C")"), std::string::npos) << json;
+  // As records of C, in a step that began here. Its trace has no number, since each task has one of its own.
+  StepStats begun;
+  auto trace = StepTrace::Begin(&begun);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_GT(begun.trace(), 0u);
+  begun.Assemble({&read.part, 1});
+  (*trace)->Over(Status());
+  trace->reset();
+  EXPECT_EQ(begun.trace(), 0u);
+  ASSERT_EQ(begun.span_records().size(), 1u);
+  EXPECT_STREQ(begun.span_records()[0].name, "read");
+  EXPECT_EQ(begun.span_records()[0].start_ns, 1010);
+  EXPECT_EQ(begun.span_records()[0].thread, 1u);  // 0 is the client's
+  ASSERT_EQ(begun.count_records().size(), 1u);
+  EXPECT_EQ(begun.count_records()[0].value, -7);
 }
 
 TEST(Messages, ReadBackTheSame) {

@@ -4,13 +4,17 @@ import collections
 import json
 import os
 import pathlib
+import sys
 
 import numpy as np
 import pytest
 
 import thalweg as tw
 
-TRACE = pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libtrace_profiler.so"
+BUILD = pathlib.Path(os.environ["THALWEG_BINARY_DIR"])
+TRACE, TRANSPORT = (BUILD / f"examples/plugins/lib{name}.so" for name in ("trace_profiler", "socket_transport"))
+sys.path.insert(0, str(pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "tests/distributed"))
+from local_cluster import local_cluster  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,3 +113,23 @@ def test_a_full_disk_fails_no_step():
     with tw.Session(graph, profiler="trace:/dev/full") as session:
         assert session.run(y) == 6
         assert session.run(y) == 6
+
+
+def test_a_cluster_session_writes_the_nodes_of_all_tasks(tmp_path):
+    path = tmp_path / "cluster.json"
+    tw.load_plugin(TRANSPORT)
+    graph = tw.Graph()
+    with graph:
+        x = tw.placeholder(tw.float32, [None])
+        with tw.device("/job:ps/task:0"):
+            y = tw.tanh(x)
+        with tw.device("/job:worker/task:0"):
+            z = tw.ops.neg(y)
+    with local_cluster(str(BUILD / "bin/thalweg"), str(TRANSPORT), ps=1, workers=1) as cluster:
+        with cluster.session(graph, profiler=f"trace:{path}") as session:
+            for _ in range(2):
+                np.testing.assert_allclose(session.run(z, {x: np.ones(3, "f")}), -np.tanh(np.ones(3)), rtol=1e-6)
+    got = events(path)
+    assert [(s["args"]["trace"], s["args"]["failed"]) for s in of(got, "step")] == [(0, False)] * 2  # the tasks number their traces themselves
+    where = {(e["name"], e["args"]["device"].split("/replica")[0]) for e in of(got, "node")}
+    assert {("Tanh", "/job:ps"), ("Neg", "/job:worker")} <= where, where
