@@ -62,7 +62,7 @@ Status CheckScheme(const std::string& what, std::string_view scheme) {
 }
 
 // The name of a role that a program chooses by name.
-Status CheckName(const std::string& what, std::string_view name) {
+Status CheckRoleName(const std::string& what, std::string_view name) {
   const bool good =
       std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
   return good ? Status() : InvalidArgument(what, ": a name is made of lower-case letters, digits and _");
@@ -185,7 +185,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d) {
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_importer_def* d) {
   std::string what;
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_importer_def::name, &tw_importer_def::name_len, &what));
-  RETURN_IF_ERROR(CheckName(what, r->name));
+  RETURN_IF_ERROR(CheckRoleName(what, r->name));
   ASSIGN_OR_RETURN(std::string_view doc, SealText(r->def.doc, r->def.doc_len, StrCat(what, ": doc")));
   RETURN_IF_ERROR(NeedsAll(what, {ENTRY(recognise), ENTRY(load)}));
   auto copy = [&](const char** text, uint64_t* len) {
@@ -214,7 +214,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_rewriter_def* d) {
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_profiler_def* d) {
   std::string what;
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_profiler_def::name, &tw_profiler_def::name_len, &what));
-  RETURN_IF_ERROR(CheckName(what, r->name));
+  RETURN_IF_ERROR(CheckRoleName(what, r->name));
   RETURN_IF_ERROR(NeedsAll(what, {ENTRY(start), ENTRY(step), ENTRY(span), ENTRY(stop)}));
   if (!r->def.count) r->def.count = [](const tw_host*, void*, const tw_profiled_count*) -> tw_status* { return nullptr; };
   if (!r->def.done) r->def.done = [](const tw_host*, void*) -> tw_status* { return nullptr; };

@@ -12,14 +12,14 @@
 namespace thalweg {
 namespace {
 
-constexpr uint32_t kLogError = 3;  // TW_LOG_ERROR
-constexpr size_t kMostSpare = 4;   // runs at once whose records keep their memory
-constexpr const char* kWaits[] = {"work", "device", "lock", "resource", "thread"};
+constexpr uint32_t kProfilerFailed = 3;  // the level TW_LOG_ERROR
+constexpr size_t kMostSpareStats = 4;    // runs at once whose records keep their memory
+constexpr const char* kWaitCauses[] = {"work", "device", "lock", "resource", "thread"};
 
 // The records of a step, made for a profiler. They refer to texts of the statistics.
-class Records {
+class StepRecords {
  public:
-  explicit Records(const StepStats& stats) : stats_(stats), began_(stats.total().began_ns) {
+  explicit StepRecords(const StepStats& stats) : stats_(stats), began_(stats.total().began_ns) {
     const tw_step_total& t = stats.total();
     step_ = {TW_SIZED(tw_profiled_step),
              stats.trace(),
@@ -40,7 +40,7 @@ class Records {
       Add(TW_PROFILED_FUNCTION, {c.function, "", "", ""}, c.start, c.end, stats.NumberOf(c.thread));
     }
     for (const tw_step_wait& w : stats.waits()) {
-      const char* name = kWaits[std::min<size_t>(w.why, std::size(kWaits) - 1)];
+      const char* name = kWaitCauses[std::min<size_t>(w.why, std::size(kWaitCauses) - 1)];
       Add(TW_PROFILED_WAIT, {name, w.name, w.what, ""}, w.start_ns, w.end_ns, w.thread);
     }
     std::stable_sort(spans_.begin(), spans_.end(),
@@ -106,7 +106,7 @@ class Records {
   std::vector<tw_profiled_span> spans_;
 };
 
-std::string Known(Registry& registry) {
+std::string KnownProfilers(Registry& registry) {
   std::string names;
   for (const auto& role : registry.RolesOf<ProfilerRole>()) names += StrCat(names.empty() ? "" : ", ", "'", role->name, "'");
   return names.empty() ? "no loaded plugin has a profiler; load the plugin that has it" : StrCat("there are ", names);
@@ -125,7 +125,8 @@ Status Profilers::StartOne(const std::string& chosen) {
   const size_t colon = std::min(chosen.find(':'), chosen.size());
   const std::string name = chosen.substr(0, colon), argument = chosen.substr(std::min(colon + 1, chosen.size()));
   const auto found = name.empty() ? std::vector<std::shared_ptr<const ProfilerRole>>() : runtime_->registry().RolesOf<ProfilerRole>(name);
-  if (found.empty()) return NotFound("session option 'profiler': there is no profiler '", Shown(name), "'; ", Known(runtime_->registry()));
+  if (found.empty())
+    return NotFound("session option 'profiler': there is no profiler '", Shown(name), "'; ", KnownProfilers(runtime_->registry()));
   Running r{found.front()};
   running_.reserve(running_.size() + 1);  // nothing may throw once it is started
   const ThreadPool::MayBlock may_block;
@@ -138,7 +139,7 @@ Status Profilers::StartOne(const std::string& chosen) {
 std::unique_ptr<StepStats> Profilers::TakeStats() {
   std::lock_guard lock(spare_mu_);
   if (spare_.empty()) {
-    spare_.reserve(kMostSpare);
+    spare_.reserve(kMostSpareStats);
     return std::make_unique<StepStats>();
   }
   auto stats = std::move(spare_.back());
@@ -153,7 +154,7 @@ void Profilers::GiveBack(std::unique_ptr<StepStats> stats) noexcept {
 
 void Profilers::Log(const Running& r, const char* what, const Status& why) const noexcept {
   try {
-    runtime_->Log(kLogError, StrCat("profiler '", r.role->name, "' of plugin '", r.role->plugin, "': ", what, ": ", Message(why)));
+    runtime_->Log(kProfilerFailed, StrCat("profiler '", r.role->name, "' of plugin '", r.role->plugin, "': ", what, ": ", Message(why)));
   } catch (...) {  // a log line that finds no memory is dropped
   }
 }
@@ -164,7 +165,7 @@ void Profilers::Over(const StepStats& stats) noexcept {
   const std::lock_guard lock(mu_);
   Status s;
   try {
-    const Records records(stats);
+    const StepRecords records(stats);
     for (Running& r : running_) {
       s = records.Give(*r.role, r.self);
       if (!s.ok() && !r.failed) Log(r, "records of a step are lost", s);
