@@ -130,6 +130,7 @@ def test_a_cluster_session_writes_the_nodes_of_all_tasks(tmp_path):
             for _ in range(2):
                 np.testing.assert_allclose(session.run(z, {x: np.ones(3, "f")}), -np.tanh(np.ones(3)), rtol=1e-6)
     got = events(path)
-    assert [(s["args"]["trace"], s["args"]["failed"]) for s in of(got, "step")] == [(0, False)] * 2  # the tasks number their traces themselves
+    # The tasks number their traces themselves.
+    assert [(s["args"]["trace"], s["args"]["failed"]) for s in of(got, "step")] == [(0, False)] * 2
     where = {(e["name"], e["args"]["device"].split("/replica")[0]) for e in of(got, "node")}
     assert {("Tanh", "/job:ps"), ("Neg", "/job:worker")} <= where, where

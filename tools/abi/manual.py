@@ -113,19 +113,22 @@ def link_counts(parameters):
     names = [p["name"] for p in parameters]
     for i, p in enumerate(parameters):
         kind, name = p["type"], p["name"]
+        own = next((c for c in (f"n_{name}", f"{name}_len", f"{name}_bytes") if c in names), None)
+        if own:
+            p["count"] = own
+            continue
         elements = re.fullmatch(rf"{NUMBERS}|{VALUES}", kind) or kind.endswith("* const*")
         if not elements and not (re.fullmatch(BYTES, kind) and name not in OBJECTS):
             continue
         if name.startswith("out_") and not (elements and name.endswith("s")):
             continue  # one result
-        own = next((c for c in (f"n_{name}", f"{name}_len", f"{name}_bytes") if c in names), None)
         after = i + 1
         while elements and after < len(parameters) and is_elements(parameters[after]):
             after += 1
         follows = names[after] if after < len(parameters) and "*" not in parameters[after]["type"] else ""
         wanted = r"n|n_\w+|rank|count" if elements else r"n|len|bytes"
-        if own or re.fullmatch(wanted, follows or ""):
-            p["count"] = own or follows
+        if re.fullmatch(wanted, follows):
+            p["count"] = follows
 
 
 def is_elements(parameter):
