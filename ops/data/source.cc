@@ -28,6 +28,23 @@ void register_source(tw::Plugin& p) {
       p, "FixedLengthRecordDatasetV2",
       "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64, compression_type: string", "",
       "pieces of equal size of files, one file after the other", files);
+  const std::string csv_types = "output_types: list({float, double, int32, int64, string}) >= 1; output_shapes: list(shape) >= 1; ";
+  AddDataset(p, "CSVDatasetV2",
+             "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim: string, use_quote_delim: bool, "
+             "na_value: string, select_cols: int64, record_defaults: output_types, exclude_cols: int64",
+             csv_types, "the records of CSV files, one file after the other", files);
+  AddDataset(
+      p, "CsvColumnsDataset",
+      "filenames: string, compression_type: string, buffer_size: int64, field_delim: string, use_quote_delim: bool, na_value: string, "
+      "record_defaults: output_types",
+      "columns: list(string) >= 1; " + csv_types, "columns of CSV files, chosen by the names in their headers", files);
+  AddDataset(p, "JsonLinesDataset", "filenames: string, compression_type: string, buffer_size: int64, defaults: output_types",
+             "keys: list(string) >= 1; required: list(string) = []; output_types: list({float, double, int32, int64, bool, string}) >= 1; "
+             "output_shapes: list(shape) >= 1; ",
+             "members of the JSON objects in the lines of files, one file after the other", files);
+  AddDataset(p, "ArrayFilesDataset", "filenames: string, compression_type: string, buffer_size: int64",
+             "format: {\"npy\", \"npz\", \"idx\"}; arrays: list(string) = []; " + kElements,
+             "the rows of arrays in files, one file after the other", files);
 }
 
 }  // namespace thalweg::ops

@@ -43,6 +43,14 @@ void register_transform(tw::Plugin& p) {
   AddDataset(p, "WindowDataset", in + ", size: int64, shift: int64, stride: int64, drop_remainder: bool", kElements,
              "datasets of size consecutive elements, one for each component");
 
+  AddDataset(p, "GroupByWindowDataset",
+             in + ", key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: Treduce_func_other_arguments, "
+                  "window_size_func_other_arguments: Twindow_size_func_other_arguments",
+             "key_func: func; reduce_func: func; window_size_func: func; Tkey_func_other_arguments: list(type) >= 0; "
+             "Treduce_func_other_arguments: list(type) >= 0; Twindow_size_func_other_arguments: list(type) >= 0; " +
+                 kElements,
+             "what a function makes of windows of elements with one key");
+
   AddMap(p, "MapDataset", "", "f",
          "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false; force_synchronous: bool = false; ",
          "what a function makes of each element");

@@ -16,8 +16,16 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override { return Put(Kind::kNull, 0) != nullptr; }
   bool boolean(bool value) override { return Put(Kind::kBool, value) != nullptr; }
-  bool number_integer(number_integer_t value) override { return Put(Kind::kNumber, double(value)) != nullptr; }
-  bool number_unsigned(number_unsigned_t value) override { return Put(Kind::kNumber, double(value)) != nullptr; }
+  bool number_integer(number_integer_t value) override {
+    JsonValue* v = Put(Kind::kNumber, double(value));
+    v->is_whole_ = true;
+    v->whole_ = value;
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value <= uint64_t{INT64_MAX}) return number_integer(int64_t(value));
+    return Put(Kind::kNumber, double(value)) != nullptr;
+  }
   bool number_float(number_float_t value, const string_t&) override { return Put(Kind::kNumber, value) != nullptr; }
   bool string(string_t& value) override {
     Count(value.size() + sizeof value);

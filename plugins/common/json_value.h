@@ -39,12 +39,16 @@ class JsonValue {
   const std::vector<std::string>& keys() const { return keys_; }  // as in the text, with duplicates; empty for other kinds than kObject
   const std::string& text() const { return text_; }               // of a text; empty for other kinds
   double number() const { return number_; }                       // of a number, the nearest double; 1 for true; 0 for other kinds
+  // The value of a number that is written as a whole one and is one of int64_t; else NULL. A double has no more than 53 bits of it.
+  const int64_t* whole() const { return is_whole_ ? &whole_ : nullptr; }
   bool yes() const { return kind_ == Kind::kBool && number_ != 0; }
 
  private:
   friend class JsonBuilder;
   Kind kind_ = Kind::kMissing;
+  bool is_whole_ = false;
   double number_ = 0;
+  int64_t whole_ = 0;
   std::string text_;
   std::vector<std::string> keys_;
   std::vector<JsonValue> items_;

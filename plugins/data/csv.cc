@@ -1,8 +1,8 @@
 // DecodeCSV: the fields of lines (RFC 4180) become tensors, one for each column.
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "csv_fields.h"
 #include "dataset.h"
 #include "register.h"
 
@@ -11,11 +11,8 @@ namespace {
 
 class DecodeCsv {
  public:
-  explicit DecodeCsv(const tw::Node& n) : quotes_(n.b("use_quote_delim")), missing_(n.s("na_value")), columns_(n.ints("select_cols")) {
-    const std::string_view delim = n.s("field_delim");
-    if (delim.size() != 1 || delim[0] == '"' || delim[0] == '\n' || delim[0] == '\r')
-      Invalid("'field_delim' is '" + std::string(delim) + "'; it must be one character, and no quote or end of a line");
-    delim_ = delim[0];
+  explicit DecodeCsv(const tw::Node& n) : columns_(n.ints("select_cols")) {
+    rules_ = {CsvDelimiter(n.s("field_delim"), "field_delim"), n.b("use_quote_delim"), std::string(n.s("na_value"))};
     const size_t outputs = n.node->n_out;
     for (size_t k = 0; k < columns_.size(); ++k) {
       if (columns_[k] < 0 || (k > 0 && columns_[k] <= columns_[k - 1]))
@@ -51,58 +48,15 @@ class DecodeCsv {
 
  private:
   void Split(std::string_view line, uint64_t record, std::vector<std::string>* fields) const {
-    fields->clear();
-    const auto fail = [&](const std::string& text) {
-      Invalid("field " + std::to_string(fields->size()) + " of record " + std::to_string(record) + " " + text);
-    };
     if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    for (size_t at = 0;;) {
-      std::string field;
-      if (quotes_ && at < line.size() && line[at] == '"') {
-        for (++at;; ++at) {
-          if (at >= line.size()) fail("has a quote that does not end");
-          if (line[at] != '"') {
-            field += line[at];
-          } else if (at + 1 < line.size() && line[at + 1] == '"') {
-            field += line[at++];
-          } else {
-            break;
-          }
-        }
-        ++at;
-        if (at < line.size() && line[at] != delim_) fail("goes on behind its quote");
-      } else {
-        const size_t end = std::min(line.find(delim_, at), line.size());
-        field = line.substr(at, end - at);
-        if (quotes_ && field.find_first_of("\"\r\n") != field.npos)
-          fail("has a quote or an end of a line, and does not begin with a quote");
-        at = end;
-      }
-      fields->push_back(std::move(field));
-      if (at >= line.size()) return;
-      ++at;
-    }
-  }
-
-  template <class T>
-  static void Number(tw::Out<tw::Any> out, uint64_t i, const std::string& field, size_t column) {
-    const char* from = field.data();
-    const char* end = from + field.size();
-    while (from < end && *from == ' ') ++from;
-    while (end > from && end[-1] == ' ') --end;
-    if (end - from > 1 && *from == '+' && from[1] != '-') ++from;
-    T value{};
-    const auto [stop, error] = std::from_chars(from, end, value);
-    if (error != std::errc() || stop != end || from == end)
-      Invalid("field " + std::to_string(column) + " of record " + std::to_string(i) + " is '" + field.substr(0, 100) + "', which is no " +
-              tw::dtype<T>);
-    reinterpret_cast<T*>(out.data())[i] = value;
+    if (const char* wrong = SplitCsv(line, rules_, fields))
+      Invalid("field " + std::to_string(fields->size()) + " of record " + std::to_string(record) + " " + wrong);
   }
 
   void Set(tw::Out<tw::Any> out, uint64_t i, const std::string& field, tw::In<tw::Any> otherwise, size_t column) const {
     const uint32_t dtype = out.v()->dtype;
-    if (field.empty() || (!missing_.empty() && field == missing_)) {
+    if (rules_.Missing(field)) {
       if (otherwise.size() == 0)
         Invalid("field " + std::to_string(column) + " of record " + std::to_string(i) + " is missing and has no default");
       if (dtype == TW_STRING) {
@@ -113,19 +67,14 @@ class DecodeCsv {
       std::copy_n(otherwise.data(), each, out.data() + i * each);
       return;
     }
-    switch (dtype) {
-      case TW_STRING: return out.set(i, field);
-      case TW_FLOAT: return Number<float>(out, i, field, column);
-      case TW_DOUBLE: return Number<double>(out, i, field, column);
-      case TW_INT32: return Number<int32_t>(out, i, field, column);
-      case TW_INT64: return Number<int64_t>(out, i, field, column);
-      default: Invalid("a column of type " + tw::dtype_text(dtype) + " is asked for; there are float, double, int32, int64 and string");
-    }
+    if (dtype == TW_STRING) return out.set(i, field);
+    const uint64_t each = ElementBytes(dtype);
+    if (!SetCsvNumber(dtype, field, out.data() + i * each))
+      Invalid("field " + std::to_string(column) + " of record " + std::to_string(i) + " is '" + field.substr(0, 100) + "', which is no " +
+              tw::dtype_text(dtype));
   }
 
-  char delim_ = ',';
-  const bool quotes_;
-  const std::string missing_;
+  CsvRules rules_;
   const std::vector<int64_t> columns_;
 };
 

@@ -25,6 +25,13 @@ FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, C
   size_ = api_.bytes(file_);
 }
 
+FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, const FilePart& part)
+    : FileReader(c, path, piece, part.compression) {
+  if (part.from > size_ || part.bytes > size_ - part.from) Fail(TW_INTERNAL, Where(part.from) + "a part lies outside of the file");
+  base_ = part.from;
+  size_ = part.bytes;
+}
+
 void FileReader::Seek(uint64_t offset) {
   const auto too_far = [&](uint64_t size) {
     Fail(TW_DATA_LOSS, Where(offset) + "the file has only " + std::to_string(size) + " bytes; it is not the file of the saved position");
@@ -60,7 +67,7 @@ void FileReader::Unpack(uint64_t n) {
       packed_from_ = packed_at_;
       packed_filled_ = std::min(piece_, size_ - packed_at_);
       packed_.resize(packed_filled_);
-      if (packed_filled_ > 0) tw::check(api_.read(file_, packed_at_, packed_.data(), packed_filled_));
+      if (packed_filled_ > 0) tw::check(api_.read(file_, base_ + packed_at_, packed_.data(), packed_filled_));
       fetched_ += packed_filled_;
     }
     const uint64_t used = packed_at_ - packed_from_;
@@ -93,7 +100,7 @@ std::string_view FileReader::Peek(uint64_t n) {
     if (buffer_.size() < want) buffer_.resize(want);
     from_ = at_;
     filled_ = kept;
-    tw_status* s = api_.read(file_, at_ + kept, buffer_.data() + kept, want - kept);
+    tw_status* s = api_.read(file_, base_ + at_ + kept, buffer_.data() + kept, want - kept);
     tw::check(s);
     fetched_ += want - kept;
     filled_ = want;
@@ -107,12 +114,26 @@ std::string_view FileReader::Read(uint64_t n) {
   return bytes;
 }
 
+std::string WhereLine(FileReader& in, uint64_t offset) {
+  constexpr uint64_t kStep = 64 << 10;
+  const uint64_t back = in.offset();
+  uint64_t line = 1;
+  in.Seek(0);
+  while (in.offset() < offset) {
+    const std::string_view bytes = in.Read(std::min(kStep, offset - in.offset()));
+    if (bytes.empty()) break;
+    line += uint64_t(std::count(bytes.begin(), bytes.end(), '\n'));
+  }
+  in.Seek(back);
+  return "'" + in.path() + "' line " + std::to_string(line) + ": ";
+}
+
 namespace {
 
 class Files final : public Dataset {
  public:
   Files(std::vector<std::string> files, std::shared_ptr<const Format> format, uint64_t piece, Compression compression)
-      : Dataset("Files", {TW_STRING}),
+      : Dataset("Files", format->types),
         files_(std::make_shared<std::vector<std::string>>(std::move(files))),
         format_(std::move(format)),
         piece_(piece),
@@ -130,11 +151,10 @@ class Files final : public Dataset {
     Walk(Names files, std::shared_ptr<const Format> format, uint64_t piece, Compression compression)
         : files_(std::move(files)), format_(std::move(format)), piece_(piece), compression_(compression) {}
     bool Next(Call& c, Element* out) override {
-      out->resize(1);
       for (; file_ < files_->size(); c.CheckCancelled()) {
         if (!reader_) Open(c);
         const uint64_t before = reader_->fetched();
-        const bool more = format_->Read(*reader_, c, &(*out)[0]);
+        const bool more = format_->Read(*reader_, facts_.get(), c, out);
         if (const uint64_t n = reader_->fetched() - before; n > 0) tw::count(c.f, "bytes read from files", int64_t(fetched_ += n));
         if (more) return true;
         reader_.reset();
@@ -166,7 +186,7 @@ class Files final : public Dataset {
     void Open(Call& c) {
       const tw::Span opening(c.f, "open file");
       auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_, compression_);
-      format_->Start(*reader);
+      facts_ = format_->Start(*reader, c);
       reader_ = std::move(reader);
     }
     const Names files_;
@@ -176,6 +196,7 @@ class Files final : public Dataset {
     size_t file_ = 0;
     uint64_t fetched_ = 0;  // from all files of this pass
     std::unique_ptr<FileReader> reader_;
+    std::unique_ptr<FileFacts> facts_;  // of its file
   };
 
   const Names files_;

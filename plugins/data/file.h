@@ -15,10 +15,18 @@
 
 namespace thalweg::data {
 
+// Bytes of a file, which may be compressed: a member of an archive.
+struct FilePart {
+  uint64_t from, bytes;
+  Compression compression;
+};
+
 class FileReader {
  public:
   // Opens the file with the host of the call, which may confine it to a folder.
   FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression = Compression::kNone);
+  // As above; the contents are those of a part, which must lie within the file.
+  FileReader(const Call& c, const std::string& path, uint64_t piece, const FilePart& part);
   ~FileReader() { api_.close(file_); }
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
@@ -26,6 +34,7 @@ class FileReader {
   // Offsets count the bytes of the contents, unpacked.
   uint64_t offset() const { return at_; }
   bool packed() const { return inflate_ != nullptr; }
+  const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }        // when it was opened; of a packed file: packed
   uint64_t fetched() const { return fetched_; }  // bytes read from the file so far, packed if it is
   void Seek(uint64_t offset);
@@ -42,6 +51,7 @@ class FileReader {
   const tw_files_api& api_;
   const std::string path_;
   tw_file* file_ = nullptr;
+  uint64_t base_ = 0;  // where the contents begin in the file
   uint64_t size_ = 0, at_ = 0, fetched_ = 0;
   std::vector<char> buffer_;
   uint64_t from_ = 0, filled_ = 0;  // bytes [from_, from_ + filled_) of the file are in the buffer
@@ -56,16 +66,30 @@ class FileReader {
   uint64_t packed_filled_ = 0;                // bytes in packed_
 };
 
+// What a format has learned from the head of a file, such as the places of columns.
+class FileFacts {
+ public:
+  virtual ~FileFacts() = default;
+};
+
 // A format: how the next element is read.
 class Format {
  public:
+  explicit Format(std::vector<uint32_t> element_types = {TW_STRING}) : types(std::move(element_types)) {}
   virtual ~Format() = default;
-  // Moves the reader to the first element.
-  virtual void Start(FileReader&) const {}
-  // Reads an element into a scalar string; returns false at the end of the file.
-  virtual bool Read(FileReader& in, Call& c, Ref* out) const = 0;
+  // Moves the reader to the first element. Returns the facts that Read needs, or NULL.
+  virtual std::unique_ptr<FileFacts> Start(FileReader&, Call&) const { return nullptr; }
+  // Reads an element of these types; returns false at the end of the file. facts: of Start, for this
+  // file. An error of the element leaves the reader behind the element.
+  virtual bool Read(FileReader& in, const FileFacts* facts, Call& c, Element* out) const = 0;
   virtual void Describe(std::string* to) const = 0;
+
+  const std::vector<uint32_t> types;
 };
+
+// "'path' line 3: ", of the line in which byte `offset` of the contents is. Reads the file from its
+// start, so it is for errors; it leaves the reader where it was.
+std::string WhereLine(FileReader& in, uint64_t offset);
 
 // Makes a dataset of the elements of the files, one file after the other. compression: "", GZIP
 // or ZLIB. buffer: bytes of a piece; 0: the default.

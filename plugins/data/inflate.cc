@@ -24,7 +24,8 @@ Compression CompressionOf(std::string_view name) {
 }
 
 Inflate::Inflate(Compression compression) : compression_(compression), stream_(std::make_unique<z_stream>()) {
-  if (inflateInit2(stream_.get(), compression == Compression::kGzip ? kWindow + kGzipHead : kWindow) != Z_OK) throw std::bad_alloc();
+  const int window = compression == Compression::kGzip ? kWindow + kGzipHead : compression == Compression::kZlib ? kWindow : -kWindow;
+  if (inflateInit2(stream_.get(), window) != Z_OK) throw std::bad_alloc();
 }
 
 Inflate::~Inflate() { inflateEnd(stream_.get()); }
@@ -32,7 +33,7 @@ Inflate::~Inflate() { inflateEnd(stream_.get()); }
 Inflate::Step Inflate::Run(std::string_view in, char* out, uint64_t room) {
   if (in.empty()) return {0, 0, nullptr};
   if (whole_) {
-    if (compression_ == Compression::kZlib) return {0, 0, "there are bytes behind the end of the zlib data"};
+    if (compression_ != Compression::kGzip) return {0, 0, "there are bytes behind the end of the data"};
     inflateReset(stream_.get());
     whole_ = false;
   }

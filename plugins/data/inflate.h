@@ -1,4 +1,4 @@
-// Unpacks gzip and zlib data piece by piece. Threads: one.
+// Unpacks gzip, zlib and bare deflate data piece by piece. Threads: one.
 #ifndef THALWEG_PLUGINS_DATA_INFLATE_H_
 #define THALWEG_PLUGINS_DATA_INFLATE_H_
 
@@ -10,7 +10,7 @@ struct z_stream_s;
 
 namespace thalweg::data {
 
-enum class Compression { kNone, kGzip, kZlib };
+enum class Compression { kNone, kGzip, kZlib, kDeflate };  // kDeflate: in archives, without a head
 
 // Returns the compression of a name: "", "GZIP" or "ZLIB". Throws for others.
 Compression CompressionOf(std::string_view name);

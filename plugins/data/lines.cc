@@ -11,7 +11,7 @@ namespace {
 class Lines final : public Format {
  public:
   // A line ends with \n, or with \r\n; the last one may have no end.
-  bool Read(FileReader& in, Call& c, Ref* out) const override {
+  bool Read(FileReader& in, const FileFacts*, Call& c, Element* out) const override {
     if (in.Peek(1).empty()) return false;
     uint64_t n = 0, seen = 0;
     std::string_view bytes;
@@ -25,7 +25,7 @@ class Lines final : public Format {
     const bool ended = n < bytes.size();
     std::string_view line = bytes.substr(0, n);
     if (ended && !line.empty() && line.back() == '\r') line.remove_suffix(1);
-    *out = c.MakeString(line);
+    *out = {c.MakeString(line)};
     in.Read(n + ended);
     return true;
   }
@@ -45,11 +45,11 @@ struct LinesMaker : Maker {
 class Pieces final : public Format {
  public:
   Pieces(uint64_t header, uint64_t record, uint64_t footer) : header_(header), record_(record), footer_(footer) {}
-  void Start(FileReader& in) const override {
+  std::unique_ptr<FileFacts> Start(FileReader& in, Call&) const override {
     if (in.packed()) {
       if (in.Read(header_).size() < header_)
         Fail(TW_DATA_LOSS, in.Where(0) + "the contents are shorter than a head of " + std::to_string(header_) + " bytes");
-      return;
+      return nullptr;
     }
     if (in.size() < header_ || in.size() - header_ < footer_ || (in.size() - header_ - footer_) % record_ != 0) {
       Fail(TW_DATA_LOSS, in.Where(0) + "the file has " + std::to_string(in.size()) + " bytes, which are not a head of " +
@@ -57,8 +57,9 @@ class Pieces final : public Format {
                              std::to_string(record_));
     }
     in.Seek(header_);
+    return nullptr;
   }
-  bool Read(FileReader& in, Call& c, Ref* out) const override {
+  bool Read(FileReader& in, const FileFacts*, Call& c, Element* out) const override {
     if (!in.Has(record_ + footer_)) {
       if (in.packed() && in.Peek(record_ + footer_).size() != footer_) {
         Fail(TW_DATA_LOSS, in.Where(in.offset()) + "the contents end with " + std::to_string(in.Peek(record_ + footer_).size()) +
@@ -67,7 +68,7 @@ class Pieces final : public Format {
       }
       return false;
     }
-    *out = c.MakeString(in.Read(record_));
+    *out = {c.MakeString(in.Read(record_))};
     return true;
   }
   void Describe(std::string* to) const override { *to += "FixedLength(" + std::to_string(record_) + ")"; }

@@ -5,15 +5,19 @@
 
 TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   using namespace thalweg::data;
+  register_array_rows(p);
   register_batch(p);
   register_cache(p);
   register_csv(p);
+  register_csv_dataset(p);
   register_dataset_info(p);
   register_example(p);
   register_filter(p);
   register_flat_map(p);
   register_generator(p);
+  register_group(p);
   register_iterator(p);
+  register_json_lines(p);
   register_lines(p);
   register_map(p);
   register_padded_batch(p);

@@ -19,7 +19,7 @@ uint64_t NumberAt(const char* p, int bytes) {
 
 class Records final : public Format {
  public:
-  bool Read(FileReader& in, Call& c, Ref* out) const override {
+  bool Read(FileReader& in, const FileFacts*, Call& c, Element* out) const override {
     const uint64_t start = in.offset();
     const std::string_view head = in.Peek(kHead);
     if (head.empty()) return false;
@@ -33,7 +33,7 @@ class Records final : public Format {
     if (NumberAt(record + n, 4) != Masked(Crc32c(record, n))) {
       Fail(TW_DATA_LOSS, in.Where(start) + "the checksum of a record of " + std::to_string(n) + " bytes is wrong; the file is damaged");
     }
-    *out = c.MakeString({record, n});
+    *out = {c.MakeString({record, n})};
     return true;
   }
   void Describe(std::string* to) const override { *to += "TFRecord"; }

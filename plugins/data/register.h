@@ -6,15 +6,19 @@
 
 namespace thalweg::data {
 
+void register_array_rows(tw::Plugin& p);
 void register_batch(tw::Plugin& p);
 void register_cache(tw::Plugin& p);
 void register_csv(tw::Plugin& p);
+void register_csv_dataset(tw::Plugin& p);
 void register_dataset_info(tw::Plugin& p);
 void register_example(tw::Plugin& p);
 void register_filter(tw::Plugin& p);
 void register_flat_map(tw::Plugin& p);
 void register_generator(tw::Plugin& p);
+void register_group(tw::Plugin& p);
 void register_iterator(tw::Plugin& p);
+void register_json_lines(tw::Plugin& p);
 void register_lines(tw::Plugin& p);
 void register_map(tw::Plugin& p);
 void register_padded_batch(tw::Plugin& p);

@@ -1,0 +1,151 @@
+// ArrayFilesDataset: the rows of arrays in .npy, .npz and IDX files, one file after the other. Rows
+// are read as they are taken, so the files may be larger than the memory.
+#include <algorithm>
+
+#include "array_file.h"
+#include "feature_tensors.h"
+#include "register.h"
+
+namespace thalweg::data {
+namespace {
+
+constexpr uint64_t kPiece = 256 << 10, kLeastPiece = 4 << 10, kMostPiece = 64 << 20;
+
+enum class Kind { kNpy, kNpz, kIdx };
+
+struct Source {
+  std::vector<std::string> files;
+  Kind kind;
+  std::vector<std::string> arrays;  // of an archive
+  Compression compression;
+  uint64_t piece;
+  std::vector<std::vector<int64_t>> shapes;  // of the components; -1: any size
+  std::vector<bool> ranked;                  // whether the shape has a known rank
+  std::vector<uint32_t> types;
+
+  std::vector<StoredArray> Open(const Call& c, const std::string& path) const {
+    std::vector<StoredArray> all;
+    if (kind == Kind::kNpz)
+      all = OpenNpz(c, path, piece, arrays);
+    else
+      all.push_back(kind == Kind::kNpy ? OpenNpy(c, path, piece, compression) : OpenIdx(c, path, piece, compression));
+    for (size_t k = 0; k < all.size(); ++k) {
+      const StoredArray& a = all[k];
+      if (a.dtype != types[k])
+        Invalid(a.what + "the array is " + tw::dtype_text(a.dtype) + "; the component is " + tw::dtype_text(types[k]));
+      bool fits = !ranked[k] || a.dims.size() == shapes[k].size();
+      for (size_t d = 0; fits && ranked[k] && d < a.dims.size(); ++d) fits = shapes[k][d] < 0 || shapes[k][d] == a.dims[d];
+      if (!fits)
+        Invalid(a.what + "a row of the array is " + tw::text(a.dims.data(), int32_t(a.dims.size())) + "; the component is " +
+                tw::text(shapes[k].data(), int32_t(shapes[k].size())));
+    }
+    return all;
+  }
+};
+
+class ArrayRows final : public Dataset {
+ public:
+  explicit ArrayRows(std::shared_ptr<const Source> source) : Dataset("ArrayFiles", source->types), source_(std::move(source)) {}
+  std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(source_); }
+  void Describe(std::string* to) const override {
+    *to += source_->kind == Kind::kNpy ? "Npy(" : source_->kind == Kind::kNpz ? "Npz(" : "Idx(";
+    for (const std::string& name : source_->arrays) *to += "'" + name + "', ";
+    *to += std::to_string(source_->files.size()) + " files)";
+  }
+
+ private:
+  class Walk final : public Iterator {
+   public:
+    explicit Walk(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+    bool Next(Call& c, Element* out) override {
+      for (; file_ < source_->files.size(); c.CheckCancelled()) {
+        if (arrays_.empty()) Open(c, 0);
+        if (row_ < arrays_[0].rows) {
+          out->clear();
+          // A row that cannot be read ends its file, because those behind it cannot be read either.
+          const uint64_t row = row_;
+          row_ = arrays_[0].rows;
+          for (StoredArray& a : arrays_) out->push_back(a.Row(c));
+          row_ = row + 1;
+          return true;
+        }
+        arrays_.clear();
+        ++file_;
+      }
+      return false;
+    }
+    void Save(StateWriter& w) const override {
+      w.Number(file_);
+      w.Number(!arrays_.empty());
+      if (arrays_.empty()) return;
+      w.Text(source_->files[file_]);
+      w.Number(row_);
+    }
+    void Restore(Call& c, StateReader& r) override {
+      file_ = r.Number(source_->files.size());
+      arrays_.clear();
+      if (r.Number(1) == 0) return;
+      const std::string_view name = r.Text();
+      if (file_ == source_->files.size()) StateReader::Damaged();
+      if (name != source_->files[file_])
+        Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" +
+                source_->files[file_] + "'; use the list of files that was saved");
+      Open(c, r.Number());
+    }
+
+   private:
+    void Open(Call& c, uint64_t row) {
+      std::vector<StoredArray> all = source_->Open(c, source_->files[file_]);
+      if (row > all[0].rows)
+        Fail(TW_DATA_LOSS,
+             all[0].what + "the array has only " + std::to_string(all[0].rows) + " rows; it is not that of the saved position");
+      for (StoredArray& a : all) a.Seek(row);
+      arrays_ = std::move(all);
+      row_ = row;
+    }
+    const std::shared_ptr<const Source> source_;
+    size_t file_ = 0;
+    uint64_t row_ = 0;                 // the next one
+    std::vector<StoredArray> arrays_;  // of the file; empty before it is opened
+  };
+
+  const std::shared_ptr<const Source> source_;
+};
+
+struct ArrayFilesMaker : Maker {
+  explicit ArrayFilesMaker(const tw::Node& n) : Maker(n) {
+    const std::string_view format = n.s("format");
+    source.kind = format == "npy" ? Kind::kNpy : format == "npz" ? Kind::kNpz : Kind::kIdx;
+    source.types = types;
+    const tw_attr &arrays = n.at("arrays"), &shapes = n.at("output_shapes");
+    for (uint32_t k = 0; k < arrays.count; ++k) source.arrays.emplace_back(View(static_cast<const tw_string*>(arrays.data)[k]));
+    const size_t components = source.kind == Kind::kNpz ? source.arrays.size() : 1;
+    if (types.size() != components || shapes.count != components || (source.kind != Kind::kNpz && !source.arrays.empty()))
+      Invalid("there are " + std::to_string(types.size()) + " output_types, " + std::to_string(shapes.count) + " output_shapes and " +
+              std::to_string(source.arrays.size()) +
+              " arrays; an archive has one of each for each component, another file one array without a name");
+    for (uint32_t k = 0; k < shapes.count; ++k) {
+      const tw_shape& s = static_cast<const tw_shape*>(shapes.data)[k];
+      source.ranked.push_back(s.rank >= 0);
+      source.shapes.emplace_back();
+      if (s.rank > 0) source.shapes.back().assign(s.dims, s.dims + s.rank);
+    }
+  }
+  DatasetPtr Make(const Inputs& in) const {
+    auto all = std::make_shared<Source>(source);
+    all->files = in.Texts(0);
+    all->compression = CompressionOf(in.Text(1, "compression_type"));
+    if (all->kind == Kind::kNpz && all->compression != Compression::kNone)
+      Invalid("'compression_type' is '" + std::string(in.Text(1, "compression_type")) + "'; an archive has its own, so it must be empty");
+    const int64_t buffer = in.Least(2, "buffer_size", 0);
+    all->piece = buffer == 0 ? kPiece : std::clamp(uint64_t(buffer), kLeastPiece, kMostPiece);
+    return std::make_shared<ArrayRows>(std::move(all));
+  }
+  Source source;
+};
+
+}  // namespace
+
+void register_array_rows(tw::Plugin& p) { AddDataset<ArrayFilesMaker>(p, "ArrayFilesDataset(string, string, int64 -> variant) @CPU"); }
+
+}  // namespace thalweg::data
