@@ -287,7 +287,7 @@ def special_use(op):
         return None
     about, inputs = tw.ops()[op], []
     given = {a["name"] for a in about["attrs"]}
-    if "f" in given or "predicate" in given or "next_func" in given or "filename" in {x["name"] for x in about["inputs"]}:
+    if "f" in given or "key_func" in given or "predicate" in given or "next_func" in given or "filename" in {x["name"] for x in about["inputs"]}:
         return None
     for x in about["inputs"]:
         name, kind = x["name"], x.get("type")

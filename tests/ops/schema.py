@@ -16,7 +16,8 @@ VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "s
           "merge_op": "Add", "final_op": "Id", "token": "nobody", "normalization_form": "NFC",
           "concat_dim": 0, "sparse_keys": ["k"], "dense_keys": ["k"], "context_sparse_keys": ["k"], "context_dense_keys": ["k"],
           "feature_list_sparse_keys": ["k"], "feature_list_dense_keys": ["k"], "feature_list_dense_missing_assumed_empty": ["k"],
-          "suffix_indicator": "##", "max_bytes_per_word": 100, "use_unknown_token": True, "unknown_token": "[UNK]", "model": "{}"}
+          "suffix_indicator": "##", "max_bytes_per_word": 100, "use_unknown_token": True, "unknown_token": "[UNK]", "model": "{}",
+          "columns": ["k"], "keys": ["k"], "format": "npy"}
 # Numbers and shapes of features of messages, which inputs do not give; each list of types has one.
 FEATURES = dict.fromkeys("Nsparse Ndense Ncontext_sparse Ncontext_dense Nfeature_list_sparse Nfeature_list_dense".split(), 1)
 FEATURES |= {"context_dense_shapes": [()], "feature_list_dense_shapes": [()]}

@@ -52,7 +52,8 @@ UNDECLARED = {
                                "MapDataset ParallelMapDatasetV2 FilterDataset TakeWhileDataset FlatMapDataset InterleaveDataset "
                                "ParallelInterleaveDatasetV4 ScanDataset IteratorV2 AnonymousIteratorV3 MakeIterator "
                                "MakeEpochIterator IteratorGetNext IteratorGetNextSync DatasetCardinality DummyMemoryCache "
-                               "DummySeedGenerator",
+                               "DummySeedGenerator GroupByWindowDataset CSVDatasetV2 CsvColumnsDataset JsonLinesDataset "
+                               "ArrayFilesDataset",
     "python/text_test.py": "CaseFoldUTF8 NormalizeUTF8 RegexSplitWithOffsets WordpieceTokenizeWithOffsets SentencepieceOp SentencepieceTokenizeOp "
                            "SentencepieceTokenizeWithOffsetsOp SentencepieceDetokenizeOp SentencepieceVocabSizeOp SentencepieceIdToStringOp "
                            "SentencepieceStringToIdOp TextTokenizer TextTokenizerEncode TextTokenizerDecode TextTokenizerVocabSize "

@@ -12,8 +12,10 @@ trainers of a cluster, and the tasks of a job read them.
 Elements and their order depend on the data, the parameters, the seeds and the epoch alone, and not on threads."""
 import builtins as _builtins
 import glob as _glob
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
+
+import numpy as np
 
 from .dtypes import as_dtype
 from .dtypes import string as _string
@@ -24,12 +26,14 @@ from .graph import Graph
 from .iterating import DatasetIterator, Steps
 from .output import Output
 from .record_files import RecordWriter
+from .scopes import control_dependencies
 from .service import DistributedDataset, DistributedIterator
 from .splitting import split_files, split_rows, whole
+from .stored_sources import Column, Columns, Kind, array_source, check_compression, csv_source, json_source, npz_source
 from .tensor import Tensor
 
-__all__ = ["AUTO", "Dataset", "DatasetIterator", "DistributedDataset", "DistributedIterator", "RecordWriter",
-           "Steps", "arrays", "files", "generator", "lines", "range", "records", "zip"]
+__all__ = ["AUTO", "Column", "Dataset", "DatasetIterator", "DistributedDataset", "DistributedIterator", "RecordWriter",
+           "Steps", "arrays", "csv", "files", "generator", "idx", "json_lines", "lines", "npy", "npz", "range", "records", "zip"]
 
 AUTO = -1  # as many as the session has threads
 
@@ -168,24 +172,69 @@ class Dataset:
 
     def batch(self, size: int, drop_remainder: bool = False) -> "Dataset":
         """`size` elements along a new first axis; a last batch may be smaller, unless drop_remainder."""
-        def build(graph: Graph) -> tuple[Output, Spec]:
-            value, spec = self._in(graph)
-            new = spec.stacked(size if drop_remainder else None)
-            return graph.op("BatchDatasetV2", value, _long(graph, size), graph.constant(drop_remainder, "bool"), **_attrs(new)), new
-        return Dataset(build)
+        return self._batched(size, drop_remainder)
 
     def padded_batch(self, size: int, shapes: Any = None, padding: Any = None, drop_remainder: bool = False) -> "Dataset":
         """As batch, for components of different sizes. shapes: of an element, of its structure; None: the known sizes; None as a size: the
         largest of each batch. padding: a value for each component; None: 0 and ""."""
+        return self._padded(size, shapes, padding, drop_remainder)
+
+    def bucket_by_sequence_length(self, length: Callable[..., Any], boundaries: Sequence[int], batch_sizes: Sequence[int], shapes: Any = None,
+                                  padding: Any = None, pad_to_boundary: bool = False, no_padding: bool = False,
+                                  drop_remainder: bool = False) -> "Dataset":
+        """Batches of elements of similar lengths, which need little padding. length(element) gives a whole number. boundaries: growing; an
+        element with boundaries[k - 1] <= length < boundaries[k] is in bucket k.   batch_sizes: of each bucket, one more than boundaries.
+        shapes, padding: as in padded_batch.   pad_to_boundary: unknown sizes become boundaries[k] - 1 instead of the largest of the batch;
+        a length of boundaries[-1] or more is then an error.   no_padding: stacks elements as batch does.   drop_remainder: leaves out the
+        batches that are not full at the end. A saved position holds the elements of the batches that are not full."""
+        edges, sizes = [int(b) for b in boundaries], [int(n) for n in batch_sizes]
+        if not edges or any(a >= b for a, b in _builtins.zip(edges, edges[1:])):
+            raise ValueError(f"boundaries is {list(boundaries)}; it must have at least one number, and the numbers must grow")
+        if len(sizes) != len(edges) + 1 or min(sizes) < 1:
+            raise ValueError(f"batch_sizes is {list(batch_sizes)}; it must have {len(edges) + 1} numbers of at least 1, one more than boundaries")
+        if no_padding and (pad_to_boundary or shapes is not None or padding is not None):
+            raise ValueError("no_padding is True, and so no shapes, padding or pad_to_boundary have a meaning; leave them out")
+
+        def bucket(*element: Any) -> Output:
+            graph = _current()
+            n = graph.op("Cast", length(*element), DstT="int64")
+            if pad_to_boundary:
+                said = _text(graph, f"bucket_by_sequence_length: with pad_to_boundary a length must be below {edges[-1]}, the last boundary; it is")
+                with control_dependencies([graph.op("Assert", graph.op("Less", n, _long(graph, edges[-1])), [said, n])]):
+                    n = graph.op("Identity", n)
+            below = graph.op("LessEqual", graph.constant(edges, "int64"), n)
+            return graph.op("Sum", graph.op("Cast", below, DstT="int64"), graph.constant([0], "int32"))
+
+        def chosen(numbers: Sequence[int], key: Output) -> Output:
+            return key.graph.op("GatherV2", key.graph.constant(numbers, "int64"), key, key.graph.constant(0, "int32"))
+
+        def batched(key: Output, window: "Dataset") -> "Dataset":
+            size = chosen(sizes, key)
+            if no_padding:
+                return window._batched(size, drop_remainder)
+            filler = chosen([b - 1 for b in edges] + [0], key) if pad_to_boundary else None
+            return window._padded(size, shapes, padding, drop_remainder, filler)
+        return self.group_by_window(bucket, batched, lambda key: chosen(sizes, key))
+
+    def group_by_window(self, key: Callable[..., Any], reduce: Callable[[Output, "Dataset"], "Dataset"],
+                        size: Union[int, Callable[[Output], Any]]) -> "Dataset":
+        """The elements of the datasets reduce(key, window). A window has the next elements for which key(element), an int64, is the same.
+        size: of a window, or a function of the key. At the end of the elements the windows that are not full follow, in the order of
+        their keys."""
         def build(graph: Graph) -> tuple[Output, Spec]:
             value, spec = self._in(graph)
-            if shapes is not None:
-                spec = spec.with_shapes(shapes)
-            new = spec.stacked(size if drop_remainder else None)
-            fills = [b"" if t == _string else 0 for t, _ in spec.parts] if padding is None else flat(padding, spec, "padding")
-            dims = [graph.constant([-1 if d is None else d for d in s], "int64") for s in spec.ranked("padded_batch")]
-            return graph.op("PaddedBatchDatasetV2", value, _long(graph, size), dims, [graph.constant(x, t) for x, (t, _) in _builtins.zip(fills, spec.parts)],
-                            graph.constant(drop_remainder, "bool"), Toutput_types=new.types, output_shapes=new.shapes), new
+            number = Spec([(as_dtype("int64"), ())], None)
+            window = Spec([*number.parts, (as_dtype("variant"), ())], (None, None), [None, spec])
+            of_key = _Function(graph, key, spec, "group_by_window: the key")
+            of_size = _Function(graph, size if callable(size) else lambda _: np.int64(size), number, "group_by_window: the size")
+            for f, what in ((of_key, "key"), (of_size, "size")):
+                if f.spec.structure is not None or f.spec.types[0].name != "int64":
+                    raise TypeError(f"group_by_window: the {what} is {spec_text(f.spec)}; it must be one number of type int64")
+            f = _Function(graph, reduce, window, "group_by_window", dataset=True)
+            return graph.op("GroupByWindowDataset", value, of_key.captured, f.captured, of_size.captured, key_func=of_key.name,
+                            reduce_func=f.name, window_size_func=of_size.name, Tkey_func_other_arguments=of_key.captured_types,
+                            Treduce_func_other_arguments=f.captured_types, Twindow_size_func_other_arguments=of_size.captured_types,
+                            **_attrs(f.spec)), f.spec
         return Dataset(build)
 
     def unbatch(self) -> "Dataset":
@@ -258,6 +307,31 @@ class Dataset:
             return graph.op(op, value, *(_long(graph, n) for n in numbers.values()), **_attrs(spec)), spec
         return Dataset(build)
 
+    def _batched(self, size: Union[int, Output], drop_remainder: bool) -> "Dataset":
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            new = spec.stacked(size if drop_remainder and isinstance(size, int) else None)
+            return graph.op("BatchDatasetV2", value, _long(graph, size), graph.constant(drop_remainder, "bool"), **_attrs(new)), new
+        return Dataset(build)
+
+    def _padded(self, size: Union[int, Output], shapes: Any, padding: Any, drop_remainder: bool, filler: Optional[Output] = None) -> "Dataset":
+        """filler: what unknown sizes become; None: the largest of the batch."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            if shapes is not None:
+                spec = spec.with_shapes(shapes)
+            new = spec.stacked(size if drop_remainder and isinstance(size, int) else None)
+            fills = [b"" if t == _string else 0 for t, _ in spec.parts] if padding is None else flat(padding, spec, "padding")
+            dims = []
+            for s in spec.ranked("padded_batch"):
+                known = graph.constant([-1 if d is None else d for d in s], "int64")
+                if filler is not None and None in s:
+                    known = graph.op("SelectV2", graph.constant([d is None for d in s], "bool"), filler, known)
+                dims.append(known)
+            return graph.op("PaddedBatchDatasetV2", value, _long(graph, size), dims, [graph.constant(x, t) for x, (t, _) in _builtins.zip(fills, spec.parts)],
+                            graph.constant(drop_remainder, "bool"), Toutput_types=new.types, output_shapes=new.shapes), new
+        return Dataset(build)
+
     def _chosen(self, op: str, predicate: Callable[..., Any]) -> "Dataset":
         def build(graph: Graph) -> tuple[Output, Spec]:
             if op == "TakeWhileDataset":
@@ -320,8 +394,13 @@ def _of_variant(value: Output, inner: Spec) -> Dataset:
 _COUNTING = {"TakeDataset": "take()", "SkipDataset": "skip()", "ShardDataset": "shard()"}
 
 
-def _long(graph: Graph, n: int) -> Output:
-    return graph.constant(n, "int64")
+def _long(graph: Graph, n: Union[int, Output]) -> Output:
+    return n if isinstance(n, Output) else graph.constant(n, "int64")
+
+
+def _current() -> Graph:
+    from .graph import current_graph
+    return current_graph()
 
 
 def _text(graph: Graph, text: str) -> Output:
@@ -369,6 +448,50 @@ def lines(names: Any, compression: str = "") -> Dataset:
     return _files("TextLineDataset", names, compression)
 
 
+def csv(names: Any, columns: Columns, *, header: bool = True, delimiter: str = ",", quotes: bool = True, missing: str = "",
+        compression: str = "") -> Dataset:
+    """The records of CSV files, with a type for each column.
+
+        tw.data.csv("people.csv", {"name": "string", "age": "int32", "height": ("float32", 0.0)})
+
+    columns: a dict of names and types, which gives dicts: with a header its names choose columns, whose order may differ between files;
+    or a list of types, which gives tuples of all columns in order. A type is float32, float64, int32, int64 or string; a pair of a type and
+    a default lets the value be missing, as tw.data.Column(type, default) does.   header: the first record of each file has the names.
+    quotes: fields may be in quotes and then hold delimiters and ends of lines.   missing: a text that stands for a missing value, besides
+    an empty field.   names, compression: as in records.
+    When elements are taken, InvalidArgumentError names the file, the line, the column and the text of a field that does not fit."""
+    return Dataset(csv_source(names, columns, header, delimiter, quotes, missing, compression))
+
+
+def json_lines(names: Any, columns: Mapping[str, Any], compression: str = "") -> Dataset:
+    """Members of the JSON objects in the lines of files, as dicts; blank lines are left out.
+
+        tw.data.json_lines("reviews.jsonl", {"text": "string", "stars": "int32", "tags": tw.data.Column("string", [], shape=[None])})
+
+    columns: names of members, and a type, a pair of a type and a default, or a tw.data.Column with a shape for arrays. A type is one of csv or
+    bool. A member that is missing or null without a default is an error; other members are left out.   names, compression: as in records.
+    When elements are taken, InvalidArgumentError names the file, the line and the member that does not fit."""
+    return Dataset(json_source(names, columns, compression))
+
+
+def npy(names: Any, dtype: Any = None, shape: Optional[Sequence[Optional[int]]] = None, compression: str = "") -> Dataset:
+    """The rows of the arrays in .npy files (numpy.save), read as they are taken. dtype, shape: of a row; None: those of the first file, which
+    then is looked at now. names, compression: as in records."""
+    return Dataset(array_source("npy", names, dtype, shape, compression))
+
+
+def npz(names: Any, arrays: Union[None, Sequence[str], Mapping[str, Kind]] = None) -> Dataset:
+    """The rows of arrays in .npz files (numpy.savez, numpy.savez_compressed) side by side, as dicts, read as they are taken. arrays: their
+    names; None: all of the first file, which then is looked at now; a dict of names and pairs of type and shape of a row: no file is
+    looked at."""
+    return Dataset(npz_source(names, arrays))
+
+
+def idx(names: Any, dtype: Any = None, shape: Optional[Sequence[Optional[int]]] = None, compression: str = "") -> Dataset:
+    """The rows of the arrays in IDX files, the format of MNIST; compression="gzip" reads them as they are shared. dtype, shape: as in npy."""
+    return Dataset(array_source("idx", names, dtype, shape, compression))
+
+
 def files(pattern: Union[str, Sequence[str]]) -> Dataset:
     """The records of the TFRecord files that match a pattern or several, in the order of their sorted names. Raises FileNotFoundError if a
     pattern matches none."""
@@ -402,8 +525,7 @@ def zip(*datasets: Dataset) -> Dataset:
 
 
 def _files(op: str, names: Any, compression: str = "") -> Dataset:
-    if compression not in ("", "gzip", "zlib"):
-        raise ValueError(f"compression is '{compression}'; it must be 'gzip', 'zlib' or ''")
+    check_compression(compression)
 
     def build(graph: Graph) -> tuple[Output, Spec]:
         value = graph._own(names) if isinstance(names, Output) and not names.graph.computes else graph.constant(names, _string)

@@ -11,9 +11,9 @@ Part = tuple[DType, Shape]
 
 class Spec:
     """What an element is. parts: type and shape of each component, flat.   structure: None for a single value, else a tuple or dict whose
-    leaves are None.   inner: for components that are datasets, what their elements are."""
+    leaves are None.   inner: for components that are datasets, what their elements are; None for others."""
 
-    def __init__(self, parts: Sequence[Part], structure: Any, inner: Optional["list[Spec]"] = None):
+    def __init__(self, parts: Sequence[Part], structure: Any, inner: "Optional[list[Optional[Spec]]]" = None):
         self.parts, self.structure, self.inner = list(parts), structure, inner
 
     @classmethod
@@ -66,7 +66,7 @@ class Spec:
     def element(self, values: list[Any], graph: Any, dataset: Callable[[Output, "Spec"], Any]) -> Any:
         """The element of these components. Components that are datasets become Datasets."""
         if self.inner is not None:
-            values = [dataset(v, s) for v, s in zip(values, self.inner)]
+            values = [v if s is None else dataset(v, s) for v, s in zip(values, self.inner)]
         return packed(values, self)
 
 
