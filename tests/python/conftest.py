@@ -14,7 +14,7 @@ import thalweg as tw
 PARTS = {
     "data": "data data_* generate imported iterators media_golden model onnx_export queues saved saver summar* text weights*",
     "functions": "eager* flow* function* future gradients host_functions recompute tape vmap",
-    "training": "all_reduce char_lm collectives layers* loss* metrics nn recurrent replicas train*",
+    "training": "all_reduce char_lm collectives examples layers* loss* metrics nn recurrent record replicas train*",
 }
 REST = "binding"
 

@@ -66,6 +66,7 @@ struct Command {
 const std::vector<const Command*>& Commands();
 
 const Command& RunCommand();
+const Command& ReplayCommand();
 const Command& BenchCommand();
 const Command& InspectCommand();
 const Command& ConvertCommand();

@@ -10,10 +10,10 @@
 Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
 function), flow (conditions and loops), functions (traced ones), control and syntax (how they are rewritten), traced (how they run
 without a graph), custom (gradients of a program's own), recompute (gradients that keep less), host_functions (functions of Python as
-operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, record_files, service,
+operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, stored_sources, record_files, service,
 readers, taken, splitting and shares (datasets that tasks of a cluster read), variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
 trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models
-in one file), text (tokenizers), stats, summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
+in one file), text (tokenizers), stats, record (of one step, and its replay), summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
 saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
 runtime, log, errors."""
 import typing as _typing
@@ -41,6 +41,7 @@ from .model import Model, importers, load
 from .output import Operation, Output
 from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShuffleQueue
 from .recompute import checkpoint
+from .record import Replay, record_step, replay_step
 from .recovery import AsyncTraining, SyncTraining
 from .replicas import Spread, SyncReplicas
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
@@ -67,7 +68,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "FailedPreconditionError", "Function", "Future", "Graph", "InternalError", "InvalidArgumentError",
            "Iterator", "Line", "Model", "NodeStats", "NotFoundError", "OpStats", "Operation",
            "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun", "PermissionDeniedError", "Plugin",
-           "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime",
+           "PriorityQueue", "Queue", "RandomShuffleQueue", "Replay", "ResourceExhaustedError", "Restored", "Runtime",
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
            "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
            "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
@@ -76,7 +77,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "random",
-           "read_variables", "recurrent", "save", "scan", "schedules", "sharded_sampled_softmax",
+           "read_variables", "record_step", "recurrent", "replay_step", "save", "scan", "schedules", "sharded_sampled_softmax",
            "sharded_softmax", "switch_case", "text", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
            "write_checkpoint"]
 
