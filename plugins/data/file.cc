@@ -73,13 +73,13 @@ void FileReader::Unpack(uint64_t n) {
     const uint64_t used = packed_at_ - packed_from_;
     const std::string_view in(packed_.data() + used, packed_filled_ - used);
     if (in.empty()) {
-      if (!inflate_->whole()) Fail(TW_DATA_LOSS, Where(packed_at_) + "the compressed data are cut off, or are still being written");
+      if (!inflate_->whole()) Fail(TW_DATA_LOSS, Where(base_ + packed_at_) + "the compressed data are cut off, or are still being written");
       return;
     }
     const Inflate::Step step = inflate_->Run(in, buffer_.data() + filled_, buffer_.size() - filled_);
     packed_at_ += step.read;
     filled_ += step.written;
-    if (step.failed) Fail(TW_DATA_LOSS, Where(packed_at_) + "the compressed data are damaged: " + step.failed);
+    if (step.failed) Fail(TW_DATA_LOSS, Where(base_ + packed_at_) + "the compressed data are damaged: " + step.failed);
   }
 }
 

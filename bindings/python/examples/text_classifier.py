@@ -24,7 +24,8 @@ BATCH, WINDOW = 64, 4096     # texts of a step, and those among which the next o
 # ---- Data ----
 
 def make(source, folder):
-    """Writes the tables from a file with a verse a line, in the order of the Bible. Every fifth verse is for the test."""
+    """Writes the tables from a file with a verse a line, in the order of the Bible. Every fifth verse is for the test. The rows are in a random
+    order, because a shuffle mixes only those that are near."""
     verses = pathlib.Path(source).read_text().splitlines()
     if len(verses) < OLD_TESTAMENT + 100:
         raise ValueError(f"{source}: {len(verses)} lines are no Bible with a verse a line")
@@ -33,7 +34,8 @@ def make(source, folder):
         with open(folder / f"{name}.csv", "w", newline="") as f:
             table = csv.writer(f)
             table.writerow(COLUMNS)
-            table.writerows((verse, "old" if k < OLD_TESTAMENT else "new") for k, verse in enumerate(verses) if chosen(k))
+            order = [k for k in np.random.default_rng(1).permutation(len(verses)) if chosen(k)]
+            table.writerows((verses[k], "old" if k < OLD_TESTAMENT else "new") for k in order)
 
 
 def classes_of(folder):

@@ -203,10 +203,12 @@ class Dataset:
                 with control_dependencies([graph.op("Assert", graph.op("Less", n, _long(graph, edges[-1])), [said, n])]):
                     n = graph.op("Identity", n)
             below = graph.op("LessEqual", graph.constant(edges, "int64"), n)
-            return graph.op("Sum", graph.op("Cast", below, DstT="int64"), graph.constant([0], "int32"))
+            found: Output = graph.op("Sum", graph.op("Cast", below, DstT="int64"), graph.constant([0], "int32"))
+            return found
 
         def chosen(numbers: Sequence[int], key: Output) -> Output:
-            return key.graph.op("GatherV2", key.graph.constant(numbers, "int64"), key, key.graph.constant(0, "int32"))
+            one: Output = key.graph.op("GatherV2", key.graph.constant(numbers, "int64"), key, key.graph.constant(0, "int32"))
+            return one
 
         def batched(key: Output, window: "Dataset") -> "Dataset":
             size = chosen(sizes, key)
@@ -225,8 +227,9 @@ class Dataset:
             value, spec = self._in(graph)
             number = Spec([(as_dtype("int64"), ())], None)
             window = Spec([*number.parts, (as_dtype("variant"), ())], (None, None), [None, spec])
-            of_key = _Function(graph, key, spec, "group_by_window: the key")
-            of_size = _Function(graph, size if callable(size) else lambda _: np.int64(size), number, "group_by_window: the size")
+            of_key = _Function(graph, key, spec, "group_key")
+            given: Any = size
+            of_size = _Function(graph, given if callable(given) else lambda _: np.int64(given), number, "group_size")
             for f, what in ((of_key, "key"), (of_size, "size")):
                 if f.spec.structure is not None or f.spec.types[0].name != "int64":
                     raise TypeError(f"group_by_window: the {what} is {spec_text(f.spec)}; it must be one number of type int64")

@@ -78,7 +78,7 @@ def csv_source(names: Any, columns: Columns, header: bool, delimiter: str, quote
         if tuple(column.shape):
             raise ValueError(f"csv: column {repr(keys[k]) if keys else k} has the shape {tuple(column.shape)}; a field is a single value")
     spec = Spec([(t, ()) for t, _ in chosen], {k: None for k in keys} if keys else tuple(None for _ in chosen))
-    attrs = dict(output_types=spec.types, output_shapes=spec.shapes)
+    attrs: dict[str, Any] = dict(output_types=spec.types, output_shapes=spec.shapes)
 
     def build(graph: Graph) -> tuple[Output, Spec]:
         begin = _inputs(graph, names, compression)
@@ -100,7 +100,7 @@ def json_source(names: Any, columns: Columns, compression: str) -> Build:
     required = [k for k, (_, c) in zip(keys, chosen) if c.default is REQUIRED]
 
     def build(graph: Graph) -> tuple[Output, Spec]:
-        defaults = [graph.constant(b"" if t == _string else 0, t) if c.default is REQUIRED else graph.constant(c.default, t) for t, c in chosen]
+        defaults = [graph.constant(b"" if t == _string else np.zeros((), t.numpy), t) if c.default is REQUIRED else graph.constant(c.default, t) for t, c in chosen]
         return graph.op("JsonLinesDataset", *_inputs(graph, names, compression), defaults, keys=keys, required=required,
                         output_types=spec.types, output_shapes=spec.shapes), spec
     return build
@@ -131,9 +131,10 @@ def _rows_of(path: str, dtype: Any, shape: Sequence[int]) -> Kind:
 
 
 def _npy_kind(path: str, stream: BinaryIO) -> Kind:
+    files: Any = np.lib.format
     try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        version = files.read_magic(stream)
+        read = files.read_array_header_1_0 if version == (1, 0) else files.read_array_header_2_0
         shape, _, dtype = read(stream)
     except (ValueError, EOFError) as e:
         raise ValueError(f"'{path}' is no .npy file that can be read: {e}") from None
@@ -170,7 +171,7 @@ def array_source(form: str, names: Any, dtype: Any, shape: Optional[Sequence[Opt
 
 def npz_source(names: Any, arrays: Union[None, Sequence[str], Mapping[str, Kind]]) -> Build:
     if isinstance(arrays, Mapping):
-        kinds = {k: (as_dtype(t), tuple(s)) for k, (t, s) in arrays.items()}
+        kinds: dict[str, Any] = {k: (as_dtype(t), tuple(s)) for k, (t, s) in arrays.items()}
     else:
         path = _first("npz", names)
         kinds = {}
