@@ -1,6 +1,7 @@
 """What may be wrong with data: a table of cases and of the messages that a program gets. Each case spoils one file or function of a pipeline
 behind a good element. The error must be of the stated class, name the file (or the op), and say what is wrong; the pipeline then goes
 on, and the process keeps no file open."""
+import gc
 import gzip
 import io
 import os
@@ -50,7 +51,7 @@ def spoilt(contents, place, byte=None):
 PNG, JPEG = encoded("encode_png", PICTURE), encoded("encode_jpeg", PICTURE)
 RECORD, WAV = records.of(b"a record"), wav()
 FLAC = media.flac(np.zeros((100, 1), np.int32), 8000, 16)
-EXAMPLE = example_bytes.example({"a": [1.0]})
+EXAMPLE = example_bytes.example({b"a": np.float32([1])})
 HUGE_PNG = PNG[:16] + struct.pack(">II", 1 << 20, 1 << 20) + PNG[24:]
 
 
@@ -103,13 +104,13 @@ CASES = {
     "PNG cut off": (of_files("decode_png", channels=3), PNG, PNG[:-20], tw.InvalidArgumentError, "DecodePng"),
     "PNG with a damaged byte": (of_files("decode_png", channels=3), PNG, spoilt(PNG, 50), tw.InvalidArgumentError, "DecodePng"),
     "PNG that claims 2^40 pixels": (of_files("decode_png", channels=3), PNG, HUGE_PNG, tw.InvalidArgumentError, "DecodePng"),
-    "JPEG cut off": (of_files("decode_jpeg", channels=3), JPEG, JPEG[:len(JPEG) // 2], tw.InvalidArgumentError, "DecodeJpeg.*end too early"),
+    "JPEG cut off": (of_files("decode_jpeg", channels=3), JPEG, JPEG[:-12], tw.InvalidArgumentError, "DecodeJpeg.*end too early"),
     "no JPEG": (of_files("decode_jpeg", channels=3), JPEG, PNG, tw.InvalidArgumentError, "DecodeJpeg.*no JPEG"),
     "no picture": (of_files("decode_image", channels=3), JPEG, b"GIF98", tw.InvalidArgumentError, "DecodeImage"),
     "WAV cut off in its head": (first("decode_wav"), WAV, WAV[:30], tw.InvalidArgumentError, "DecodeWav"),
     "FLAC with a damaged frame": (first("decode_flac"), FLAC, spoilt(FLAC, 60), tw.InvalidArgumentError, "DecodeFlac"),
     "Example cut off": (parsed, EXAMPLE, EXAMPLE[:-1], tw.InvalidArgumentError, "ParseSingleExample"),
-    "Example without a feature": (parsed, EXAMPLE, example_bytes.example({"b": [1.0]}), tw.InvalidArgumentError, "ParseSingleExample.*'a'"),
+    "Example without a feature": (parsed, EXAMPLE, example_bytes.example({b"b": np.float32([1])}), tw.InvalidArgumentError, "ParseSingleExample.*'a'"),
     "file that is not there": (data.records, RECORD, None, tw.NotFoundError, "{file}"),
     "folder instead of a file": (data.lines, b"a\n", "folder", tw.Error, "{file}"),
 }
@@ -144,6 +145,7 @@ def test_the_error_names_the_place_and_the_fault(tmp_path, case):
     assert len(str(wrong[0])) < 2000
     del i
     wrong.clear()
+    gc.collect()
     assert open_files() <= before
 
 
@@ -151,9 +153,9 @@ def test_a_function_that_raises_names_itself():
     def broken(x):
         if x == 3:
             raise KeyError("no such word")
-        return x
-    i, got = data.range(6).map(lambda x: tw.py_function(broken, [x], "int64", [[]]), parallel=1).iterator(), []
-    with pytest.raises(tw.Error, match="no such word"):
+        return [x]
+    i, got = data.range(6).map(lambda x: tw.py_function(broken, [x], ["int64"], [[]])[0], parallel=1).iterator(), []
+    with pytest.raises(KeyError, match="no such word"):
         for x in i:
             got.append(int(x))
     assert got == [0, 1, 2] and [int(x) for x in i] == [4, 5]
@@ -163,7 +165,7 @@ def test_files_that_vanish_grow_and_shrink_while_they_are_read(tmp_path):
     names = [str(tmp_path / f"{k}.txt") for k in range(3)]
     for name in names:
         with open(name, "w") as f:
-            f.writelines(f"{k}\n" for k in range(40_000))
+            f.writelines(f"{k}\n" for k in range(100_000))
     i = data.lines(names).iterator()
     assert next(i).numpy().item() == b"0"
     os.unlink(names[1])
@@ -173,7 +175,7 @@ def test_files_that_vanish_grow_and_shrink_while_they_are_read(tmp_path):
     with pytest.raises(tw.NotFoundError, match="1.txt"):
         for x in i:
             got.append(x.numpy().item())
-    assert got == [b"%d" % k for k in range(1, 40_000)]
+    assert got == [b"%d" % k for k in range(1, 100_000)]
     i = data.lines(names[2]).iterator()
     next(i)
     with open(names[2], "r+") as f:

@@ -68,7 +68,7 @@ def augmented(picture, seed, number):
 def pictures(names, labels, seed):
     """Batches of changed pictures and their labels, without end. scan counts the pictures, so its number is in the position, too."""
     d = tw.data.arrays(names, labels).shuffle(seed=seed).repeat()
-    d = d.scan(np.int64(0), lambda count, element: (count + 1, (count, *element)))
+    d = d.scan(np.int64(0), lambda count, *element: (count + 1, (count, *element)))
     return d.map(lambda number, name, label: (augmented(decoded(name), seed, number).reshape(SIDE, SIDE, 1), label)).batch(BATCH)
 
 

@@ -64,7 +64,7 @@ def features(name, number, seed, noise):
     hiss = tw.ops.stateless_random_normal_v2(tw.ops.shape(samples), key, np.array([seed, 1], np.uint64), np.int32(1))
     pieces = tw.ops.audio_spectrogram(samples + hiss * strength, window_size=FRAME, stride=STRIDE, magnitude_squared=True)
     about = tw.ops.mfcc(pieces, np.int32(RATE), dct_coefficient_count=FEATURES)[0]
-    whole = tw.ops.shape(about)[0] / STACKED * STACKED
+    whole = tw.ops.shape(about)[0] // STACKED * STACKED
     return tw.ops.reshape(about[:whole], np.int32([-1, STACKED * FEATURES]))
 
 
@@ -73,7 +73,7 @@ def sounds(names, words, seed, noise, training):
     d = tw.data.arrays(names, words)
     if training:
         d = d.shuffle(seed=seed).repeat()
-    d = d.scan(np.int64(0), lambda count, element: (count + 1, (count, *element)))
+    d = d.scan(np.int64(0), lambda count, *element: (count + 1, (count, *element)))
 
     def described(number, name, word):
         x = features(name, number, seed, noise)
@@ -114,7 +114,7 @@ class Model:
         with tw.Graph() as self.graph:
             batch, net = sounds(names, words, seed, noise, True).steps("position"), Net()
             self.start, (x, lengths, wanted) = batch.start, batch.next
-            self.loss = losses(net(x.reshape(tw.ops.concat_v2([tw.ops.shape(x)[:2], [STACKED * FEATURES]], 0)), lengths), lengths, wanted).mean()
+            self.loss = losses(net(x, lengths), lengths, wanted).mean()
             self.step = tw.train.Adam(0.003).minimize(self.loss, clip=1.0)
 
             self.x, self.lengths = tw.placeholder("float32", [None, None, STACKED * FEATURES]), tw.placeholder("int32", [None])

@@ -87,7 +87,7 @@ def record_step(session: Session, fetches: Any, feeds: Optional[Mapping[Any, Any
     new = to / "step.json.new"
     new.write_text(json.dumps(about, indent=1) + "\n")
     os.replace(new, to / "step.json")  # the last file: a folder with it is whole
-    return rebuild(form, [v if v is None else _plain(v) for v in values])
+    return rebuild(form, iter([v if v is None else _plain(v) for v in values]))
 
 
 def replay_step(folder: Path, **options: Any) -> Replay:
