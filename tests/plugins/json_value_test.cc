@@ -57,6 +57,19 @@ TEST(JsonValue, ReadsEscapesAndNearestNumbers) {
   EXPECT_EQ(JsonValue::Parse("1e-999").number(), 0);
 }
 
+TEST(JsonValue, WholeNumbersKeepAllBits) {
+  const JsonValue v =
+      JsonValue::Parse("[9223372036854775807, -9223372036854775808, 9007199254740993, 9223372036854775808, 1.0, 1e3, true]");
+  ASSERT_EQ(v.items().size(), 7u);
+  const int64_t wanted[] = {INT64_MAX, INT64_MIN, (int64_t{1} << 53) + 1};
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_NE(v.items()[i].whole(), nullptr) << i;
+    EXPECT_EQ(*v.items()[i].whole(), wanted[i]);
+  }
+  for (size_t i = 3; i < 7; ++i) EXPECT_EQ(v.items()[i].whole(), nullptr) << i;
+  EXPECT_EQ(v.items()[3].number(), 9223372036854775808.0);
+}
+
 TEST(JsonValue, NamesTheByteAtWhichATextIsNoJson) {
   EXPECT_THAT(Refusal(""), HasSubstr("this is no JSON, at byte 0 of 0: "));
   EXPECT_THAT(Refusal("{"), HasSubstr("at byte 1 of 1: "));

@@ -14,7 +14,7 @@ FixedLengthRecordDatasetV2 TakeDataset SkipDataset ShardDataset RepeatDataset Co
 PrefetchDataset OptionsDataset BatchDatasetV2 ParallelBatchDataset PaddedBatchDatasetV2 UnbatchDataset WindowDataset MapDataset
 ParallelMapDatasetV2 FilterDataset TakeWhileDataset FlatMapDataset InterleaveDataset ParallelInterleaveDatasetV4 ScanDataset IteratorV2
 AnonymousIteratorV3 MakeIterator MakeEpochIterator IteratorGetNext IteratorGetNextSync DatasetCardinality DummyMemoryCache
-DummySeedGenerator""".split()
+DummySeedGenerator GroupByWindowDataset CSVDatasetV2 CsvColumnsDataset JsonLinesDataset ArrayFilesDataset""".split()
 
 
 def long(n):
@@ -145,9 +145,16 @@ def wrong_uses(graph):
         yield "InterleaveDataset", [d, [], long(2), n], dict(f=pairs) | none | ONE
         yield "FixedLengthRecordDatasetV2", [["none"], n, n, n, n, ""], {}
         yield "TFRecordDataset", [["none"], "", n], {}
+        yield "CSVDatasetV2", [["none"], "", n, True, ",", True, "", np.int64([n]), [np.int64([])], np.int64([])], ONE
+        yield "CsvColumnsDataset", [["none"], "", n, ",", True, "", [np.int64([])]], dict(columns=["a"]) | ONE
+        yield "JsonLinesDataset", [["none"], "", n, [np.int64(0)]], dict(keys=["a"]) | ONE
+        yield "ArrayFilesDataset", [["none"], "", n], dict(format="npy") | ONE
     for op in ("MapDataset", "FlatMapDataset"):
         for f in (keep, pairs, floats, scan):
             yield op, [d, []], dict(f=f) | none | ONE
+    for f in (keep, pairs, floats, scan):
+        yield "GroupByWindowDataset", [d, [], [], []], dict(key_func=f, reduce_func=pairs, window_size_func=f, Tkey_func_other_arguments=[],
+                                                            Treduce_func_other_arguments=[], Twindow_size_func_other_arguments=[]) | ONE
     for op in ("FilterDataset", "TakeWhileDataset"):
         for f in (keep, pairs, floats, scan):
             yield op, [d, []], dict(predicate=f) | none | ONE

@@ -151,7 +151,7 @@ def tones(tmp_path_factory):
 
 
 def test_the_recogniser_goes_on_bit_for_bit(tones, tmp_path):
-    goes_on("keywords", tones, tmp_path, 9, [2, 5])
+    goes_on("keywords", tones, tmp_path, 10, [2, 7])
 
 
 def test_the_recogniser_tells_what_is_wrong(tones, tmp_path):

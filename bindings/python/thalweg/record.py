@@ -33,6 +33,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 _FORMAT = 1
 _HANDLES = ("VarHandleOp",)
+_REFERENCES = ("TemporaryVariable", "Variable", "VariableV2")
 _LOCAL = ("TensorArray", "Stack")                 # their state lives in one step
 _PASSING = ("Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch")
 _SILENT = ("Assert", "NoOp", "Print", "PrintV2")   # stateful, and the results of a step do not depend on them
@@ -134,6 +135,9 @@ class _Needs:
             for called in _functions_of(operation):
                 functions = _library(graph.to_bytes()) if functions is None else functions
                 self._check_function(operation, called, functions)
+            if operation.type in _REFERENCES:
+                raise UnimplementedError(f"record_step: variable '{operation.name}' is a reference ({operation.type}); only variables with handles, as "
+                                         "tw.Variable makes them, can be recorded")
             if operation.type in _HANDLES:
                 handles.add(operation.outputs[0].number)
             elif self._draws(operation):

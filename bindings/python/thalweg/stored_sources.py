@@ -100,7 +100,8 @@ def json_source(names: Any, columns: Columns, compression: str) -> Build:
     required = [k for k, (_, c) in zip(keys, chosen) if c.default is REQUIRED]
 
     def build(graph: Graph) -> tuple[Output, Spec]:
-        defaults = [graph.constant(b"" if t == _string else np.zeros((), t.numpy), t) if c.default is REQUIRED else graph.constant(c.default, t) for t, c in chosen]
+        unused = {t: b"" if t == _string else np.zeros((), t.numpy) for t, _ in chosen}
+        defaults = [graph.constant(unused[t] if c.default is REQUIRED else c.default, t) for t, c in chosen]
         return graph.op("JsonLinesDataset", *_inputs(graph, names, compression), defaults, keys=keys, required=required,
                         output_types=spec.types, output_shapes=spec.shapes), spec
     return build
