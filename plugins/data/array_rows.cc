@@ -49,7 +49,7 @@ class ArrayRows final : public Dataset {
   std::unique_ptr<Iterator> Begin(Call&, uint64_t) const override { return std::make_unique<Walk>(source_); }
   void Describe(std::string* to) const override {
     *to += source_->kind == Kind::kNpy ? "Npy(" : source_->kind == Kind::kNpz ? "Npz(" : "Idx(";
-    for (const std::string& name : source_->arrays) *to += "'" + name + "', ";
+    for (const std::string& array : source_->arrays) *to += "'" + array + "', ";
     *to += std::to_string(source_->files.size()) + " files)";
   }
 
