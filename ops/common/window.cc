@@ -31,12 +31,16 @@ Windows::Windows(const tw::Attrs& attrs, const Dims* given_strides) : axes_(Axes
   const Dims dilations = attrs.find("dilations") ? attrs.ints("dilations") : Dims(axes_.rank(), 1);
   CheckPerAxis(strides, "strides", axes_);
   CheckPerAxis(dilations, "dilations", axes_);
-  const Dims paddings = attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{};
-  same_ = padding == "SAME";
-  if (padding == "EXPLICIT") {
-    const std::string is = "'explicit_paddings' is " + Text(paddings);
+  // Quantised convolutions have `padding_list`, which replaces any `padding`.
+  const bool replaces = attrs.find("padding_list") != nullptr;
+  const std::string name = replaces ? "padding_list" : "explicit_paddings";
+  const Dims paddings = attrs.find(name) ? attrs.ints(name) : Dims{};
+  same_ = padding == "SAME" && !(replaces && !paddings.empty());
+  if (padding == "EXPLICIT" || (replaces && !paddings.empty())) {
+    const std::string is = "'" + name + "' is " + Text(paddings);
     if (paddings.size() != 2 * axes_.rank())
-      Fail(is + "; padding EXPLICIT needs " + std::to_string(2 * axes_.rank()) + " entries, before and after each axis");
+      Fail(is + (replaces ? "; it needs " : "; padding EXPLICIT needs ") + std::to_string(2 * axes_.rank()) +
+           " entries, before and after each axis");
     for (size_t axis : {axes_.batch, axes_.channels})
       if (paddings[2 * axis] != 0 || paddings[2 * axis + 1] != 0) Fail(is + "; the entries for batch and channels must be 0");
     for (int64_t pad : paddings)

@@ -552,6 +552,23 @@ case("Dequantize", QINT8, scalar(-1), scalar(1))
 case("Requantize", QINT32, scalar(-256), scalar(256), scalar(-64), scalar(64), out_type=type_of("quint8"))
 case("RequantizationRange", QINT32, scalar(-256), scalar(256))
 case("QuantizeDownAndShrinkRange", QINT32, scalar(-256), scalar(256), out_type=type_of("quint8"))
+def eight(kind, *shape):
+    """Makes quantised numbers of 8 bits."""
+    return lambda rng: rng.integers(0, 256, shape, np.uint8).view(tw.ABSENT[kind])
+
+
+case("QuantizedMatMul", eight("quint8", 512, 512), eight("qint8", 512, 512), *map(scalar, (0, 6, -1, 1)))
+FACTORS = eight("quint8", 512, 512), eight("qint8", 512, 512), f(512), *map(scalar, (0, 6, -1, 1, 0, 6))
+case("QuantizedMatMulWithBiasAndRequantize", *FACTORS)
+case("QuantizedMatMulWithBiasAndReluAndRequantize", *FACTORS)
+case("QuantizedMatMulWithBiasAndDequantize", *FACTORS, Toutput=type_of("float"))
+IMAGES = eight("quint8", 8, 28, 28, 128), eight("qint8", 3, 3, 128, 128)
+WINDOWS = dict(strides=[1, 1, 1, 1], padding="SAME")
+case("QuantizedConv2D", *IMAGES, *map(scalar, (0, 6, -1, 1)), **WINDOWS)
+WITH_BIAS = *IMAGES, f(128), *map(scalar, (0, 6, -1, 1, 0, 6))
+case("QuantizedConv2DWithBiasAndRequantize", *WITH_BIAS, **WINDOWS)
+case("QuantizedConv2DWithBiasAndReluAndRequantize", *WITH_BIAS, **WINDOWS)
+case("QuantizedConv2DWithBiasSumAndReluAndRequantize", *WITH_BIAS, eight("quint8", 8, 28, 28, 128), scalar(0), scalar(6), **WINDOWS)
 case("QuantizeAndDequantize", f(N))
 for name, more in (("V2", []), ("V3", [scalar(8, np.int32)]), ("V4", [])):
     case(f"QuantizeAndDequantize{name}", f(N), scalar(-1), scalar(1), *more, range_given=True)

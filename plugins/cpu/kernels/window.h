@@ -39,7 +39,7 @@ struct WindowAttrs {
   int64_t before[2] = {0, 0}, after[2] = {0, 0};  // explicit padding
 
   explicit WindowAttrs(const tw::Attrs& n) {
-    const std::string_view name = n.s("data_format");
+    const std::string_view name = n.find("data_format") ? n.s("data_format") : "NHWC";
     if (name != "NHWC" && name != "NCHW") Invalid("data_format is '" + std::string(name) + "'; kernels exist for NHWC and NCHW");
     format.channels_first = name == "NCHW";
     if (n.find("strides")) Read(n, "strides", stride);
@@ -102,8 +102,11 @@ struct WindowAttrs {
       padding = kExplicit;
     else
       Invalid("padding is '" + std::string(name) + "'; known: SAME, VALID, EXPLICIT");
+    // Quantised convolutions have `padding_list`, which replaces any `padding`.
+    const tw_attr* replacing = n.find("padding_list");
+    if (replacing && replacing->count > 0) padding = kExplicit;
     if (padding != kExplicit) return;
-    const tw_attr& list = n.at("explicit_paddings");
+    const tw_attr& list = replacing ? *replacing : n.at("explicit_paddings");
     auto* v = static_cast<const int64_t*>(list.data);
     if (list.count != 8)
       Invalid("explicit_paddings has " + tw::text(int64_t(list.count)) + " entries; EXPLICIT padding needs 8, before and after each axis");

@@ -1,35 +1,19 @@
 """Quantisation, from the definition of its steps. Inputs are away from the middle between two steps, where rounding decides."""
 import numpy as np
 
-import tw
 from arrays import f32
 from declare import expect, op, refuses
 from domains import between
+from quantised import WHOLE, away, numbers, quantised
 from schema import type_of
 from ulps import near
 
 L, F = np.longdouble, np.float32
-WHOLE = {"qint8": np.int8, "quint8": np.uint8, "qint16": np.int16, "quint16": np.uint16, "qint32": np.int32}
-
-
-def quantised(values, kind):
-    """Returns whole numbers as an array of that quantised type, which NumPy lacks."""
-    return np.asarray(values, WHOLE[kind]).view(tw.ABSENT[kind])
-
-
-def numbers(array):
-    """Returns the whole numbers of an array of a quantised type."""
-    return np.asarray(array).view(WHOLE[array.dtype.names[0]])
 
 
 def limits(kind):
     info = np.iinfo(WHOLE[kind])
     return info.min, info.max
-
-
-def away(x):
-    """Rounds half away from 0."""
-    return np.sign(x) * np.floor(abs(x) + 0.5)
 
 
 def used(low, high, least):

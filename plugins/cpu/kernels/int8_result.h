@@ -1,0 +1,78 @@
+// The results of products of 8 bits that continue behind them: a bias, Relu, and floats or numbers of
+// 8 bits of another range. Threads: pure once constructed.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_INT8_RESULT_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_INT8_RESULT_H_
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/common/temp.h"
+#include "kernels/int8_block.h"
+#include "kernels/quantised.h"
+
+namespace thalweg::cpu {
+
+// The inputs of such an op, in the words of its arguments. step_a: the float from one number of a to
+// the next. b is SCALED qint8, with a range for all columns or one for each.
+struct Int8ResultArgs {
+  int64_t columns;
+  double step_a;
+  const tw_view *bias, *min_b, *max_b;  // bias: float, or qint32 in steps of a's step times b's
+  const char *min_b_name, *max_b_name;
+  const tw_view *min_out, *max_out;
+};
+
+// result[j] = sums[j] * scale[j] + offset[j].
+class Int8Result {
+ public:
+  // out: TW_QUINT8, TW_QINT8 or TW_FLOAT.
+  Int8Result(const Int8Table& t, const tw_frame* f, const Int8ResultArgs& args, uint32_t out, bool relu)
+      : table_(t), scale_(f, size_t(args.columns)), offset_(f, size_t(args.columns)) {
+    const auto columns = uint64_t(args.columns);
+    CheckColumns(args.bias, columns, "bias", false);
+    CheckColumns(args.min_b, columns, args.min_b_name, true);
+    CheckColumns(args.max_b, columns, args.max_b_name, true);
+    if (out != TW_FLOAT) {
+      const FloatRange r = RangeAt(args.min_out, args.max_out, 0, "min_freezed_output", "max_freezed_output");
+      step_ = ScaledStep(r, out == TW_QINT8);
+      if (step_ == 0) Invalid(RangeNames("min_freezed_output", "max_freezed_output", r) + "; results need a range that is longer than 0");
+      low_ = out == TW_QINT8 && !relu ? -128 : 0;
+      high_ = out == TW_QINT8 ? 127 : 255;
+    }
+    for (uint64_t j = 0; j < columns; ++j) {
+      const double step = args.step_a * ScaledStep(RangeAt(args.min_b, args.max_b, j, args.min_b_name, args.max_b_name), true);
+      scale_[j] = float(step / step_);
+      offset_[j] = float((args.bias->dtype == TW_FLOAT ? double(reinterpret_cast<const float*>(Bytes(args.bias))[j])
+                                                       : double(reinterpret_cast<const int32_t*>(Bytes(args.bias))[j]) * step) /
+                         step_);
+    }
+  }
+
+  double step() const { return step_; }
+  const float* offset() const { return offset_.data(); }
+
+  // Results of columns [j, j + n). offset: instead of offset() + j.
+  void ToBytes(int64_t j, int64_t n, const int32_t* sums, uint8_t* to, const float* offset = nullptr) const {
+    table_.to_bytes(n, sums, scale_.data() + j, offset ? offset : offset_.data() + j, low_, high_, to);
+  }
+  void ToFloats(int64_t j, int64_t n, const int32_t* sums, float* to) const {
+    table_.to_floats(n, sums, scale_.data() + j, offset_.data() + j, to);
+  }
+
+ private:
+  static void CheckColumns(const tw_view* v, uint64_t columns, const char* name, bool one) {
+    if (v->count == columns || (one && v->count == 1)) return;
+    Invalid(std::string("'") + name + "' has " + std::to_string(v->count) + " entries, but the result has " + std::to_string(columns) +
+            (one ? " columns; give one entry, or one for each column" : " columns; give one for each"));
+  }
+
+  const Int8Table& table_;
+  TempArray<float> scale_, offset_;
+  double step_ = 1;
+  float low_ = 0, high_ = 0;
+};
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_INT8_RESULT_H_
