@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "eight_bits.h"
 #include "window.h"
 
 namespace thalweg::onnx {
@@ -123,14 +124,39 @@ Value Convolve(Builder& b, Node& n, Value x, Value w, Window window, int64_t gro
 
 }  // namespace
 
-Value ConvOf(Builder& b, Node& n, const Value& x, const Value& w) {
-  const Window window = ReadWindow(n, x, KernelOf(n, w));
+namespace {
+
+// Checks the attribute `group` against the shapes of image and weights, and returns it.
+int64_t CheckedGroups(Node& n, const Value& x, const Value& w) {
   const int64_t groups = GroupsOf(n);
   if (w.dim(0) >= 0 && w.dim(0) % groups) n.fail("'group' is " + std::to_string(groups) + ", but the weights have shape " + Text(w.dims()));
   if (x.dim(1) >= 0 && w.dim(1) >= 0 && x.dim(1) != w.dim(1) * groups) {
     n.fail("the input has " + std::to_string(x.dim(1)) + " channels, but the weights need " + std::to_string(w.dim(1) * groups));
   }
-  return Convolve(b, n, x, w, window, groups);
+  return groups;
+}
+
+}  // namespace
+
+Value ConvOf(Builder& b, Node& n, const Value& x, const Value& w) {
+  const Window window = ReadWindow(n, x, KernelOf(n, w));
+  return Convolve(b, n, x, w, window, CheckedGroups(n, x, w));
+}
+
+Value ConvOfEightBits(Builder& b, Node& n, const Value& x, const Value& zero_x, const Value& w, const Value& zero_w) {
+  constexpr int64_t kFewResults = 16;
+  if (!IsEightBits(x, zero_x) || !IsEightBits(w, zero_w) || x.rank() != 4 || w.rank() != 4) return Value();
+  const Window window = ReadWindow(n, x, KernelOf(n, w));
+  const int64_t groups = CheckedGroups(n, x, w);
+  if (groups > 1 && (w.dim(0) < 0 || w.dim(0) / groups < kFewResults)) return Value();
+  const Value padded = PadSpatial(b, x, window.before, window.after, ZeroPointOf(b, x, zero_x));
+  const EightBits image = EightBitsOf(b, b.transpose(padded, {0, 2, 3, 1}), zero_x),
+                  filter = EightBitsOf(b, FilterOf(b, w, 2, 1, 0), zero_w);
+  const std::vector<int64_t> strides = {1, window.strides[0], window.strides[1], 1},
+                             dilations = {1, window.dilations[0], window.dilations[1], 1};
+  const Value sums = b.op("QuantizedConv2D", {image.number, filter.number, image.min, image.max, filter.min, filter.max},
+                          {{"strides", strides}, {"dilations", dilations}, {"padding", "VALID"}});
+  return b.transpose(SumsOf(b, sums), {0, 3, 1, 2});
 }
 
 namespace {

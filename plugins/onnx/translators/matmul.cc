@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace thalweg::onnx {
 namespace {
@@ -22,38 +23,45 @@ uint32_t ProductType(uint32_t dtype) {
 
 }  // namespace
 
-Value MatMulOf(Builder& b, Node& n, Value x, Value y) {
+bool IsOneProduct(const Value& x, const Value& y) {
+  const int rx = x.rank(), ry = y.rank();
+  if (rx < 1 || ry < 1 || ry > 2) return false;
+  return rx <= 2 || x.dim(-1) >= 0 || y.dim(0) >= 0;
+}
+
+Value MatMulBy(Builder& b, Node& n, Value x, Value y, const MatrixProduct& product) {
   const int rx = x.rank(), ry = y.rank();
   if (rx == 0 || ry == 0) n.fail("a scalar is no matrix");
   if (rx < 0 || ry < 0) n.unsupported("the ranks of both factors must be known");
   if (rx == 1) x = b.unsqueeze(x, {0});
   if (ry == 1) y = b.unsqueeze(y, {1});
-  Value product;
-  if (ry <= 2 && rx > 2) {
+  Value made;
+  if (x.rank() > 2 && IsOneProduct(x, y)) {
     // One matrix for all rows: a single product of [rows, k] and [k, n].
     const int64_t k = x.dim(-1), columns = y.dim(-1);
-    Value rows = b.reshape(x, Dims{-1, k >= 0 ? k : y.dim(0)});
-    if (k < 0 && y.dim(0) < 0) {
-      product = b.op("BatchMatMulV2", {x, y});
+    made = product(b.reshape(x, Dims{-1, k >= 0 ? k : y.dim(0)}), y);
+    int64_t unknown = columns < 0;
+    Dims dims = x.dims();
+    dims.back() = columns;
+    for (size_t i = 0; i + 1 < dims.size(); ++i) unknown += dims[i] < 0;
+    if (unknown <= 1) {
+      made = b.reshape(made, dims);
     } else {
-      product = b.op("MatMul", {rows, y});
-      int64_t unknown = columns < 0;
-      Dims dims = x.dims();
-      dims.back() = columns;
-      for (size_t i = 0; i + 1 < dims.size(); ++i) unknown += dims[i] < 0;
-      if (unknown <= 1) {
-        product = b.reshape(product, dims);
-      } else {
-        const Value lead = b.slice0(b.shape(x), 0, rx - 1);
-        product = b.reshape(product, b.concat({lead, columns >= 0 ? b.ints({columns}) : b.unsqueeze(b.size(y, 1), {0})}, 0));
-      }
+      const Value lead = b.slice0(b.shape(x), 0, rx - 1);
+      made = b.reshape(made, b.concat({lead, columns >= 0 ? b.ints({columns}) : b.unsqueeze(b.size(y, 1), {0})}, 0));
     }
   } else {
-    product = b.op(x.rank() == 2 && y.rank() == 2 ? "MatMul" : "BatchMatMulV2", {x, y});
+    made = product(x, y);
   }
-  if (ry == 1) product = b.squeeze(product, {-1});
-  if (rx == 1) product = b.squeeze(product, {ry == 1 ? -1 : -2});
-  return product;
+  if (ry == 1) made = b.squeeze(made, {-1});
+  if (rx == 1) made = b.squeeze(made, {ry == 1 ? -1 : -2});
+  return made;
+}
+
+Value MatMulOf(Builder& b, Node& n, Value x, Value y) {
+  return MatMulBy(b, n, std::move(x), std::move(y), [&b](const Value& u, const Value& v) {
+    return b.op(u.rank() == 2 && v.rank() == 2 ? "MatMul" : "BatchMatMulV2", {u, v});
+  });
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // Quantised forms: numbers of 8 bits (and 16, 4 and 2) that stand for (number - zero point) * scale. Products are computed exactly, in
-// int32; halves round to even.
+// int32, by our quantised ops if a factor has one zero point; halves round to even.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -7,6 +7,7 @@
 #include "../model.h"
 #include "cast.h"
 #include "conv.h"
+#include "eight_bits.h"
 #include "matmul.h"
 
 namespace thalweg::onnx {
@@ -113,30 +114,35 @@ Value Centred(Builder& b, Node& n, const Value& x, const Value& zero, int64_t ax
 // Zero points and scales of the left factor go by rows, those of the right one by columns.
 int64_t RowAxis(const Value& v) { return v.rank() > 1 ? -2 : -1; }
 
-void MatMulInteger(Builder& b, Node& n) {
-  const Value x = Centred(b, n, n.in(0), n.maybe(2), RowAxis(n.in(0)));
-  const Value y = Centred(b, n, n.in(1), n.maybe(3), -1);
-  n.out(MatMulOf(b, n, x, y));
+// The sums of (x - zero_x) * (y - zero_y) in int32.
+Value CentredProduct(Builder& b, Node& n, const Value& x, const Value& zero_x, const Value& y, const Value& zero_y) {
+  if (!IsOneProduct(x, y) || !IsEightBits(x, zero_x) || !IsEightBits(y, zero_y))
+    return MatMulOf(b, n, Centred(b, n, x, zero_x, RowAxis(x)), Centred(b, n, y, zero_y, -1));
+  return MatMulBy(b, n, x, y, [&](const Value& u, const Value& v) {
+    const EightBits left = EightBitsOf(b, u, zero_x), right = EightBitsOf(b, v, zero_y);
+    return SumsOf(b, b.op("QuantizedMatMul", {left.number, right.number, left.min, left.max, right.min, right.max}));
+  });
 }
 
+Value CentredConv(Builder& b, Node& n, const Value& x, const Value& zero_x, const Value& w, const Value& zero_w) {
+  if (const Value sums = ConvOfEightBits(b, n, x, zero_x, w, zero_w)) return sums;
+  return ConvOf(b, n, Centred(b, n, x, zero_x, 1), Centred(b, n, w, zero_w, 0));
+}
+
+void MatMulInteger(Builder& b, Node& n) { n.out(CentredProduct(b, n, n.in(0), n.maybe(2), n.in(1), n.maybe(3))); }
+
 void QLinearMatMul(Builder& b, Node& n) {
-  const Value x = Centred(b, n, n.in(0), n.in(2), RowAxis(n.in(0)));
-  const Value y = Centred(b, n, n.in(3), n.in(5), -1);
-  Value product = b.cast(MatMulOf(b, n, x, y), TW_FLOAT);
+  Value product = b.cast(CentredProduct(b, n, n.in(0), n.in(2), n.in(3), n.in(5)), TW_FLOAT);
   product = b.op("Mul", {product, Along(b, n, b.cast(n.in(1), TW_FLOAT), product, RowAxis(product), 0)});
   product = b.op("Mul", {product, Along(b, n, b.cast(n.in(4), TW_FLOAT), product, -1, 0)});
   product = b.op("RealDiv", {product, Along(b, n, b.cast(n.in(6), TW_FLOAT), product, RowAxis(product), 0)});
   n.out(Saturate(b, n, product, Along(b, n, n.in(7), product, RowAxis(product), 0), n.in(7).dtype()));
 }
 
-void ConvInteger(Builder& b, Node& n) {
-  const Value x = Centred(b, n, n.in(0), n.maybe(2), 1), w = Centred(b, n, n.in(1), n.maybe(3), 0);
-  n.out(ConvOf(b, n, x, w));
-}
+void ConvInteger(Builder& b, Node& n) { n.out(CentredConv(b, n, n.in(0), n.maybe(2), n.in(1), n.maybe(3))); }
 
 void QLinearConv(Builder& b, Node& n) {
-  const Value x = Centred(b, n, n.in(0), n.in(2), 1), w = Centred(b, n, n.in(3), n.in(5), 0);
-  Value y = ConvOf(b, n, x, w);
+  Value y = CentredConv(b, n, n.in(0), n.in(2), n.in(3), n.in(5));
   if (n.has(8)) y = b.op("AddV2", {y, Along(b, n, n.in(8), y, 1, 0)});
   y = b.cast(y, TW_FLOAT);
   const Value scale = b.op("RealDiv", {b.op("Mul", {b.cast(n.in(1), TW_FLOAT), b.cast(n.in(4), TW_FLOAT)}), b.cast(n.in(6), TW_FLOAT)});
