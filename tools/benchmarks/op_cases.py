@@ -73,6 +73,11 @@ def ids(segments, *shape):
     return lambda rng: np.sort(rng.integers(0, segments, shape)).astype(np.int32)
 
 
+def eight(kind, *shape):
+    """Makes quantised numbers of 8 bits."""
+    return lambda rng: rng.integers(0, 256, shape, np.uint8).view(tw.ABSENT[kind])
+
+
 def places(rows, columns, n):
     """Makes n different positions in a matrix, in order."""
     return lambda rng: np.stack(np.unravel_index(np.sort(rng.choice(rows * columns, n, replace=False)), (rows, columns)), 1).astype(np.int64)
@@ -552,11 +557,6 @@ case("Dequantize", QINT8, scalar(-1), scalar(1))
 case("Requantize", QINT32, scalar(-256), scalar(256), scalar(-64), scalar(64), out_type=type_of("quint8"))
 case("RequantizationRange", QINT32, scalar(-256), scalar(256))
 case("QuantizeDownAndShrinkRange", QINT32, scalar(-256), scalar(256), out_type=type_of("quint8"))
-def eight(kind, *shape):
-    """Makes quantised numbers of 8 bits."""
-    return lambda rng: rng.integers(0, 256, shape, np.uint8).view(tw.ABSENT[kind])
-
-
 case("QuantizedMatMul", eight("quint8", 512, 512), eight("qint8", 512, 512), *map(scalar, (0, 6, -1, 1)))
 FACTORS = eight("quint8", 512, 512), eight("qint8", 512, 512), f(512), *map(scalar, (0, 6, -1, 1, 0, 6))
 case("QuantizedMatMulWithBiasAndRequantize", *FACTORS)
@@ -569,6 +569,10 @@ WITH_BIAS = *IMAGES, f(128), *map(scalar, (0, 6, -1, 1, 0, 6))
 case("QuantizedConv2DWithBiasAndRequantize", *WITH_BIAS, **WINDOWS)
 case("QuantizedConv2DWithBiasAndReluAndRequantize", *WITH_BIAS, **WINDOWS)
 case("QuantizedConv2DWithBiasSumAndReluAndRequantize", *WITH_BIAS, eight("quint8", 8, 28, 28, 128), scalar(0), scalar(6), **WINDOWS)
+for name, more in (("Relu", []), ("Relu6", []), ("ReluX", [scalar(3)])):
+    case(f"Quantized{name}", eight("quint8", N), *more, scalar(-1), scalar(6))
+for name in ("QuantizedMaxPool", "QuantizedAvgPool"):
+    case(name, eight("quint8", 8, 56, 56, 64), scalar(0), scalar(6), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME")
 case("QuantizeAndDequantize", f(N))
 for name, more in (("V2", []), ("V3", [scalar(8, np.int32)]), ("V4", [])):
     case(f"QuantizeAndDequantize{name}", f(N), scalar(-1), scalar(1), *more, range_given=True)
