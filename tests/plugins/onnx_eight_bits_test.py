@@ -120,4 +120,4 @@ def test_convolutions_with_a_scale_for_each_filter(tmp_path, zeros):
 
 
 if __name__ == "__main__":
-    raise SystemExit(pytest.main([__file__, "-q", *__import__("sys").argv[1:]]))
+    raise SystemExit(pytest.main(["-q", "-p", "no:cacheprovider", __file__]))
