@@ -31,8 +31,10 @@ struct Int8Table {
   // Packs b[k, n], whose element (p, j) is at b[p * row + j * column], into panels. Writes the sum of
   // each column of each panel, of the numbers as packed, to sums. Columns beyond n are zeros.
   void (*pack_b)(int64_t k, int64_t n, const uint8_t* b, int64_t row, int64_t column, uint8_t flip, uint8_t* to, int32_t* sums);
-  // Packs a row of k bytes, and zeros up to whole groups; returns the sum of the numbers as packed.
-  int32_t (*pack_a)(int64_t k, const uint8_t* a, uint8_t flip, uint8_t* to);
+  // Packs a row of k bytes, and zeros up to whole groups.
+  void (*pack_a)(int64_t k, const uint8_t* a, uint8_t flip, uint8_t* to);
+  // Returns the sum of the numbers of such a row, as packed.
+  int32_t (*sum_a)(int64_t k, const uint8_t* a, uint8_t flip);
   void (*block)(const Int8Block& g);
   // to[j] = sums[j] * scale[j] + offset[j], limited to [low, high] and rounded to a whole number,
   // halves to even. REQUIRES: [low, high] is within the type.

@@ -80,8 +80,9 @@ void MultiplyInt8(const Int8Table& t, const tw_frame* f, const Int8Product& p, i
     const int64_t block = task / parts, part = task % parts;
     const int64_t i0 = block * p.m / blocks, i1 = (block + 1) * p.m / blocks, a_row = s.groups * 4;
     for (int64_t i = i0; i < i1; ++i) {
-      const int32_t sum = t.pack_a(p.k, row(i, raw), flip, a + (i - i0) * a_row);
-      terms[i - i0] = int32_t(0U - zero_b * uint32_t(sum));
+      const uint8_t* from = row(i, raw);
+      t.pack_a(p.k, from, flip, a + (i - i0) * a_row);
+      terms[i - i0] = zero_b == 0 ? 0 : int32_t(0U - zero_b * uint32_t(t.sum_a(p.k, from, flip)));
     }
     const int64_t begin = part * s.panels / parts * t.columns, end = std::min(p.n, (part + 1) * s.panels / parts * t.columns);
     for (int64_t j = begin; j < end; j += s.stripe) {

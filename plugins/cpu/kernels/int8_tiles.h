@@ -155,66 +155,59 @@ void Block(const Int8Block& g) {
   }
 }
 
-// A number in a group.
+// A number in a group. Groups are words whose lowest bits are the first number.
 #if defined(__AVX512VNNI__)
-typedef uint8_t Packed;
-inline Packed PackedOfB(uint8_t x) { return x; }
+constexpr uint32_t kOnes = 0x01010101;
+inline uint32_t WordOf(uint8_t x) { return x; }
 #else
-typedef int16_t Packed;
-inline Packed PackedOfB(uint8_t x) { return int8_t(x); }
+constexpr uint32_t kOnes = 0x00010001;
+inline uint32_t WordOf(uint8_t x) { return uint16_t(int16_t(int8_t(x))); }
 #endif
+constexpr int kNumberBits = 32 / kDepth;
 
-// One panel of up to kPanel columns. Rows of b: interleaves the rows of a group.
+// One panel of up to kPanel columns, whose numbers are neighbours in each row of b.
 void PackRows(int64_t k, int64_t columns, const uint8_t* b, int64_t row, uint8_t flip, uint8_t* bytes, int32_t* sums) {
-  for (int64_t j = 0; j < kPanel; ++j) sums[j] = 0;
+  Words sum[kPanelWords];
+  for (int v = 0; v < kPanelWords; ++v) sum[v] = SplatWord(0);
   for (int64_t p = 0; p < k; p += kDepth, b += kDepth * row, bytes += kPanel * kGroup) {
-    Packed group[kPanel * kDepth];
+    uint32_t words[kPanel];
     if (p + kDepth <= k && columns == kPanel) {
-#if defined(__AVX512VNNI__)
       for (int j = 0; j < int(kPanel); ++j) {
-        const uint8_t x0 = b[j] ^ flip, x1 = b[row + j] ^ flip, x2 = b[2 * row + j] ^ flip, x3 = b[3 * row + j] ^ flip;
-        group[4 * j] = x0;
-        group[4 * j + 1] = x1;
-        group[4 * j + 2] = x2;
-        group[4 * j + 3] = x3;
-        sums[j] += int32_t(int8_t(x0)) + int8_t(x1) + int8_t(x2) + int8_t(x3);
+        uint32_t word = 0;
+#pragma GCC unroll 4
+        for (int i = 0; i < kDepth; ++i) word |= WordOf(b[i * row + j] ^ flip) << (i * kNumberBits);
+        words[j] = word;
       }
-#else
-      for (int j = 0; j < int(kPanel); ++j) {
-        const int16_t x0 = int8_t(b[j] ^ flip), x1 = int8_t(b[row + j] ^ flip);
-        group[2 * j] = x0;
-        group[2 * j + 1] = x1;
-        sums[j] += int32_t(x0) + x1;
-      }
-#endif
     } else {
-      memset(group, 0, sizeof group);
-      for (int64_t i = 0; i < kDepth && p + i < k; ++i)
-        for (int64_t j = 0; j < columns; ++j) {
-          const uint8_t x = b[i * row + j] ^ flip;
-          group[j * kDepth + i] = PackedOfB(x);
-          sums[j] += int8_t(x);
-        }
+      for (int64_t j = 0; j < kPanel; ++j) {
+        words[j] = 0;
+        for (int i = 0; j < columns && i < kDepth && p + i < k; ++i) words[j] |= WordOf(b[i * row + j] ^ flip) << (i * kNumberBits);
+      }
     }
-    memcpy(bytes, group, sizeof group);
+    for (int v = 0; v < kPanelWords; ++v) {
+      const Words packed = LoadWords(words + v * kLanes32);
+      StoreWords(bytes + v * kLanes32 * kGroup, packed);
+      sum[v] = Dot(sum[v], SplatWord(int32_t(kOnes)), packed);
+    }
   }
+  for (int v = 0; v < kPanelWords; ++v) StoreWords(sums + v * kLanes32, sum[v]);
 }
 
 // The same where the numbers of a column are neighbours, or anything else.
 void PackColumns(int64_t k, int64_t columns, const uint8_t* b, int64_t row, int64_t column, uint8_t flip, uint8_t* bytes, int32_t* sums) {
   const int64_t groups = (k + kDepth - 1) / kDepth;
   for (int64_t j = 0; j < kPanel; ++j) {
-    int32_t sum = 0;
+    uint32_t sum = 0;
     for (int64_t q = 0; q < groups; ++q) {
-      Packed group[kDepth] = {};
-      for (int64_t i = 0; j < columns && i < kDepth && q * kDepth + i < k; ++i) {
+      uint32_t word = 0;
+      for (int i = 0; j < columns && i < kDepth && q * kDepth + i < k; ++i) {
         const uint8_t x = b[(q * kDepth + i) * row + j * column] ^ flip;
-        group[i] = PackedOfB(x);
-        sum += int8_t(x);
+        word |= WordOf(x) << (i * kNumberBits);
+        sum += uint32_t(int32_t(int8_t(x)));
       }
-      memcpy(bytes + (q * kPanel + j) * kGroup, group, kGroup);
+      memcpy(bytes + (q * kPanel + j) * kGroup, &word, kGroup);
     }
-    sums[j] = sum;
+    sums[j] = int32_t(sum);
   }
 }
 
@@ -229,9 +222,7 @@ void PackB(int64_t k, int64_t n, const uint8_t* b, int64_t row, int64_t column, 
   }
 }
 
-int32_t PackA(int64_t k, const uint8_t* a, uint8_t flip, uint8_t* bytes) {
-  uint32_t sum = 0;
-  for (int64_t p = 0; p < k; ++p) sum += uint8_t(a[p] ^ flip);
+void PackA(int64_t k, const uint8_t* a, uint8_t flip, uint8_t* bytes) {
 #if defined(__AVX512VNNI__)
   for (int64_t p = 0; p < k; ++p) bytes[p] = a[p] ^ flip;
 #else
@@ -240,7 +231,13 @@ int32_t PackA(int64_t k, const uint8_t* a, uint8_t flip, uint8_t* bytes) {
     memcpy(bytes + 2 * p, &x, sizeof x);
   }
 #endif
-  memset(bytes + k * int64_t(sizeof(Packed)), 0, size_t((kDepth - k % kDepth) % kDepth) * sizeof(Packed));
+  constexpr int64_t kBytes = kGroup / kDepth;  // of a number
+  memset(bytes + k * kBytes, 0, size_t((kDepth - k % kDepth) % kDepth * kBytes));
+}
+
+int32_t SumA(int64_t k, const uint8_t* a, uint8_t flip) {
+  uint32_t sum = 0;
+  for (int64_t p = 0; p < k; ++p) sum += uint8_t(a[p] ^ flip);
   return int32_t(sum);
 }
 
@@ -261,7 +258,7 @@ void ToFloats(int64_t n, const int32_t* sums, const float* scale, const float* o
   for (int64_t j = 0; j < n; ++j) to[j] = float(sums[j]) * scale[j] + offset[j];
 }
 
-constexpr Int8Table kInt8Table = {PackB, PackA, Block, ToBytes, ToFloats, kTileRows, kPanel, kDepth};
+constexpr Int8Table kInt8Table = {PackB, PackA, SumA, Block, ToBytes, ToFloats, kTileRows, kPanel, kDepth};
 
 }  // namespace
 }  // namespace thalweg::cpu::THALWEG_ISA

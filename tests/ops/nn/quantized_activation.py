@@ -3,6 +3,7 @@ import numpy as np
 
 from declare import expect, op, refuses
 from quantised import F, WHOLE, away, kind_of, numbers, quantised
+from schema import type_of
 from windows import draw_windows, paddings, taps
 
 
@@ -78,6 +79,9 @@ for name, more in (("QuantizedRelu", []), ("QuantizedRelu6", []), ("QuantizedRel
     refuses(name, [x, *more, one, one], "min_features", "longer than 0")
     refuses(name, [x, *more, minus, nan], "max_features", "nan")
     refuses(name, [x, *more, F([-1, -1]), one], "min_features", "[2]")
+far = F(3e30)
+refuses("QuantizedRelu", [quantised([1], "qint32"), far, np.nextafter(far, F(np.inf))], "min_features", "too far from 0",
+        out_type=type_of("qint32"))
 refuses("QuantizedReluX", [x, nan, minus, one], "max_value", "nan")
 for name in ("QuantizedMaxPool", "QuantizedAvgPool"):
     refuses(name, [image[0], minus, one], "input", "[3, 3, 2]", **given)
