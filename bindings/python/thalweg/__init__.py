@@ -12,7 +12,7 @@ function), flow (conditions and loops), functions (traced ones), control and syn
 without a graph), custom (gradients of a program's own), recompute (gradients that keep less), host_functions (functions of Python as
 operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, stored_sources, record_files, service,
 readers, taken, splitting and shares (datasets that tasks of a cluster read), variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
-trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), saved (models
+trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), eight_bits (nets in numbers of 8 bits), saved (models
 in one file), text (tokenizers), stats, record (of one step, and its replay), summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
 saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
 runtime, log, errors."""
@@ -26,6 +26,7 @@ from .debug import debug
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
 from .eager import Eager, EagerReport
+from .eight_bits import Quantized, QuantizedLayer, quantize
 from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, Error,
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,

@@ -16,7 +16,7 @@ from .cancel import CancelToken, interruptible
 from .dtypes import DType, from_number
 from .errors import InvalidArgumentError, check, made
 from .graph import Graph
-from .output import shape_from
+from .output import Output, shape_from
 from .runtime import Runtime, default_runtime, option_texts
 from .session import Session, _options
 from .tensor import Tensor
@@ -88,6 +88,15 @@ class Model(Handle):
     def signature(self) -> Signature:
         """The signature of calls that name none."""
         return self._find(None)
+
+    def values(self, signature: Optional[str] = None) -> tuple[dict[str, Output], dict[str, Output]]:
+        """Returns the inputs and the outputs of a signature as values of the graph, by name, as thalweg.save takes them."""
+        graph, name = self.graph, self._find(signature).name
+        found = ctypes.POINTER(_low.tw_model_signature)()
+        check(_low.tw_model_find(self._handle, c_text(name), found))
+        s = found.contents
+        return tuple({values[i].contents.name.decode(): Output(graph, values[i].contents.output) for i in range(count)}  # type: ignore[return-value]
+                     for values, count in ((s.inputs, s.n_inputs), (s.outputs, s.n_outputs)))
 
     @property
     def graph(self) -> Graph:
