@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from .build import add_operation
+from .build import add_operation, schema_of
 from .dtypes import Array
 from .errors import InvalidArgumentError, UnimplementedError
 from .graph import Graph
@@ -382,7 +382,7 @@ class _Writer:
         if operation.inputs[0] in self.numbers and self._moves(operation):
             return
         inputs = [self._float(x) for x in operation.inputs]
-        schema, attrs = self.graph.runtime.op(operation.type), operation.attributes
+        schema, attrs = schema_of(self.graph, operation.type), operation.attributes
         grouped: list[Any] = []
         for argument in schema["inputs"]:
             many = len(attrs[argument["list_attr"]]) if "list_attr" in argument else attrs.get(argument.get("number_attr"))
@@ -407,7 +407,7 @@ class _Writer:
             if (attrs["data_format"] == "NCHW") != number.channels_last:
                 return False
             order = (0, 2, 3, 1) if number.channels_last else (0, 1, 2, 3)
-            sizes = {name: [attrs[name][k] for k in order] for name in ("ksize", "strides")}
+            sizes: dict[str, Any] = {name: [attrs[name][k] for k in order] for name in ("ksize", "strides")}
             made = self.graph.op("QuantizedMaxPool", number.value, np.float32(number.low), np.float32(number.high),
                                  padding=attrs["padding"], **sizes).output
         else:
@@ -424,10 +424,7 @@ class _Writer:
         out = _Number(x.value, kind, found.high, layer.channels_first)
         inputs = [x.value, weights, layer.bias.astype(np.float32), np.float32(x.low), np.float32(x.high), -highs, highs,
                   np.float32(out.low), np.float32(out.high)]
-        if layer.convolution:
-            made = self._convolution(layer, inputs, kind)
-        else:
-            made = self._product(layer, inputs, kind)
+        made = self._convolution(layer, inputs, kind) if layer.convolution else self._product(layer, inputs, kind)
         if made is not None:
             self.numbers[layer.result] = out._replace(value=made)
 
