@@ -46,6 +46,8 @@ PLUGINS = [
     ("lib/thalweg/plugins/libsavedmodel.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5),
     ("lib/thalweg/plugins/libshm.so", 5, "window=64"),
+    ("lib/thalweg/plugins/libucx.so", 5),
+    ("lib/thalweg/plugins/libucx.so", 5, "spin_us=100"),
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU only its description is checked
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing

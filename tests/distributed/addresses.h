@@ -1,6 +1,6 @@
 // Addresses for the tasks of tests. They use the transport in the file that THALWEG_TEST_TRANSPORT
-// names or, without it, the transport that a test is compiled for: TRANSPORT, the socket example or
-// gRPC.
+// names or, without it, the transport that a test is compiled for: TRANSPORT, the socket example,
+// gRPC or UCX.
 #pragma once
 #include <unistd.h>
 
@@ -23,10 +23,13 @@ inline const std::string& Transport() {
   return file;
 }
 inline bool OverGrpc() { return Transport().find("/libgrpc.so") != std::string::npos; }
+inline bool OverUcx() { return Transport().find("/libucx.so") != std::string::npos; }
+inline bool OverSockets() { return !OverGrpc() && !OverUcx(); }
 
 // name: one that no other process uses.
 inline std::string NewAddress(const std::string& name) {
-  return OverGrpc() ? "grpc:127.0.0.1:" + std::to_string(FreePort()) : "unix:" + name;
+  if (OverGrpc()) return "grpc:127.0.0.1:" + std::to_string(FreePort());
+  return (OverUcx() ? "ucx:" : "unix:") + name;
 }
 
 // Opens a raw socket that listens at the address, or that is connected to the address. Returns -1
@@ -35,7 +38,7 @@ inline int SocketByHand(const std::string& address, bool listens) {
   sockaddr_storage at = {};
   socklen_t size;
   const std::string rest = address.substr(address.find(':') + 1);
-  const bool tcp = address.substr(0, 5) == "grpc:";
+  const bool tcp = address.starts_with("grpc:"), ucx = address.starts_with("ucx:");
   if (tcp) {
     sockaddr_in in = {};
     in.sin_family = AF_INET;
@@ -45,11 +48,12 @@ inline int SocketByHand(const std::string& address, bool listens) {
   } else {
     sockaddr_un un = {};
     un.sun_family = AF_UNIX;
-    rest.copy(un.sun_path + 1, sizeof un.sun_path - 1);
+    const std::string name = (ucx ? "thalweg.ucx." : "") + rest;  // plugins/ucx/place.h
+    name.copy(un.sun_path + 1, sizeof un.sun_path - 1);
     std::memcpy(&at, &un, sizeof un);
-    size = socklen_t(sizeof un.sun_family + 1 + rest.size());
+    size = socklen_t(sizeof un.sun_family + 1 + name.size());
   }
-  const int fd = socket(at.ss_family, (tcp ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0), one = 1;
+  const int fd = socket(at.ss_family, (tcp || ucx ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0), one = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const auto* to = reinterpret_cast<const sockaddr*>(&at);
   if (listens ? bind(fd, to, size) == 0 && listen(fd, 64) == 0 : connect(fd, to, size) == 0) return fd;

@@ -1,4 +1,4 @@
-"""Makes addresses for the tasks of tests, for the transport of a plugin: the socket example, or gRPC."""
+"""Makes addresses for the tasks of tests, for the transport of a plugin: the socket example, gRPC or UCX."""
 import itertools
 import os
 import sys
@@ -10,11 +10,11 @@ _count = itertools.count(1)
 
 
 def scheme_of(transport):
-    return "grpc" if os.path.basename(transport) == "libgrpc.so" else "unix"
+    return {"libgrpc.so": "grpc", "libucx.so": "ucx"}.get(os.path.basename(transport), "unix")
 
 
 def new_address(transport, name="t"):
     """Returns an address that no other test uses."""
     if scheme_of(transport) == "grpc":
         return f"grpc:127.0.0.1:{free_port()}"
-    return f"unix:{name}-{os.getpid()}-{next(_count)}"
+    return f"{scheme_of(transport)}:{name}-{os.getpid()}-{next(_count)}"

@@ -39,13 +39,17 @@ using Calls = std::vector<std::shared_ptr<Call>>;
 // echoes the request, k keeps the request, n provides no memory for the body.
 class Host {
  public:
-  explicit Host(std::shared_ptr<Runtime> runtime, std::string_view at = "") : runtime_(std::move(runtime)) {
-    auto roles = runtime_->registry().RolesOf<TransportRole>("unix");
+  explicit Host(std::shared_ptr<Runtime> runtime, std::string_view at = "", const char* scheme = "unix", std::string_view credential = "",
+                uint32_t flags = 0)
+      : runtime_(std::move(runtime)) {
+    auto roles = runtime_->registry().RolesOf<TransportRole>(scheme);
     EXPECT_EQ(roles.size(), 1u);
     role_ = roles[0];
     mailbox_ = std::make_unique<Mailbox>(*role_);
     tw_sink sink = {TW_SIZED(tw_sink), &address, Append};
-    tw_endpoint_config c = {TW_SIZED(tw_endpoint_config), at.data(), at.size(), nullptr, 0, 0, this, Place, Serve, Gone};
+    tw_endpoint_config c = {
+        TW_SIZED(tw_endpoint_config), at.data(), at.size(), credential.data(), credential.size(), 0, this, Place, Serve, Gone};
+    c.flags = flags;
     opened = FromC(role_->def.listen(role_->host, role_->def.user, &c, &sink, &endpoint_));
   }
   ~Host() { Close(); }
