@@ -32,7 +32,8 @@ constexpr std::chrono::microseconds kRest(400);   // a thread that was lent is s
 
 // Which UCX transports an endpoint uses. Within the machine these are only the ones whose memory
 // belongs to the user: no port is opened, and no other user can reach them.
-std::string Transports(bool network) {
+std::string Transports(bool network, bool shares) {
+  if (!shares) return "self,tcp,ib";
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
   // Without the right to read another process, cross-memory attach would fail at the first body.
@@ -115,10 +116,16 @@ tw_status* Endpoint::Admission() {
 
 tw_status* Endpoint::Start(tw_sink* bound) {
   TW_TRY(Admission());
+  const bool shares = common::NumberSetting(host_, "shared_memory", 1, 0, 1) == 1;
+  if (!shares && !network_) {
+    return Failure(TW_INVALID_ARGUMENT,
+                   "without shared_memory there is no way between processes of this machine; it may be 0 on a "
+                   "trusted network only");
+  }
   std::string why;
   const Library* ucx = LoadUcx(&why);
   if (!ucx) return Failure(TW_UNAVAILABLE, why);
-  context_ = Context::Create(ucx, Transports(network_), &why);
+  context_ = Context::Create(ucx, Transports(network_, shares), &why);
   if (!context_) return Failure(TW_UNAVAILABLE, why);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -25,10 +25,11 @@ using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 using namespace std::chrono_literals;
 
-std::shared_ptr<Runtime> NewRuntime(bool trusted = false) {
+std::shared_ptr<Runtime> NewRuntime(bool trusted = false, bool shares = true) {
   RuntimeOptions options;
   options.threads = 1;
   options.disabled_plugins = {"*opencl*", "*libucx.so"};  // of the plugins that are found; the test loads its own by name
+  if (!shares) options.plugin_settings["plugin.org.thalweg.ucx.shared_memory"] = "0";
   if (trusted) options.plugin_settings["plugin.org.thalweg.ucx.trusted_network"] = "1";
   auto runtime = Runtime::Create(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status();
@@ -59,7 +60,7 @@ std::string TokenFolder(const std::string& name, const std::string& token, mode_
   return folder;
 }
 
-// `true`: at a TCP socket, with UCX's transports between machines as well.
+// `true`: at a TCP socket, by TCP, as between machines.
 class UcxTest : public testing::TestWithParam<bool> {
  protected:
   uint32_t flags() const { return GetParam() ? uint32_t{TW_ENDPOINT_OPEN} : 0; }
@@ -70,10 +71,10 @@ class UcxTest : public testing::TestWithParam<bool> {
     ASSERT_TRUE(met.ok()) << met;
     ASSERT_TRUE(back.ok()) << back;
   }
-  std::shared_ptr<Runtime> runtime_ = NewRuntime();
+  std::shared_ptr<Runtime> runtime_ = NewRuntime(false, !GetParam());
   Host a_{runtime_, place(), "ucx", "", flags()}, b_{runtime_, place(), "ucx", "", flags()};
 };
-INSTANTIATE_TEST_SUITE_P(Ways, UcxTest, testing::Bool(), [](const auto& info) { return info.param ? "Network" : "SharedMemory"; });
+INSTANTIATE_TEST_SUITE_P(Ways, UcxTest, testing::Bool(), [](const auto& way) { return way.param ? "Network" : "SharedMemory"; });
 
 TEST_P(UcxTest, CallsAreAnsweredWithHeadsAndBodiesOfAllSizes) {
   Meet();
@@ -324,6 +325,12 @@ TEST(UcxAdmission, OtherUsersAreNotLetIn) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+TEST(UcxAdmission, SharedMemoryIsTheOnlyWayWithinAMachine) {
+  const Host h(NewRuntime(false, false), "", "ucx");
+  EXPECT_EQ(h.opened.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(h.opened.message()), HasSubstr("shared_memory"));
 }
 
 TEST(UcxAdmission, AddressesAreNamesOrHostAndPort) {
