@@ -153,6 +153,12 @@ Channel::~Channel() {
   if (worker_) ucx_.ucp_worker_destroy(worker_);
 }
 
+bool Channel::Arm() {
+  const ucs_status_t s = ucx_.ucp_worker_arm(worker_);
+  if (s != UCS_OK && s != UCS_ERR_BUSY) events_->OnFailure(ucx_.ucs_status_string(s));
+  return s == UCS_OK;
+}
+
 Channel::Went Channel::Started(ucs_status_ptr_t request) const {
   if (!request) return Went::kDone;
   return UCS_PTR_IS_ERR(request) ? Went::kFailed : Went::kWaits;

@@ -76,7 +76,7 @@ class Channel {
 
   bool Progress() { return ucx_.ucp_worker_progress(worker_) > 0; }
   // Returns true if fd() will tell of the next event; false if there is work now.
-  bool Arm() { return ucx_.ucp_worker_arm(worker_) == UCS_OK; }
+  bool Arm();
 
  private:
   Channel(const Context& context, ChannelEvents* events) : ucx_(context.ucx()), events_(events) {}

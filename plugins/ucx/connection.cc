@@ -40,6 +40,8 @@ Connection::Connection(Endpoint* endpoint, int fd, bool mine, std::string name)
   watches_writes_ = mine;
 }
 
+bool Connection::over() const { return state_ == kLost && calls_.empty() && (!mine_ || closing_ || endpoint_->closing()); }
+
 Connection::~Connection() {
   if (fd_ >= 0) close(fd_);
 }
@@ -49,7 +51,7 @@ Connection::~Connection() {
 tw_status* Connection::Ended(uint32_t code, const char* what) const { return endpoint_->Failure(code, common::Quoted(name_) + " " + what); }
 
 tw_status* Connection::Start(uint64_t id, const tw_message* m) {
-  if (state_ == kLost || !broken_.empty()) return Ended(code_, "is lost; connect again");
+  if (state_ == kLost || !broken_.empty()) return Ended(code_, broken_.empty() ? "is lost; connect again" : broken_.c_str());
   if (calls_.size() >= kCalls) return Ended(TW_RESOURCE_EXHAUSTED, "takes no more calls now; wait for the answers to earlier ones");
   Call* c = Add(++count_);
   c->id = id;
@@ -306,6 +308,7 @@ bool Connection::Tend(Lock& l, bool spins) {
   const bool armed = !progressed && !spins && channel_->Arm();
   l.lock();
   armed_ = armed;
+  if (progressed) endpoint_->KeepAwake();
   return !armed;
 }
 

@@ -41,7 +41,7 @@ class Connection final : private ChannelEvents {
   bool Tend(Lock& l, bool spins);
   void Step(Lock& l, Call* c);
   // Returns true if nothing of it is left.
-  bool over() const { return state_ == kLost && calls_.empty() && (!mine_ || closing_); }
+  bool over() const;
   bool meets() const { return state_ < kUp; }
 
  private:

@@ -133,10 +133,9 @@ tw_status* Endpoint::Start(tw_sink* bound) {
   Watch(bell_, nullptr, kBell, false);
   if (!calls_only_) {
     Meeting m;
-    if (ListenAt(address_, network_, &m) != Found::kYes) {
-      const std::string text = common::Quoted(address_) + " " + m.why;
-      return Failure(m.why == std::strerror(EADDRINUSE) ? TW_UNAVAILABLE : TW_INVALID_ARGUMENT, text);
-    }
+    const Found found = ListenAt(address_, network_, &m);
+    if (found != Found::kYes)
+      return Failure(found == Found::kTaken ? TW_UNAVAILABLE : TW_INVALID_ARGUMENT, common::Quoted(address_) + " " + m.why);
     listener_ = m.fd;
     Watch(listener_, nullptr, kListener, false);
     TW_TRY(bound->put(bound, m.bound.data(), m.bound.size()));
@@ -336,7 +335,11 @@ void Endpoint::Sleep(Lock& l, Clock::time_point until) {
     if (source == kSocket) c->OnSocket(l, events[i].events);
     if (source == kWork) c->OnWork();
   }
-  if (n > 0) spins_until_ = Clock::now() + spin_;
+  if (n > 0) KeepAwake();
+}
+
+void Endpoint::KeepAwake() {
+  if (spin_.count() > 0) spins_until_ = Clock::now() + spin_;
 }
 
 void Endpoint::Accept() {

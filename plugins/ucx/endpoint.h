@@ -44,6 +44,7 @@ class Endpoint {
   const tw_endpoint_config& config() const { return config_; }
   const std::string& token() const { return token_; }
   bool closing() const { return closing_; }
+  void KeepAwake();  // there was an event; see the setting spin_us
   uint64_t NextId() { return ++count_; }
   void Queue(Call* c);
   void Watch(int fd, Connection* c, Source source, bool writes);

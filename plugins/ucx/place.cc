@@ -96,7 +96,8 @@ Found ListenByName(const HostPort& at, const std::string& address, Meeting* out)
     }
     const int error = errno;
     Failed(out, std::strerror(error));
-    if (error != EADDRINUSE || !chooses || tries == 1000) return Found::kFailed;
+    if (error != EADDRINUSE) return Found::kFailed;
+    if (!chooses || tries == 1000) return Found::kTaken;
   }
 }
 
@@ -121,7 +122,9 @@ Found ListenAt(const std::string& address, bool network, Meeting* out) {
   socklen_t size = sizeof bound;
   if (bind(out->fd, found->ai_addr, found->ai_addrlen) != 0 || listen(out->fd, kQueue) != 0 ||
       getsockname(out->fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
-    return Failed(out, std::strerror(errno));
+    const int why = errno;
+    Failed(out, std::strerror(why));
+    return why == EADDRINUSE ? Found::kTaken : Found::kFailed;
   }
   const in_port_t port =
       bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;

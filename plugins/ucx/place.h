@@ -7,7 +7,7 @@
 
 namespace thalweg::ucx_transport {
 
-enum class Found { kYes, kNobody, kOther, kFailed };
+enum class Found { kYes, kNobody, kOther, kTaken, kFailed };
 
 struct Meeting {
   int fd = -1;        // non-blocking; owned by the caller
@@ -18,7 +18,7 @@ struct Meeting {
 // Returns true if the text is host:port with a host that other machines may reach.
 bool LeadsOut(const std::string& address);
 
-// Starts to listen. network: at a TCP socket if the address is host:port; else, and for names, at a
+// Starts to listen. kTaken: somebody listens there already. network: at a TCP socket if the address is host:port; else, and for names, at a
 // Unix socket that only this machine reaches. Empty: at a free Unix socket.
 Found ListenAt(const std::string& address, bool network, Meeting* out);
 
