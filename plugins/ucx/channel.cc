@@ -1,5 +1,8 @@
 #include "channel.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -18,6 +21,17 @@ constexpr std::pair<const char*, const char*> kOptions[] = {
     {"TCP_KEEPIDLE", "3s"},       {"TCP_KEEPINTVL", "2s"},
 };
 
+// Threads that UCX starts meanwhile take no signals of the program.
+struct QuietSignals {
+  QuietSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  ~QuietSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  sigset_t before;
+};
+
 std::string Text(const Library& ucx, const char* what, ucs_status_t s) {
   std::string text = std::string("UCX cannot ") + what + ": " + ucx.ucs_status_string(s);
   if (const std::string logged = TakeLastError(); !logged.empty()) text += " (" + logged + ")";
@@ -27,6 +41,7 @@ std::string Text(const Library& ucx, const char* what, ucs_status_t s) {
 }  // namespace
 
 std::unique_ptr<Context> Context::Create(const Library* ucx, const std::string& transports, std::string* why) {
+  const QuietSignals quiet;
   std::unique_ptr<Context> c(new Context(ucx));
   ucp_config_t* config = nullptr;
   ucs_status_t s = ucx->ucp_config_read(nullptr, nullptr, &config);
@@ -59,6 +74,7 @@ Context::~Context() {
 }
 
 std::unique_ptr<Channel> Channel::Create(const Context& context, ChannelEvents* events, std::string* why) {
+  const QuietSignals quiet;
   std::unique_ptr<Channel> c(new Channel(context, events));
   return c->Start(context.handle(), why) ? std::move(c) : nullptr;
 }
