@@ -262,13 +262,20 @@ void Connection::Lose(Lock& l) {
     fd_ = -1;
   }
   if (channel) endpoint_->Unwatch(channel->fd());
+  // Nothing is added to the calls any more, so that they may be walked while the lock is released.
+  for (auto& [number, c] : calls_) {
+    void* const body = std::exchange(c->body, nullptr);
+    if (!body || !channel) continue;
+    l.unlock();
+    channel->Drop(body);
+    l.lock();
+  }
   l.unlock();
   channel.reset();
   l.lock();
   for (auto& [number, c] : calls_) {
     c->sending = 0;
     c->receiving = false;
-    c->body = nullptr;
     endpoint_->Queue(c.get());
   }
 }
