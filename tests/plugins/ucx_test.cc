@@ -100,7 +100,7 @@ TEST_P(UcxTest, AnEndpointReachesItself) {
 TEST_P(UcxTest, SmallCallsPassLargeOnes) {
   Meet();
   Calls large;
-  for (uint32_t i = 0; i < 4; ++i) large.push_back(a_.Ask(b_.address, "e", Bytes(64 << 20)));
+  for (uint32_t i = 0; i < 4; ++i) large.push_back(a_.Ask(b_.address, "e", Bytes(24 << 20)));
   EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
   EXPECT_FALSE(large.back()->over());
   for (auto& c : large) EXPECT_TRUE(c->Wait().ok());
@@ -111,9 +111,9 @@ TEST_P(UcxTest, SmallCallsPassLargeOnes) {
 TEST_P(UcxTest, ACallMayBeCancelledAtAnyMoment) {
   Meet();
   int cancelled = 0;
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 40; ++i) {
     auto c = a_.Ask(b_.address, "e", Pattern(2 << 20, 1));
-    std::this_thread::sleep_for(std::chrono::microseconds(i * 25));
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 75));
     a_.Cancel(b_.address, *c);
     const Status s = c->Wait();
     EXPECT_TRUE(s.ok() || s.code() == Code::kCancelled) << s;
@@ -154,7 +154,7 @@ TEST_P(UcxTest, ManyThreadsUseOneEndpoint) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (uint32_t i = 0; i < 200; ++i) {
+      for (uint32_t i = 0; i < 100; ++i) {
         auto c = a_.Ask(b_.address, StrCat("e", t, "/", i), Pattern(i * 500, t));
         auto cancelled = b_.Ask(a_.address, i % 2 ? "k" : "e", Pattern(i * 500, t));
         b_.Cancel(a_.address, *cancelled);
