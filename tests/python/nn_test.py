@@ -359,3 +359,32 @@ def test_a_convolution_takes_the_channels_it_was_made_for():
             layer(tw.placeholder("float32", [None, 5, 5, 8]))  # two groups, to the operation
     with tw.Graph(), pytest.raises(ValueError, match="has its variables in another graph"):
         layer(x=tw.placeholder("float32", [None, 5, 5, 4]))
+
+
+@pytest.mark.parametrize("make", [lambda **how: tw.nn.LSTM(6, seed=1, **how), lambda **how: tw.nn.GRU(6, seed=1, **how),
+                                  lambda **how: tw.nn.LSTM(6, projection=3, seed=1, **how)])
+def test_a_recurrent_layer_goes_on_from_a_state(make):
+    x = rng.normal(size=(2, 7, 5)).astype(np.float32)
+    with tw.Graph() as g:
+        layer = make(sequences=True, with_state=True)
+        whole, end = layer(g.constant(x))
+        first, state = layer(g.constant(x[:, :3]))
+        rest, last = layer(g.constant(x[:, 3:]), state=state)
+        single = layer.cell.step(g.constant(x[:, 3]), state)
+        single = single[0] if isinstance(layer, tw.nn.LSTM) else single
+    with initialised(g) as s:
+        whole, first, rest, single = s.run([whole, first, rest, single])
+        for a, b in zip(s.run([*end] if isinstance(end, tuple) else [end]), s.run([*last] if isinstance(last, tuple) else [last])):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert whole.shape == (2, 7, 3 if isinstance(layer, tw.nn.LSTM) and layer.projection else 6)
+    np.testing.assert_allclose(np.concatenate([first, rest], 1), whole, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(single, whole[:, 3], rtol=1e-5, atol=1e-6)
+
+
+def test_a_projection_is_the_size_of_the_results():
+    with tw.Graph() as g:
+        layer = tw.nn.LSTM(512, projection=128)
+        assert layer(tw.placeholder("float32", [None, 20, 64])).shape == (None, 128)
+    assert {v.name.split("/", 1)[1]: v.shape for v in layer.parameters()} == {
+        "cell/kernel": (192, 2048), "cell/bias": (2048,), "cell/projection": (512, 128)}
+    assert len(g.variables()) == 3

@@ -169,3 +169,52 @@ def test_a_cell_in_a_loop_learns_from_sequences_of_many_lengths(run, graph):
 def test_inputs_of_a_loop_are_a_sequence_of_batches(graph):
     with pytest.raises(tw.InvalidArgumentError, match=r"inputs has rank 2; it must be \[steps, batch, input\]"):
         tw.recurrent.LSTMCell(2, 2).loop(np.zeros((3, 2), np.float32))
+
+
+def projected(x, c, h, kernel, bias, projection, forget_bias=1.0):
+    c, whole = lstm(x, c, h, kernel, bias, forget_bias)
+    return c, whole @ projection
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 0, 2, 1]])
+@pytest.mark.parametrize("fed", [False, True])
+def test_a_projected_cell_follows_its_formula_unrolled_and_in_a_loop(run, graph, lengths, fed):
+    inputs = rng.normal(size=(3, 4, 5)).astype(np.float32)
+    cell = tw.recurrent.ProjectedLSTMCell(5, 6, 2, seed=1, forget_bias=0.5)
+    assert [(v.name, v.shape) for v in cell.variables] == [("lstm/kernel", (7, 24)), ("lstm/bias", (24,)), ("lstm/projection", (6, 2))]
+    x = tw.placeholder("float32", [None, None, 5]) if fed else graph.constant(inputs)
+    feeds = {x: inputs} if fed else {}
+    outputs, state = cell.unroll([x[t] for t in range(3)], lengths)
+    looped, last = cell.loop(x, lengths)
+    assert looped.shape == ((None, 4 if lengths else None, 2) if fed else (3, 4, 2))
+    run(graph.initializer())
+    kernel, bias, projection = run(cell.variables)
+    assert (np.abs(kernel) <= np.sqrt(6 / 31)).all() and kernel.std() > 0.2 and not bias.any()
+    ends, zeros = np.array(lengths or [3] * 4), (np.zeros((4, 6)), np.zeros((4, 2)))
+    wanted, after = followed(lambda x, c, h: projected(x, c, h, kernel, bias, projection, 0.5), zeros, inputs, ends)
+    np.testing.assert_allclose(run(outputs, feeds), wanted, atol=1e-5)
+    np.testing.assert_allclose(run(looped, feeds), wanted, atol=1e-5)
+    for found in (state, last):
+        for got, value in zip(run(list(found), feeds), after):
+            np.testing.assert_allclose(got, value, atol=1e-5)
+
+
+def test_gradients_of_a_projected_cell_are_those_of_its_steps(run, graph):
+    inputs = graph.constant(rng.normal(size=(4, 3, 5)).astype(np.float32))
+    cell, at, steps = tw.recurrent.ProjectedLSTMCell(5, 6, 2, seed=1), None, []
+    for t in range(4):
+        output, at = cell.step(inputs[t], at)
+        steps.append(output)
+    weights = graph.constant(rng.normal(size=(4, 3, 2)).astype(np.float32))
+    one, other = (tw.gradients((outputs * weights).sum(), cell.variables) for outputs in (tw.ops.pack(steps), cell.loop(inputs)[0]))
+    run(graph.initializer())
+    for a, b in zip(run(one), run(other)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        assert np.abs(a).max() > 1e-3
+
+
+def test_a_projected_cell_tells_mistakes(graph):
+    with pytest.raises(ValueError, match="ProjectedLSTMCell: projection is 0; it must be above 0"):
+        tw.recurrent.ProjectedLSTMCell(5, 6, 0)
+    with pytest.raises(ValueError, match="there are no inputs"):
+        tw.recurrent.ProjectedLSTMCell(5, 6, 2).unroll([])

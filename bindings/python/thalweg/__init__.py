@@ -12,13 +12,14 @@ function), flow (conditions and loops), functions (traced ones), control and syn
 without a graph), custom (gradients of a program's own), recompute (gradients that keep less), host_functions (functions of Python as
 operations), vmap and batching, slices (map, fold, scan), data (datasets), elements, iterating, generated, stored_sources, record_files, service,
 readers, taken, splitting and shares (datasets that tasks of a cluster read), variable, random (seeds), queues, waiting, gradients, eager and value (without a graph), debug, tape, train, schedules, averages, losses, metrics, iterators,
-trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, lbfgs, loss_scale, session, model (from files), eight_bits (nets in numbers of 8 bits), saved (models
+trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, generation (texts from a
+model), lbfgs, loss_scale, session, model (from files), eight_bits (nets in numbers of 8 bits), saved (models
 in one file), text (tokenizers), stats, record (of one step, and its replay), summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
 saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
 runtime, log, errors."""
 import typing as _typing
 
-from . import averages, data, log, losses, metrics, nn, ops, random, recurrent, schedules, text, train, weights
+from . import averages, data, generation, log, losses, metrics, nn, ops, random, recurrent, schedules, text, train, weights
 from .cancel import CancelToken
 from .control import TraceWarning
 from .custom import custom_gradient
@@ -75,7 +76,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
            "UnknownError", "Value", "Variable", "VmapWarning", "WaitStats", "assign_variables", "averages", "checkpoint", "cluster_reset",
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
-           "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "grad", "gradients", "group",
+           "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "generation", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
            "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "random",
            "read_variables", "record_step", "recurrent", "replay_step", "save", "scan", "schedules", "sharded_sampled_softmax",

@@ -5,10 +5,14 @@ LSTMBlockCell and GRUBlockCell; see c_api/include/thalweg/recurrent.h.
     outputs, (state, last) = cell.unroll([rows[:, t] for t in range(28)])
     outputs, (state, last) = cell.loop(rows.transpose([1, 0, 2]))               # as many steps as there are; outputs is one value
 
+ProjectedLSTMCell is an LSTM cell with an output that is smaller than its state.
+
 A sequence of a batch may end early, before step lengths[i]; after that its outputs are 0 and its state stays."""
 import ctypes
 from collections.abc import Sequence
 from typing import Any, Optional
+
+import numpy as np
 
 from . import _low, scopes
 from ._handle import c_text
@@ -16,9 +20,10 @@ from .dtypes import DTypeLike, as_dtype
 from .graph import Graph
 from .output import Formula, Output
 from .random import next_seed
+from .slices import each
 from .variable import Variable, listed
 
-__all__ = ["GRUCell", "LSTMCell"]
+__all__ = ["GRUCell", "LSTMCell", "ProjectedLSTMCell"]
 
 
 def __dir__() -> list[str]:
@@ -132,3 +137,92 @@ class GRUCell(_Cell):
         with graph.building() as scope:
             _low.tw_gru_loop(scope, self._cell, *at, outputs, out_h)
         return Output(graph, outputs.value), Output(graph, out_h.value)
+
+
+class ProjectedLSTMCell:
+    """An LSTM cell of float32 whose output is its content times a matrix [cell, projection], so that the output may be smaller than the
+    state (Sak et al., arXiv:1402.1128, without peepholes). Variables: `name`/kernel [input + projection, 4 cell], with the columns of
+    LSTMCell, `name`/bias and `name`/projection, in the current graph.
+
+    forget_bias: added before the sigmoid of the forget gate.   seed: of the initial values; 0: that of thalweg.random, else different
+    values in each session. The state is (c [batch, cell], h [batch, projection])."""
+
+    def __init__(self, input_size: int, cell_size: int, projection: int, name: str = "lstm", forget_bias: float = 1.0, seed: int = 0):
+        for what, size in (("input_size", input_size), ("cell_size", cell_size), ("projection", projection)):
+            if size < (0 if what == "input_size" else 1):
+                raise ValueError(f"ProjectedLSTMCell: {what} is {size}; it must be {'0 or more' if what == 'input_size' else 'above 0'}")
+        self.graph, self.sizes, self.forget_bias = scopes.current().graph, (cell_size, projection), forget_bias
+        with scopes.name_scope(name):
+            self.kernel = Variable(self._evenly(input_size + projection, 4 * cell_size, seed, 1), name="kernel")
+            self.bias = Variable(np.zeros(4 * cell_size, np.float32), name="bias")
+            self.projection = Variable(self._evenly(cell_size, projection, seed, 2), name="projection")
+        self.variables = [self.kernel, self.bias, self.projection]
+
+    def _evenly(self, rows: int, columns: int, seed: int, number: int) -> Output:
+        """Drawn evenly from +-sqrt(6 / (rows + columns)) (Glorot and Bengio, 2010)."""
+        reach = float(np.sqrt(6 / (rows + columns)))
+        drawn = self.graph.op("RandomUniform", [rows, columns], dtype="float32", **({"seed": seed, "seed2": number} if seed else {}))
+        return drawn * (2 * reach) - reach
+
+    def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
+        """Returns the output for x [batch, input], and the next state (c, h). state: the previous one; None: zeros."""
+        x = _value(scopes.working(self.graph), x)
+        return self._step(x, state or self._zeros(x, 0), [v.read() for v in self.variables])
+
+    def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Optional[tuple[Any, Any]] = None) \
+            -> tuple[list[Output], tuple[Output, Output]]:
+        """Returns an output for each of the inputs [batch, input], and the state (c, h) after the last step of each sequence."""
+        graph = scopes.working(self.graph)
+        values = [_value(graph, x) for x in inputs]
+        if not values:
+            raise ValueError("ProjectedLSTMCell.unroll: there are no inputs; a sequence has a step or more")
+        ends, weights, outputs = None if lengths is None else _value(graph, lengths), [v.read() for v in self.variables], []
+        c, h = (_value(graph, v) for v in state or self._zeros(values[0], 0))
+        for t, x in enumerate(values):
+            output, (c, h) = self._masked(x, (c, h), weights, None if ends is None else graph.constant(t, ends.dtype) < ends)
+            outputs.append(output)
+        return outputs, (c, h)
+
+    def loop(self, inputs: Any, lengths: Any = None, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
+        """Returns outputs [steps, batch, projection] for inputs [steps, batch, input], and the last state (c, h) of each sequence."""
+        graph = scopes.working(self.graph)
+        x, weights = _value(graph, inputs), [v.read() for v in self.variables]
+        ends = None if lengths is None else _value(graph, lengths)
+        first: list[Any] = [*(state or self._zeros(x, 1)), *([] if ends is None else [graph.constant(0, ends.dtype)])]
+
+        def step(states: list[Output], slices: list[Output]) -> tuple[list[Any], list[Any]]:
+            output, after = self._masked(slices[0], (states[0], states[1]), weights, None if ends is None else states[2] < ends)
+            return [*after, *(t + 1 for t in states[2:])], [output]
+
+        last, results = each("ProjectedLSTMCell.loop", step, x, first, False, None)
+        return results[0], (last[0], last[1])
+
+    def _zeros(self, x: Output, axis: int) -> tuple[Output, Output]:
+        """A state of zeros for inputs with the batch along that axis."""
+        graph = scopes.working(self.graph)
+        batch = None if x.shape is None else x.shape[axis]
+        if batch is not None:
+            c, h = (graph.constant(np.zeros((batch, size), np.float32)) for size in self.sizes)
+        else:
+            rows = graph.op("Shape", x)[axis]
+            c, h = (graph.op("EnsureShape", graph.op("Fill", graph.op("Pack", [rows, size]), np.float32(0)), shape=[None, size])
+                    for size in self.sizes)
+        return c, h
+
+    def _step(self, x: Output, state: tuple[Any, Any], weights: list[Output]) -> tuple[Output, tuple[Output, Output]]:
+        graph, (kernel, bias, projection), (c, h) = scopes.working(self.graph), weights, state
+        gates = graph.op("BiasAdd", graph.op("ConcatV2", [x, h], 1) @ kernel, bias)
+        i, new, f, o = graph.op("Split", 1, gates, num_split=4)
+        c = graph.op("Sigmoid", f + self.forget_bias) * c + graph.op("Sigmoid", i) * graph.op("Tanh", new)
+        h = (graph.op("Sigmoid", o) * graph.op("Tanh", c)) @ projection
+        return h, (c, h)
+
+    def _masked(self, x: Output, state: tuple[Output, Output], weights: list[Output], going: Optional[Output]) \
+            -> tuple[Output, tuple[Output, Output]]:
+        """A step of the sequences that go on; of the others the output is 0 and the state stays."""
+        output, after = self._step(x, state, weights)
+        if going is None:
+            return output, after
+        graph, rows = scopes.working(self.graph), going[:, None]
+        c, h = (graph.op("SelectV2", rows, new, old) for new, old in zip(after, state))
+        return graph.op("SelectV2", rows, output, np.float32(0)), (c, h)

@@ -32,7 +32,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: Optional[str] = None) -> 
         one = not isinstance(answer, (list, tuple))
         return [], [answer] if one else list(answer)
 
-    results = _each("map_fn", step, elems, [], False, name)[1]
+    results = each("map_fn", step, elems, [], False, name)[1]
     return results[0] if one else results
 
 
@@ -73,7 +73,7 @@ def _fold(what: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any
         answer = _listed(fn(_like(like, states), _like(elems, slices)))
         return answer, answer if every else []
 
-    last, all_ = _each(what, step, rest, first, reverse, name)
+    last, all_ = each(what, step, rest, first, reverse, name)
     if every and not begun:
         parts = [[a, graph.op("ExpandDims", f, 0)] for a, f in zip(all_, first)]
         all_ = [graph.op("ConcatV2", p if reverse else p[::-1], 0) for p in parts]
@@ -99,7 +99,7 @@ def _values(graph: Graph, what: str, elems: Any) -> list[Output]:
     return values
 
 
-def _each(what: str, step: Step, elems: Any, initial: Sequence[Any], reverse: bool, name: Optional[str]) \
+def each(what: str, step: Step, elems: Any, initial: Sequence[Any], reverse: bool, name: Optional[str]) \
         -> tuple[list[Output], list[Output]]:
     """Runs step for each slice. step takes states and slices, and returns the next states and results. Returns the last states, and all
     results of each."""
