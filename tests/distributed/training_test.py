@@ -235,6 +235,20 @@ def test_digits_are_learned_in_three_ways_as_well_as_in_one_process():
         assert drawn.count("<polyline") == 3 and "NaN" not in drawn and "nan" not in drawn
 
 
+def test_a_trainer_with_parameter_servers_learns_in_two_workers():
+    example = EXAMPLES.parents[1] / "bindings/python/examples/models/parameter_servers.py"
+    program = [sys.executable, "-B", str(example), "--data", str(DATA / "digits.csv"), "--epochs", "12", "--threads", "1"]
+    cluster_of = [THALWEG, "launch", "-n", "2", "--ps", "2", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--threads", "1", "--"]
+    found = []
+    for command in ([*program, "--alone"], [*cluster_of, *program, "--plugin", TRANSPORT]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found.append([float(line.split("held-out loss ")[1].split()[0]) for line in done.stdout.splitlines() if "held-out loss" in line])
+    (alone,), both = found
+    # Each of two workers makes half of the steps. They end at different times, so the first one measures earlier weights.
+    assert alone < 26 and len(both) == 2 and max(both) < alone + 2, found
+
+
 def children(process):
     """Returns {name, such as ps/0: process} of the living processes of a cluster that thalweg launch started."""
     found = {}

@@ -21,6 +21,49 @@ def test_variables_are_spread_in_turn_or_by_size():
         tw.Spread("ps", 0)
 
 
+# ---- A trainer with parameter servers ----
+
+@pytest.fixture
+def worker(monkeypatch):
+    """Worker 1 of two, with two servers that nobody has started."""
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"ps": ["grpc:a:1", "grpc:a:2"], "worker": ["grpc:a:3", "grpc:a:4"]}, '
+                       '"task": {"type": "worker", "index": 1}}')
+    monkeypatch.setenv("THALWEG_TARGET", "grpc:a:4")
+    return tw.ParameterServers()
+
+
+def test_variables_are_on_the_servers_and_the_rest_is_not(worker):
+    assert (worker.worker, worker.workers, worker.servers, worker.target) == (1, 2, 2, "grpc:a:4")
+    with tw.Graph() as g, worker.variables(g):
+        net = tw.nn.Sequential(tw.nn.Dense(3, "relu"), tw.nn.LSTM(4, projection=2))
+        y = net(tw.placeholder("float32", [None, 5, 2]))
+        with tw.name_scope("own"):
+            own = tw.Variable(np.zeros(3, np.float32))
+        with worker.step(g):
+            tw.train.Adam(0.1).minimize(y.sum())
+    devices = {v.name: v.handle.operation.device for v in g.variables()}
+    assert devices["sequential/dense/kernel"] == devices["sequential/dense/bias"] == "/job:ps/task:0"
+    assert {devices[v.name] for v in net.parts[1].parameters()} <= {"/job:ps/task:0", "/job:ps/task:1"} and own.name == "own/Variable"
+    assert all(device.startswith("/job:ps/task:") for device in devices.values())
+    for name, device in devices.items():  # the state of an optimizer is beside its variable
+        parts = [v for v in (*net.parameters(), own) if name.startswith(v.name)]
+        assert all(device == v.handle.operation.device for v in parts)
+    assert y.operation.device == "" and {o.device for o in g.operations() if o.type == "MatMul"} == {""}
+    assert worker.share(np.arange(5), "abcde") == (pytest.approx([1, 3]), "bd")
+
+
+def test_what_servers_cannot_do_is_told(worker, monkeypatch):
+    with pytest.raises(ValueError, match="averages are of one process"):
+        tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(), averages=0.9, servers=worker)
+    trainer = tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(), servers=worker)
+    for options in (dict(folder="here"), dict(keep_best=True)):
+        with pytest.raises(ValueError, match="checkpoints and the best weights are of one process"):
+            trainer.fit((np.ones((2, 1), np.float32), np.ones((2, 1), np.float32)), **options)
+    monkeypatch.delenv("TF_CONFIG")
+    with pytest.raises(ValueError, match="no worker of a cluster with a job 'ps'; start the program by `thalweg launch"):
+        tw.ParameterServers()
+
+
 # ---- Replicas ----
 
 class Replica:

@@ -45,7 +45,7 @@ from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShu
 from .recompute import checkpoint
 from .record import Replay, record_step, replay_step
 from .recovery import AsyncTraining, SyncTraining
-from .replicas import Spread, SyncReplicas
+from .replicas import ParameterServers, Spread, SyncReplicas
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
 from .saved import save
 from .saver import Checkpoint, Checkpointer, Restored, Saver, SaveReport, latest_checkpoint, write_checkpoint
@@ -69,8 +69,9 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue",
            "FailedPreconditionError", "Function", "Future", "Graph", "InternalError", "InvalidArgumentError",
            "Iterator", "Line", "Model", "NodeStats", "NotFoundError", "OpStats", "Operation",
-           "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun", "PermissionDeniedError", "Plugin",
-           "PriorityQueue", "Queue", "RandomShuffleQueue", "Replay", "ResourceExhaustedError", "Restored", "Runtime",
+           "OutOfRangeError", "Output", "PaddingFIFOQueue", "ParameterServers",
+           "PartialRun", "PermissionDeniedError", "Plugin",
+           "PriorityQueue", "Quantized", "QuantizedLayer", "Queue", "RandomShuffleQueue", "Replay", "ResourceExhaustedError", "Restored", "Runtime",
            "SaveReport", "Saver", "Server", "Session", "ShardedTable", "SparseConditionalAccumulator",
            "SparseGradient", "Spread", "StagingArea", "StepStats", "SummaryWriter", "SyncReplicas", "SyncTraining", "Tape",
            "Tensor", "TotalStats", "Trace", "TraceWarning", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
@@ -78,7 +79,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "custom_gradient", "data",
            "debug", "device", "devices", "foldl", "foldr", "from_dlpack", "function", "generation", "grad", "gradients", "group",
            "importers", "initializer", "latest_checkpoint", "load", "load_plugin", "log", "losses", "map_fn",
-           "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "random",
+           "metrics", "name_scope", "nn", "ops", "outline", "placeholder", "plugins", "priority", "py_function", "quantize", "random",
            "read_variables", "record_step", "recurrent", "replay_step", "save", "scan", "schedules", "sharded_sampled_softmax",
            "sharded_softmax", "switch_case", "text", "train", "value_and_grad", "version", "vmap", "vmap_ops", "weights", "while_loop",
            "write_checkpoint"]

@@ -65,8 +65,9 @@ class Module:
                 prefix = prefix or scopes.current(home).prefix
             self._prefix = home._new_prefix(prefix + self._wanted)
             try:
-                with scopes.name_scope(self._prefix, home):
-                    self.build(*inputs, **named)
+                if type(self).build is not Module.build:
+                    with scopes.name_scope(self._prefix, home), scopes.making_variables(home):
+                        self.build(*inputs, **named)
             except BaseException:
                 self._prefix = ""
                 raise

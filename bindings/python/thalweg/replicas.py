@@ -8,17 +8,24 @@
     sync.minimize(loss)
 
 One client, the chief, runs `sync.update` once for each step; each replica runs `sync.next` repeatedly, with a ticket. tw.SyncTraining
-does both, and recovers from failures."""
+does both, and recovers from failures.
+
+A trainer needs none of it to train over servers: tw.train.Trainer(net, loss, optimizer, servers=tw.ParameterServers())."""
 import ctypes
+import json
+import os
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Optional
 
 from . import _low, scopes
 from ._handle import Handle, c_text
-from .errors import made
+from .errors import DeadlineExceededError, made
 from .gradients import Gradient, _python as from_raw, of_loss
+from .graph import Graph
 from .output import Operation, Output
+from .session import Session
 from .train import Clip, Optimizer, _handles, _raw
 from .variable import Variable
 
@@ -45,6 +52,60 @@ class Spread(Handle):
     def bytes(self, task: int) -> int:
         """Returns the bytes assigned to a task so far."""
         return int(_low.tw_spread_bytes(self._handle, task))
+
+
+class ParameterServers:
+    """The cluster of `thalweg launch -n WORKERS --ps SERVERS -- PROGRAM`, as one of its workers sees it. A trainer with it has its weights
+    on the servers, and each worker updates them by its own batches without waiting for the others, so that weights may change while a
+    gradient is computed (asynchronous training).
+
+        servers = tw.ParameterServers()
+        trainer = tw.train.Trainer(net, loss, optimizer, servers=servers)
+        trainer.fit(servers.share(x, y), epochs=10)
+
+    Attributes: worker, workers, servers (their number) and target. Worker 0 initialises the variables; the others wait for it, for `wait`
+    seconds.   job: of the servers.   Raises ValueError for a process that is no worker of such a cluster."""
+
+    def __init__(self, job: str = "ps", wait: float = 60):
+        config, target = json.loads(os.environ.get("TF_CONFIG") or "{}"), os.environ.get("THALWEG_TARGET", "")
+        tasks, task = config.get("cluster", {}), config.get("task", {})
+        if not tasks.get(job) or task.get("type") == job or not target:
+            raise ValueError(f"this process is no worker of a cluster with a job '{job}'; start the program by "
+                             f"`thalweg launch -n 2 --ps 2 -- python3 program.py`, which sets TF_CONFIG and THALWEG_TARGET")
+        self.job, self.wait, self.target = job, wait, target
+        self.servers, self.worker, self.workers = len(tasks[job]), int(task["index"]), len(tasks[task["type"]])
+        self._spread = Spread(job, self.servers)
+
+    def share(self, *arrays: Any) -> tuple[Any, ...]:
+        """This worker's rows of arrays: every workers-th one."""
+        return tuple(a[self.worker::self.workers] for a in arrays)
+
+    def variables(self, graph: Graph) -> AbstractContextManager[None]:
+        """A `with` in which layers have their variables on the servers, in turn. All other operations stay with the worker."""
+        return scopes.variables_on(lambda: self._spread.next(0), graph)
+
+    def step(self, graph: Graph) -> AbstractContextManager[None]:
+        """A `with` for minimize: what an optimizer has once for all variables is on the first server."""
+        return scopes.device(f"/job:{self.job}/task:0", graph)
+
+    def start(self, session: Session, initializer: Operation) -> None:
+        """Initialises the variables. Those on servers that have values keep them. Raises DeadlineExceededError if worker 0 does not
+        initialise them."""
+        graph, here = session.graph, f"/job:{self.job}/"
+        shared = [v for v in graph.variables() if v.handle.operation.device.startswith(here)]
+        with graph:
+            there = [v.initialized() for v in shared]
+        if self.worker == 0 and not all(session.run(there)):
+            session.run(initializer)
+            return
+        own = [graph.operation(v.name + "/Assign") for v in graph.variables() if not v.handle.operation.device.startswith(here)]
+        session.run(own)
+        end = time.monotonic() + self.wait
+        while not all(session.run(there)):
+            if time.monotonic() > end:
+                raise DeadlineExceededError(f"worker {self.worker}: worker 0 has not initialised the variables on the servers for {self.wait} "
+                                            "seconds; look for its error")
+            time.sleep(0.05)
 
 
 class SyncReplicas:

@@ -4,7 +4,7 @@ A scope belongs to the thread that entered the `with`; other threads start witho
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 @dataclasses.dataclass(frozen=True)
 class Scope:
     """prefix: of names, with its slash.   device: "" for any.   after: operations to wait for.   priority: 0 by default.
-    container: of state; "" for the session's."""
+    container: of state; "" for the session's.   variables: gives the device of the next layer's variables; None: they are where the
+    layer is."""
     graph: "Graph"
     prefix: str = ""
     device: str = ""
     after: tuple["Operation", ...] = ()
     priority: int = 0
     container: str = ""
+    variables: Optional[Callable[[], str]] = None
 
 
 class _Stack(threading.local):
@@ -144,6 +146,25 @@ def device(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[Non
         raise TypeError(f"a device is a name such as \"CPU:0\", or \"\" for anywhere, not {name!r}")
     with _inside(dataclasses.replace(_here(graph), device=name or "")):
         yield
+
+
+@contextlib.contextmanager
+def variables_on(devices: Callable[[], str], graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Inside, devices() gives the device of the variables of each layer, and of each other variable, when they are made; other operations
+    are where they would be."""
+    with _inside(dataclasses.replace(current(graph), variables=devices)):
+        yield
+
+
+@contextlib.contextmanager
+def making_variables(graph: "Graph") -> Iterator[None]:
+    """Variables that are made inside are where the scope of the graph says."""
+    scope = current(graph)
+    if scope.variables is None:
+        yield
+    else:
+        with _inside(dataclasses.replace(scope, device=scope.variables(), variables=None)):
+            yield
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@ The loop itself is c_api/include/thalweg/trainer.h, which other languages share.
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from .output import Operation, Output
 from .session import Session
 from .tensor import Tensor
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from .replicas import ParameterServers
 
 __all__ = ["Trainer"]
 
@@ -53,10 +57,13 @@ class Trainer(Handle):
     and is called in the graph, for schedules.   metrics: names and functions of thalweg.metrics, or {name: function of outputs and targets}.
     n_inputs: how many arrays of a batch the module takes; the others are targets; None: all but the last.
     clip: as in Optimizer.minimize.   sub_batches: batches of one step, whose gradients are averaged.   averages: the decay of moving
-    averages, with which evaluations and predictions then work; None: none.   options: of the session, as in Session(g, threads=1)."""
+    averages, with which evaluations and predictions then work; None: none.   servers: a thalweg.ParameterServers: this process is one
+    of several workers, and the weights are on servers; None: they are in this process.   options: of the session, as in
+    Session(g, threads=1)."""
 
     def __init__(self, module: Callable[..., Any], loss: Optional[Loss] = None, optimizer: Any = None, metrics: Any = (), *,  # pylint: disable=redefined-outer-name
-                 n_inputs: Optional[int] = None, clip: Any = None, sub_batches: int = 1, averages: Optional[float] = None, **options: Any):
+                 n_inputs: Optional[int] = None, clip: Any = None, sub_batches: int = 1, averages: Optional[float] = None,
+                 servers: "Optional[ParameterServers]" = None, **options: Any):
         self._handle = 0
         if not callable(module) or isinstance(module, type):
             raise TypeError(f"{module!r} is neither a module nor a function of values")
@@ -66,7 +73,10 @@ class Trainer(Handle):
             raise ValueError("there is an optimizer and no loss")
         if sub_batches < 1:
             raise ValueError(f"sub_batches is {sub_batches}; it must be 1 or more")
+        if servers is not None and averages is not None:
+            raise ValueError("averages are of one process: a trainer with servers has none; leave averages or servers out")
         self.module: Optional[Callable[..., Any]] = module
+        self._servers = servers
         self.optimizer, self._loss, self._metrics = optimizer, loss, _named(metrics)
         self._n_inputs, self._clip, self._sub_batches, self._averages, self._options = n_inputs, clip, sub_batches, averages, options
         self.names: list[str] = [*(["loss"] if loss is not None else []), *self._metrics]
@@ -84,7 +94,7 @@ class Trainer(Handle):
         tw.train.accumulate_gradients gives them.   weights: what keep_best keeps; None: all variables of real numbers.
         The program initialises the variables."""
         self = cls.__new__(cls)
-        self._handle, self.module, self.optimizer = 0, None, None
+        self._handle, self.module, self.optimizer, self._servers = 0, None, None, None
         self.names = [*(["loss"] if loss is not None else []), *(metrics or {})]
         self.outputs, n = predictions, len(feeds) - 1 if n_inputs is None and len(feeds) > 1 else n_inputs or len(feeds)
         self.inputs, self.targets = list(feeds[:n]), list(feeds[n:])
@@ -116,6 +126,9 @@ class Trainer(Handle):
         progress: True: a line an epoch on standard error; None: if that is a terminal.   any_loss: a loss that is not finite is no error.
 
         Raises FailedPreconditionError for a loss that is not finite, naming the step; errors of the step, the data and the callbacks."""
+        if self._servers is not None and (folder is not None or keep_best):
+            raise ValueError("checkpoints and the best weights are of one process; with servers leave out folder= and keep_best=, or train "
+                             "by thalweg.SyncTraining or thalweg.AsyncTraining, which save the variables of a cluster")
         data, validation = _split(data, validation)
         given = self._iterator(data, batch, shuffle, seed)
         judge = None if validation is None else self._iterator(validation, max(batch, 256), False, 0)
@@ -178,16 +191,21 @@ class Trainer(Handle):
             raise ValueError(f"the data has {len(examples)} arrays, so there is no target for the loss; call fit or evaluate first, or build")
         self.graph = Graph()
         assert self.module is not None
-        with self.graph:
+        servers = self._servers
+        with self.graph, servers.variables(self.graph) if servers else nullcontext():
             values = [self.graph.placeholder(*_like(x), name=_name(i, n, len(examples))) for i, x in enumerate(examples)]
             self.inputs, self.targets = values[:n], values[n:]
             self.outputs = self.module(*self.inputs)
             loss = self._built_loss()
             found = {name: f(_one(self.outputs), *self.targets) for name, f in self._metrics.items()}
-            step, accumulate, swap = self._built_step(loss)
+            with servers.step(self.graph) if servers else nullcontext():
+                step, accumulate, swap = self._built_step(loss)
             start = self.graph.initializer()
-        self.session = Session(self.graph, **self._options)
-        self.session.run(start)
+        self.session = Session(self.graph, **self._options, **({"target": servers.target} if servers else {}))
+        if servers:
+            servers.start(self.session, start)
+        else:
+            self.session.run(start)
         weights = self.module.parameters() if isinstance(self.module, Module) else None
         self._make(self.session, loss, step, found, accumulate, self._sub_batches, swap, weights)
 

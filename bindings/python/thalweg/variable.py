@@ -43,7 +43,7 @@ class Variable(Formula):
         else:
             initial = graph.constant(initial, dtype)
         prefix = scopes.current(graph).prefix
-        with graph._mutex:
+        with scopes.making_variables(graph), graph._mutex:
             free: str = graph._new_prefix(prefix + "Variable")[len(prefix):-1] if name is None else graph._free(prefix, name)
             with graph.building() as scope:
                 number = _low.tw_variable_create(scope, c_text(free), initial.number)
