@@ -145,3 +145,97 @@ def test_groups_are_those_of_the_weights():
             layer(np.zeros((1, 5, 5, 8), np.float32))
         with pytest.raises(tw.InvalidArgumentError, match="groups is 2; it must be 1"):
             tw.nn.Conv2DTranspose(4, 3, groups=2)(np.zeros((1, 5, 5, 4), np.float32))
+
+
+def convolved(x, kernel, strides, dilations, around):
+    """The correlation of x with zeros around it, each window alone."""
+    axes = x.ndim - 2
+    x = np.pad(x, [(0, 0), *around, (0, 0)])
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel.shape, dilations)]
+    out = [(n - r) // s + 1 for n, r, s in zip(x.shape[1:-1], reach, strides)]
+    y = np.zeros((x.shape[0], *out, kernel.shape[-1]))
+    for at in np.ndindex(*out):
+        window = x[(slice(None), *(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilations)))]
+        y[(slice(None), *at)] = np.tensordot(window, kernel, axes + 1)
+    return y
+
+
+@pytest.mark.parametrize("kind,padding,around", [
+    (tw.nn.Conv1D, 2, [(2, 2)]), (tw.nn.Conv1D, [(0, 3)], [(0, 3)]), (tw.nn.Conv2D, 1, [(1, 1), (1, 1)]), (tw.nn.Conv2D, (2, (0, 1)), [(2, 2), (0, 1)]),
+    (tw.nn.Conv2D, 0, [(0, 0), (0, 0)]), (tw.nn.Conv3D, (1, 0, (1, 2)), [(1, 1), (0, 0), (1, 2)])])
+@pytest.mark.parametrize("known", [True, False])
+def test_convolutions_with_sizes_of_padding(kind, padding, around, known):
+    x = rng.normal(size=(2, *range(5, 5 + len(around)), 2)).astype(np.float32)
+    with tw.Graph() as g:
+        layer = kind(3, 3, strides=2, padding=padding, bias=("constant", 0.5), seed=1)
+        p = tw.placeholder("float32", x.shape if known else [None] * (x.ndim - 1) + [2])
+        y = layer(p)
+        slope = tw.gradients(y.sum(), [p])[0]
+    with initialised(g) as s:
+        kernel, got, grad = s.run([layer.kernel, y, slope], {p: x})
+    wanted = convolved(x.astype(np.float64), kernel.astype(np.float64), [2] * len(around), [1] * len(around), around) + 0.5
+    assert got.shape == wanted.shape and grad.shape == x.shape and y.shape == (wanted.shape if known else (None,) * (x.ndim - 1) + (3,))
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    one = np.zeros(x.shape)
+    one[1, 2, ..., 1] = 1  # along this direction the sum changes by the convolution of it
+    moved = convolved(one, kernel.astype(np.float64), [2] * len(around), [1] * len(around), around).sum()
+    np.testing.assert_allclose((grad * one).sum(), moved, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind,window,strides,padding,around", [(tw.nn.MaxPool1D, 3, 2, 1, [(1, 1)]), (tw.nn.MaxPool1D, 2, 1, [(0, 1)], [(0, 1)]),
+                                                                (tw.nn.MaxPool2D, 3, 2, 1, [(1, 1), (1, 1)]),
+                                                                (tw.nn.MaxPool2D, (3, 2), (2, 1), (2, (1, 0)), [(2, 2), (1, 0)])])
+def test_max_pools_with_sizes_of_padding(kind, window, strides, padding, around):
+    x = rng.normal(size=(2, *range(6, 6 + len(around)), 3)).astype(np.float32) - 5  # below 0, so that padding would show
+    windows, steps = (given if isinstance(given, tuple) else (given,) * len(around) for given in (window, strides))
+    with tw.Graph() as g:
+        p = tw.placeholder("float32", [None, *x.shape[1:]])
+        y = kind(window, strides, padding)(p)
+    full = np.pad(x, [(0, 0), *around, (0, 0)], constant_values=-np.inf)
+    out = [(n - w) // s + 1 for n, w, s in zip(full.shape[1:-1], windows, steps)]
+    wanted = np.empty((2, *out, 3), np.float32)
+    for at in np.ndindex(*out):
+        area = full[(slice(None), *(slice(a * s, a * s + w) for a, s, w in zip(at, steps, windows)))]
+        wanted[(slice(None), *at)] = area.max(tuple(range(1, 1 + len(at))))
+    np.testing.assert_array_equal(tw.Session(g).run(y, {p: x}), wanted)
+    assert y.shape == (None, *out, 3)
+    np.testing.assert_array_equal(kind(window, strides, padding)(tw.constant(x)).numpy(), wanted)
+
+
+def test_wrong_paddings_are_told():
+    for padding in (-1, (1, 2, 3), ((1, 2, 3), 1), (1, -2)):
+        with pytest.raises(ValueError, match="Conv2D: padding is .*; it must be 'valid', 'same', 'causal', a number of 0 or more, or for each of 2 axes"):
+            tw.nn.Conv2D(1, 3, padding=padding)
+    with pytest.raises(TypeError, match="Conv2D: padding is 0.5; it must be a whole number"):
+        tw.nn.Conv2D(1, 3, padding=0.5)
+    with pytest.raises(ValueError, match="Conv2DTranspose: padding is 1; it must be 'valid' or 'same'"):
+        tw.nn.Conv2DTranspose(1, 3, padding=1)
+    with pytest.raises(ValueError, match="AvgPool2D: padding is 1; a mean needs 'valid' or 'same'"):
+        tw.nn.AvgPool2D(3, padding=1)
+    with pytest.raises(ValueError, match="there is no padding 'full'"):
+        tw.nn.MaxPool2D(padding="full")
+    with tw.Graph():
+        with pytest.raises(ValueError, match="module 'conv2d': its input .* has 3 axes; it needs 4"):
+            tw.nn.Conv2D(1, 3, padding=1)(np.zeros((1, 5, 5), np.float32))
+        with pytest.raises(tw.InvalidArgumentError, match="padding must be less than the window"):
+            tw.nn.MaxPool2D(2, padding=2)(np.zeros((1, 5, 5, 1), np.float32))
+
+
+def test_concat_joins_results_along_an_axis():
+    x = rng.normal(size=(2, 3)).astype(np.float32)
+    with tw.Graph() as g:
+        p = tw.placeholder("float32", [None, 3])
+        layer = tw.nn.Concat(tw.nn.Dense(2, seed=1), tw.nn.Sequential(tw.nn.Dense(4, seed=2), tw.nn.relu), lambda v: -v)
+        first, second = layer.parts[0], layer.parts[1].parts[0]
+        y, rows = layer(p), tw.nn.Concat(tw.nn.relu, tw.nn.tanh, axis=0)(p)
+        assert len(layer.parameters()) == 4
+    with initialised(g) as s:
+        a, b, got, below = s.run([first.kernel, second.kernel, y, rows], {p: x})
+    assert y.shape == (None, 9)
+    np.testing.assert_allclose(got, np.concatenate([x @ a, np.maximum(x @ b, 0), -x], 1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(below, np.concatenate([np.maximum(x, 0), np.tanh(x)]), rtol=1e-5)
+    assert tw.nn.Concat(tw.nn.relu, tw.nn.tanh)(tw.constant(x)).shape == (2, 6)
+    with pytest.raises(ValueError, match="Concat has no parts"):
+        tw.nn.Concat()
+    with pytest.raises(TypeError, match="is neither a module nor a function"):
+        tw.nn.Concat(tw.nn.relu, 3)

@@ -109,3 +109,34 @@ def test_what_is_refused(graph):
         tw.losses.sampled_softmax(WEIGHTS, BIASES, labels, INPUTS, 21)
     with pytest.raises(tw.InvalidArgumentError, match="labels must be"):
         tw.losses.nce(WEIGHTS, BIASES, tw.placeholder("int64", [None, None]), INPUTS)
+
+
+@pytest.mark.parametrize("dtype, smoothing", [("float32", 0.1), ("float64", 0.25), ("float64", 0)])
+def test_smoothed_labels_follow_their_formula(run, graph, dtype, smoothing):
+    scores, labels = rng.normal(size=(BATCH, 5)).astype(dtype), np.arange(BATCH) % 5
+    fixed = tw.losses.smoothed_softmax(tw.constant(scores), labels, smoothing)
+    p = tw.placeholder(dtype, [None, 5])
+    loss = tw.losses.smoothed_softmax(p, labels.astype(np.int32), smoothing)
+    got, slope = run([loss, tw.gradients(loss.sum(), [p])[0]], {p: scores})
+    logs = scores - np.log(np.exp(scores.astype(np.float64)).sum(1, keepdims=True))
+    wanted = (1 - smoothing) * -logs[np.arange(BATCH), labels] - smoothing * logs.mean(1)
+    share = (1 - smoothing) * np.eye(5)[labels] + smoothing / 5
+    near = dict(rtol=1e-5, atol=1e-6) if dtype == "float32" else dict(rtol=1e-12, atol=1e-13)
+    assert loss.dtype == dtype and loss.shape == (BATCH,)
+    np.testing.assert_allclose(got, wanted, **near)
+    np.testing.assert_allclose(slope, np.exp(logs) - share, **near)
+    np.testing.assert_allclose(run(fixed), wanted, **near)
+
+
+def test_smoothed_labels_compute_at_once():
+    scores = rng.normal(size=(3, 5)).astype(np.float32)
+    loss = tw.losses.smoothed_softmax(tw.constant(scores), [4, 0, 2], 0.5)
+    logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    np.testing.assert_allclose(loss.numpy(), -0.5 * logs[[0, 1, 2], [4, 0, 2]] - 0.5 * logs.mean(1), rtol=1e-5)
+
+
+def test_wrong_smoothing_is_told(graph):
+    with pytest.raises(ValueError, match="smoothing is 1; it must be 0 or more, and less than 1"):
+        tw.losses.smoothed_softmax(tw.placeholder("float32", [None, 5]), [1], 1)
+    with pytest.raises(ValueError, match="the last axis of .* must be known"):
+        tw.losses.smoothed_softmax(tw.placeholder("float32", [None, None]), [1])

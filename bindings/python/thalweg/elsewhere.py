@@ -40,6 +40,7 @@ NAMES: dict[str, str] = {
     "batchnorm2d": "nn.BatchNorm", "groupnorm": "nn.GroupNorm", "instancenorm": "nn.GroupNorm",
     "sequential": "nn.Sequential", "module": "nn.Module",
     "globalaveragepooling2d": "x.mean([1, 2])",
+    "labelsmoothing": "losses.smoothed_softmax",
     # Losses
     "categoricalcrossentropy": "ops.softmax_cross_entropy_with_logits", "crossentropy": "ops.sparse_softmax_cross_entropy_with_logits",
     "crossentropyloss": "ops.sparse_softmax_cross_entropy_with_logits", "softmaxcrossentropy": "ops.softmax_cross_entropy_with_logits",

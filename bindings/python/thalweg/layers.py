@@ -28,6 +28,7 @@ POOLS = ("max", "mean")
 PADDINGS = ("valid", "same", "causal")
 
 Initializer = Union[str, tuple[str, float]]
+Padding = Union[str, int, Sequence[Union[int, Sequence[int]]]]
 Activation = Union[None, str, Callable[[Any], Any]]
 
 
@@ -201,11 +202,23 @@ class Dense(Layer):
         return _activated(self.activation, self._applied(_low.tw_dense_apply, x))
 
 
+def _padding(layer: str, kinds: Sequence[str], given: Any, axes: int) -> tuple[int, Optional[list[tuple[int, int]]]]:
+    """Returns the number of a named padding, and for sizes that of "valid" with the sizes (before, behind) of each axis."""
+    if isinstance(given, str):
+        return _number(tuple(kinds), "padding", given), None
+    each = list(given) if isinstance(given, (list, tuple)) else [given] * axes
+    pairs = [tuple(_whole(layer, "padding", size) for size in (one if isinstance(one, (list, tuple)) else (one, one))) for one in each]
+    if len(pairs) != axes or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise ValueError(f"{layer}: padding is {given!r}; it must be {', '.join(map(repr, kinds))}, a number of 0 or more, or for each of "
+                         f"{axes} axes a number or a pair (before, behind)")
+    return PADDINGS.index("valid"), [(before, behind) for before, behind in pairs]
+
+
 class _Convolution(Layer):
     axes, transposed = 2, False
 
     def __init__(self, filters: int, window: Union[int, Sequence[int]], activation: Activation = None, *,
-                 strides: Union[int, Sequence[int]] = 1, padding: str = "same", dilations: Union[int, Sequence[int]] = 1, groups: int = 1,
+                 strides: Union[int, Sequence[int]] = 1, padding: Padding = "same", dilations: Union[int, Sequence[int]] = 1, groups: int = 1,
                  name: Optional[str] = None, **options: Any):
         super().__init__(name, **options)
         self.filters, self.groups = (_whole(type(self).__name__, *given) for given in (("filters", filters), ("groups", groups)))
@@ -213,7 +226,10 @@ class _Convolution(Layer):
         self._window = self._each("window", window)
         self._record = _low.tw_convolution()
         _low.tw_convolution_init(self._record)
-        self._record.rank, self._record.padding = self.axes, _number(PADDINGS, "padding", padding)
+        if self.transposed and not isinstance(padding, str):
+            raise ValueError(f"{type(self).__name__}: padding is {padding!r}; it must be 'valid' or 'same'")
+        self._record.rank = self.axes
+        self._record.padding, self._around = _padding(type(self).__name__, PADDINGS, padding, self.axes)
         for field, given in (("stride", strides), ("dilation", dilations)):
             for i, size in enumerate(self._each(field + "s", given)):
                 setattr(self._record, f"{field}_{i + 1}", size)
@@ -236,12 +252,24 @@ class _Convolution(Layer):
 
     def forward(self, x: Any) -> Any:
         apply = _low.tw_transposed_convolution_apply if self.transposed else _low.tw_convolution_apply
+        if self._around and np.any(self._around):
+            x = self._padded(x, self._around)
         return _activated(self.activation, self._applied(apply, x))
+
+    def _padded(self, x: Any, around: list[tuple[int, int]]) -> Any:
+        """x with zeros before and behind each axis of positions."""
+        graph = _graph_of(x)
+        value = x._value() if isinstance(x, Formula) else graph.constant(x, from_number(self._options.dtype))
+        if value.shape is not None and len(value.shape) != self.axes + 2:
+            raise ValueError(f"module '{self.name}': its input {value!r} has {len(value.shape)} axes; it needs {self.axes + 2}, [batch, "
+                             "positions.., channels]")
+        return graph.op("Pad", value, np.array([(0, 0), *around, (0, 0)], np.int32))
 
 
 class Conv1D(_Convolution):
-    """A convolution along one axis: [batch, positions, channels]. padding: "same", "valid", or "causal": a result depends on no later
-    position.
+    """A convolution along one axis: [batch, positions, channels]. padding: "same": as many results as positions, over the stride; "valid":
+    the window stays inside; "causal": a result depends on no later position; or so many zeros at each end of an axis: a number, or for
+    each axis a number or a pair (before, behind).
     groups: group g of the filters reads group g of the channels; as many groups as channels: depthwise."""
     axes = 1
 
@@ -257,7 +285,7 @@ class Conv3D(_Convolution):
 
 class Conv1DTranspose(_Convolution):
     """The transpose of a convolution along one axis: n positions become n * strides with "same" padding, and
-    (n - 1) * strides + (window - 1) * dilations + 1 with "valid" padding. Arguments as Conv1D's, without "causal" and groups."""
+    (n - 1) * strides + (window - 1) * dilations + 1 with "valid" padding. Arguments as Conv1D's, without groups and other paddings."""
     axes, transposed = 1, True
 
 
@@ -462,11 +490,13 @@ class Flatten(Module):
 class _Pool(Leaf):
     axes, kind = 2, "max"
 
-    def __init__(self, window: Union[int, Sequence[int]] = 2, strides: Union[None, int, Sequence[int]] = None, padding: str = "valid", *,
+    def __init__(self, window: Union[int, Sequence[int]] = 2, strides: Union[None, int, Sequence[int]] = None, padding: Padding = "valid", *,
                  name: Optional[str] = None):
         super().__init__(name)
-        self._record = _low.tw_pool(size=ctypes.sizeof(_low.tw_pool), kind=_number(POOLS, "pooling", self.kind), rank=self.axes,
-                                    padding=_number(PADDINGS[:2], "padding", padding))
+        named, self._around = _padding(type(self).__name__, PADDINGS[:2], padding, self.axes)
+        if self._around and self.kind != "max":
+            raise ValueError(f"{type(self).__name__}: padding is {padding!r}; a mean needs 'valid' or 'same', which count no padding")
+        self._record = _low.tw_pool(size=ctypes.sizeof(_low.tw_pool), kind=_number(POOLS, "pooling", self.kind), rank=self.axes, padding=named)
         for field, given in (("window", window), ("stride", window if strides is None else strides)):
             for i, size in enumerate(self._each(field + "s" * (field == "stride"), given)):
                 setattr(self._record, f"{field}_{i + 1}", size)
@@ -482,28 +512,43 @@ class _Pool(Leaf):
 
     def forward(self, x: Any) -> Output:
         graph = _graph_of(x)
+        if self._around and np.any(self._around):
+            return self._overhanging(graph, x._value() if isinstance(x, Formula) else graph.constant(x, "float32"), self._around)
         number = _number_of(graph, x, as_dtype("float32"))
         with graph.building() as scope:
             made = _low.tw_pool_apply(scope, self._record, number)
         return Output(graph, made)
 
+    def _overhanging(self, graph: Graph, x: Output, around: list[tuple[int, int]]) -> Output:
+        """The largest of windows that begin before the input and end behind it. One axis is one row of an image."""
+        one = self.axes == 1
+        ones, record = [1] * (2 if one else 1), self._record
+        rows: list[tuple[int, int]] = [(0, 0)] * len(ones)
+        windows, strides = ([getattr(record, f"{field}_{i + 1}") for i in range(self.axes)] for field in ("window", "stride"))
+        made: Output = graph.op("MaxPool", graph.op("ExpandDims", x, np.int32(1)) if one else x, ksize=[*ones, *windows, 1],
+                                strides=[*ones, *strides, 1], padding="EXPLICIT",
+                                explicit_paddings=[size for pair in (*rows, *around, (0, 0)) for size in pair])
+        return graph.op("Squeeze", made, squeeze_dims=[1]) if one else made
+
 
 class MaxPool1D(_Pool):
-    """The largest of each window along one axis: [batch, positions, channels]. strides: None: the window."""
+    """The largest of each window along one axis: [batch, positions, channels]. strides: None: the window. padding: "valid": windows stay
+    inside; "same": as many results as positions, over the stride; or how far windows begin before and end behind an axis, less than the
+    window: a number, or for each axis a number or a pair. Padding is never the largest."""
     axes = 1
 
 
 class AvgPool1D(_Pool):
-    """The mean of each window along one axis; as MaxPool1D."""
+    """The mean of each window along one axis; as MaxPool1D, without sizes of padding. A mean is of the elements inside the input."""
     axes, kind = 1, "mean"
 
 
 class MaxPool2D(_Pool):
-    """The largest of each window of images [batch, height, width, channels]. strides: None: the window."""
+    """The largest of each window of images [batch, height, width, channels]; arguments as MaxPool1D's."""
 
 
 class AvgPool2D(_Pool):
-    """The mean of each window of images; shapes and strides as MaxPool2D."""
+    """The mean of each window of images; arguments as AvgPool1D's."""
     kind = "mean"
 
 

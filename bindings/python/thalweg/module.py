@@ -271,3 +271,17 @@ class Residual(Module):
 
     def forward(self, x: Formula) -> Formula:
         return x + self.inner(x)
+
+
+class Concat(Module):
+    """The results of modules, or of other functions of one value, for the same input, one behind the other along an axis."""
+
+    def __init__(self, *parts: Callable[[Any], Any], axis: int = -1, name: Optional[str] = None):
+        super().__init__(name)
+        if not parts:
+            raise ValueError("Concat has no parts; give the modules whose results it joins")
+        self.parts, self.axis = Sequential(*parts).parts, axis
+
+    def forward(self, x: Any) -> Any:
+        results = [part(x) for part in self.parts]
+        return results[0].graph.op("ConcatV2", results, self.axis)

@@ -17,11 +17,11 @@ from .at_once import in_training
 from .layers import (ACTIVATIONS, INITIALIZERS, AvgPool1D, AvgPool2D, BatchNorm, Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D,
                      Conv3DTranspose, Dense, Dropout, Embedding, Flatten, GlobalAvgPool, GlobalMaxPool, GroupNorm, LayerNorm, MaxPool1D,
                      MaxPool2D, MultiHeadAttention, RMSNorm, activation, rotary, training, updates)
-from .module import Module, Residual, Sequential
+from .module import Concat, Module, Residual, Sequential
 from .output import Output
 from .sequences import GRU, LSTM, Bidirectional
 
-__all__ = ["ACTIVATIONS", "AvgPool1D", "AvgPool2D", "BatchNorm", "Bidirectional", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose",
+__all__ = ["ACTIVATIONS", "AvgPool1D", "AvgPool2D", "BatchNorm", "Bidirectional", "Concat", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose",
            "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Embedding", "Flatten", "GRU", "GlobalAvgPool", "GlobalMaxPool", "GroupNorm",
            "INITIALIZERS", "LSTM", "LayerNorm", "MaxPool1D", "MaxPool2D", "Module", "MultiHeadAttention", "RMSNorm", "Residual",
            "Sequential", "activation", "elu", "gelu", "gelu_tanh", "hard_sigmoid", "hard_swish", "in_training", "leaky_relu", "log_softmax", "mish",
