@@ -1,5 +1,9 @@
 """The networks of the bench, written once over a backend: `conv(x, out, size, stride, padding)`, `pool(x, size, stride, padding)`, `relu`,
-`dense(x, out)`, `flat`, `concat`, `add`, `norm`, `mean` (over the image). Images have their channels last. Sizes are those of the papers."""
+`dense(x, out)`, `flat`, `concat`, `add`, `norm`, `mean` (over the image). Images have their channels last. Sizes are those of the papers.
+
+bindings/python/examples/models has the same networks as users write them, with the layers of tw.nn. The bench needs them in PyTorch and JAX
+too, from one definition and with equal weights, and on a machine that has only the files of tools/gpu-tree, so it has its own.
+tests/python/models_test.py checks that both have the same products."""
 
 
 def alexnet(b, x):

@@ -12,7 +12,8 @@ import sys
 import types
 
 # The name of a network is that of its file, with hyphens.
-MODELS = ("alexnet", "overfeat", "vgg-a", "googlenet", "inception-v3", "resnet50", "mobilenet-v2", "unet", "sparse-regression", "clusters")
+MODELS = ("alexnet", "overfeat", "vgg-a", "googlenet", "inception-v3", "resnet50", "mobilenet-v2", "unet", "sparse-regression",
+          "clusters", "lstm", "bert", "gpt", "seq2seq", "vae", "gan", "dqn")
 
 
 def load(name: str) -> types.ModuleType:
@@ -20,7 +21,8 @@ def load(name: str) -> types.ModuleType:
     wanted = name.lower().replace("_", "-")
     if wanted not in MODELS:
         near = difflib.get_close_matches(wanted, MODELS, 1)
-        raise ValueError(f"there is no model '{name}'" + (f"; did you mean '{near[0]}'?" if near else "") + f" There are: {', '.join(MODELS)}")
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise ValueError(f"there is no model '{name}'; {hint}there are: {', '.join(MODELS)}")
     folder = str(pathlib.Path(__file__).resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # the files import each other
