@@ -45,7 +45,8 @@ def sample(logits: Any, temperature: Any = 1.0, k: Optional[int] = None, seed: i
         best: Output = ops.arg_max(logits, -1, output_type="int32")
         return best
     scaled = (logits if k is None else top_k(logits, k)) / temperature
-    drawn: Output = ops.multinomial(scaled, 1, output_dtype="int32", **({"seed": seed, "seed2": 1} if seed else {}))
+    seeds: dict[str, Any] = {"seed": seed, "seed2": 1} if seed else {}
+    drawn: Output = ops.multinomial(scaled, 1, output_dtype="int32", **seeds)
     return drawn[:, 0]
 
 
@@ -145,7 +146,8 @@ def beam_search(step: Step, logits: Any, state: Any, length: Any, beams: int, *,
 def _count(graph: Any, what: str, length: Any) -> Output:
     if isinstance(length, int) and length < 0:
         raise ValueError(f"{what}: length is {length}; it must be 0 or more")
-    return graph.constant(length, "int32") if not isinstance(length, Output) else flow.own(graph, length)
+    count: Output = flow.own(graph, length) if isinstance(length, Output) else graph.constant(length, "int32")
+    return count
 
 
 def _any_batch(shape: flow.Shape) -> flow.Shape:

@@ -161,7 +161,8 @@ class ProjectedLSTMCell:
     def _evenly(self, rows: int, columns: int, seed: int, number: int) -> Output:
         """Drawn evenly from +-sqrt(6 / (rows + columns)) (Glorot and Bengio, 2010)."""
         reach = float(np.sqrt(6 / (rows + columns)))
-        drawn = self.graph.op("RandomUniform", [rows, columns], dtype="float32", **({"seed": seed, "seed2": number} if seed else {}))
+        seeds: dict[str, Any] = {"seed": seed, "seed2": number} if seed else {}
+        drawn: Output = self.graph.op("RandomUniform", [rows, columns], dtype="float32", **seeds)
         return drawn * (2 * reach) - reach
 
     def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:

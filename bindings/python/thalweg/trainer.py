@@ -201,7 +201,9 @@ class Trainer(Handle):
             with servers.step(self.graph) if servers else nullcontext():
                 step, accumulate, swap = self._built_step(loss)
             start = self.graph.initializer()
-        self.session = Session(self.graph, **self._options, **({"target": servers.target} if servers else {}))
+        if servers:
+            self._options["target"] = servers.target
+        self.session = Session(self.graph, **self._options)
         if servers:
             servers.start(self.session, start)
         else:

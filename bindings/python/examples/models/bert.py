@@ -117,7 +117,7 @@ def main(arguments=None):
         lambda epoch: tw.train.Batches(*gaps(rows[:-1000], len(letters), epoch), size=given.batch, seed=epoch), 4)
     trainer.fit(learnt, given.epochs, logdir=given.logdir)
     reached = trainer.evaluate(gaps(rows[-1000:], len(letters), 10**6))["accuracy"]
-    training.said(parser.prog, "held-out accuracy of masked characters", reached, given.epochs)
+    training.said("bert", "held-out accuracy of masked characters", reached, given.epochs)
     return reached
 
 

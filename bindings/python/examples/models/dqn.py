@@ -173,7 +173,7 @@ def main(arguments=None):
         for _ in range(100):
             player.step()
     reached = play(player)
-    training.said(parser.prog, "mean return", reached, given.epochs)
+    training.said("dqn", "mean return", reached, given.epochs)
     return reached
 
 

@@ -73,7 +73,7 @@ def main(arguments=None):
     print(texts.drawn(new[:8].reshape(-1, 8, 8)))
     distance, classes = nearest(new, x, labels)
     print(f"the nearest digits are of {classes} classes")
-    training.said(parser.prog, "distance to the nearest digit", distance, given.epochs)
+    training.said("gan", "distance to the nearest digit", distance, given.epochs)
     return distance, classes
 
 

@@ -93,7 +93,7 @@ def main(arguments=None):
         written = net.generate(tw.constant(letters.encode("In the beginning ")[None]), 200, temperature=0.8, k=10)
     print(letters.decode(trainer.session.run(written)[0]))
     reached = trainer.evaluate(texts.pieces(numbers[-20_000:], 64).batch(given.batch))["perplexity"]
-    training.said(parser.prog, "held-out perplexity", reached, given.epochs)
+    training.said("gpt", "held-out perplexity", reached, given.epochs)
     return reached
 
 

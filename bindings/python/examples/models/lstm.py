@@ -108,7 +108,7 @@ def main(arguments=None):
             bar.set_postfix(loss=session.run([model.loss, model.step], feeds)[0])
         with model.averages.swapped(session):
             reached = model.perplexity(session, *measured)
-    training.said(parser.prog, "held-out word perplexity", reached, given.epochs)
+    training.said("lstm", "held-out word perplexity", reached, given.epochs)
     return reached
 
 

@@ -26,7 +26,7 @@ def main(arguments=None):
 
     trainer.fit(share, given.epochs, batch=given.batch, seed=given.seed, logdir=given.logdir)
     reached = trainer.evaluate((held, held))["loss"]
-    training.said(parser.prog if servers is None else f"worker {servers.worker}", "held-out loss", reached, given.epochs)
+    training.said("parameter_servers" if servers is None else f"worker {servers.worker}", "held-out loss", reached, given.epochs)
     return reached
 
 

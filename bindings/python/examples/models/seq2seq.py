@@ -92,7 +92,7 @@ def main(arguments=None):
     with trainer.graph:
         found, _ = net.search(tw.constant(new), wanted.shape[1])
     reached = right(trainer.session.run(found)[:, 0], wanted)
-    training.said(parser.prog, "held-out share of right words", reached, given.epochs)
+    training.said("seq2seq", "held-out share of right words", reached, given.epochs)
     return reached
 
 

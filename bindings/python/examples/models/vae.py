@@ -52,7 +52,7 @@ def optimizer():
 
 
 def main(arguments=None):
-    parser = training.options(__doc__, epochs=60, batch=64)
+    parser = training.options(__doc__, epochs=30, batch=64)
     given = training.parsed(parser, arguments)
     (learnt,), (held,) = training.split(training.digits(given.data)[0].reshape(-1, 64))
     net = VAE()
@@ -62,7 +62,7 @@ def main(arguments=None):
         new = net.drawn(8)
     print(texts.drawn(trainer.session.run(new).reshape(-1, 8, 8)))
     reached = trainer.evaluate((held, held))["loss"]
-    training.said(parser.prog, "held-out loss", reached, given.epochs)
+    training.said("vae", "held-out loss", reached, given.epochs)
     return reached
 
 
