@@ -99,7 +99,7 @@ def by_gpt():
 
 
 def by_bert():
-    net = bert.Pretraining(WORDS, WIDTH, length=16, layers=LAYERS, heads=HEADS, dropout=0.0)
+    net = bert.Pretraining(WORDS, 16, WIDTH, layers=LAYERS, heads=HEADS, dropout=0.0)
     (tokens, types, mask), (words, asked, follows) = bert.example(3, 10, WORDS)
     mask = (np.arange(10) < np.array([[10], [7], [4]])).astype(np.int32)
     asked = (asked * mask).astype(np.float32)

@@ -213,7 +213,7 @@ def test_gpt_learns_a_text(text):
 def test_bert_fills_gaps(text):
     letters, numbers = text
     rows = numbers[:200_000].reshape(-1, 8)
-    net = bert.Pretraining(len(letters) + 1, 32, length=8, layers=2, heads=4, dropout=0.0)
+    net = bert.Pretraining(len(letters) + 1, 8, 32, layers=2, heads=4, dropout=0.0)
     trainer = tw.train.Trainer(net, bert.loss, lambda: bert.optimizer(3e-3, 400), {"accuracy": bert.accuracy}, n_inputs=1, clip=1.0, threads=1)
     data = tw.Iterator.of_batches(lambda epoch: tw.train.Batches(*bert.gaps(rows, len(letters), epoch), size=64, seed=epoch), 4)
     trainer.fit(data, 1)

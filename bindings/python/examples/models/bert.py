@@ -49,9 +49,10 @@ class BERT(tw.nn.Module):
 class Pretraining(tw.nn.Module):
     """Logits of the word at each place, whose output weights are the table of the words, and of the next sentence."""
 
-    def __init__(self, vocabulary=30522, width=768, **sizes):
+    def __init__(self, vocabulary=30522, length=512, width=768, layers=12, heads=12, dropout=0.1):
         super().__init__()
-        self.bert, self.vocabulary, self.width = BERT(vocabulary, width=width, **sizes), vocabulary, width
+        self.bert = BERT(vocabulary, length, width, layers, heads, dropout=dropout)
+        self.vocabulary, self.width = vocabulary, width
         self.hidden, self.norm = tw.nn.Dense(width, "gelu", **initial(width)), tw.nn.LayerNorm(1e-12)
         self.follows = tw.nn.Dense(2, **initial(width))
 
@@ -110,7 +111,7 @@ def main(arguments=None):
     given = training.parsed(parser, arguments)
     letters, numbers = texts.characters(given.data, 1_000_000)
     rows = numbers[:len(numbers) // 16 * 16].reshape(-1, 16)
-    net = Pretraining(len(letters) + 1, 64, length=16, layers=3, heads=4)
+    net = Pretraining(len(letters) + 1, 16, 64, layers=3, heads=4)
     trainer = tw.train.Trainer(net, loss, lambda: optimizer(2e-3, 4000), {"accuracy": accuracy}, n_inputs=1, clip=1.0,
                                threads=given.threads)
     learnt = tw.Iterator.of_batches(
