@@ -1,7 +1,7 @@
 """A training step of networks of bindings/python/examples/models in PyTorch, with torchvision's networks and equal weights, compared with
-ours and with models_golden.npz.
+ours and with models_golden.npz. PyTorch computes it in double, so that only our rounding counts.
 
-    tools/test -L peer                                                 compares
+    tools/test -L peer                                                 compares; by hand, arguments are the names of some cases
     tools/cmake/peer-python tests/python/models_peer.py --update       writes models_golden.npz anew"""
 import os
 import pathlib
@@ -20,8 +20,9 @@ except ImportError as error:
 import models_cases as cases
 
 GOLDEN = pathlib.Path(__file__).with_name("models_golden.npz")
-# Relative to the sizes of the changes: batch normalisation over few values enlarges rounding.
-TOLERANCE = {"alexnet": 1e-3, "vgg-a": 1e-3, "resnet50": 2e-3, "mobilenet-v2": 2e-3, "inception-v3": 5e-3}
+# Relative to the sizes of the changes. Batch normalisation over few values enlarges rounding: in float, PyTorch's own step of ResNet-50
+# differs from its step in double by 2e-3.
+TOLERANCE = {"alexnet": 1e-3, "vgg-a": 1e-3, "resnet50": 1e-2, "mobilenet-v2": 2e-3, "inception-v3": 1e-2}
 
 
 def inception():
@@ -82,7 +83,7 @@ def smoothed(logits, labels):
 
 def theirs(case):
     torch.manual_seed(0)
-    net, (x, y) = network(case).train(), cases.batch(cases.CASES[case][2])
+    net, (x, y) = network(case).train().double(), cases.batch(cases.CASES[case][2])
     found = kinds(net)
     pixels = [1] * len(found)
     if case in ("alexnet", "vgg-a"):  # the first matrix; VGG's adaptive pool repeats its image of 2 x 2, so it is made to give it as it is
@@ -91,14 +92,14 @@ def theirs(case):
         first = next(i for i, (_, p) in enumerate(found) if p.dim() == 2)
         if case == "vgg-a":
             old = net.classifier[0]
-            net.classifier[0] = torch.nn.Linear(512 * side * side, old.out_features)
+            net.classifier[0] = torch.nn.Linear(512 * side * side, old.out_features).double()
             found = kinds(net)
         pixels[first] = side
     before = [cases.weight(i, kind, shape(p, n)) for i, ((kind, p), n) in enumerate(zip(found, pixels))]
     with torch.no_grad():
         for (_, p), w, n in zip(found, before, pixels):
             p.copy_(torch.tensor(theirs_of(w, n)))
-    result, labels = net(torch.tensor(x.transpose(0, 3, 1, 2).copy())), torch.tensor(y.astype(np.int64))
+    result, labels = net(torch.tensor(x.transpose(0, 3, 1, 2).astype(np.float64))), torch.tensor(y.astype(np.int64))
     if case == "inception-v3":
         loss = smoothed(result.logits, labels) + 0.4 * smoothed(result.aux_logits, labels)
     else:
@@ -116,7 +117,7 @@ def main():
         print(f"{GOLDEN}: {len(found)} cases, {GOLDEN.stat().st_size} bytes")
         return 0
     golden, failures = np.load(GOLDEN), 0
-    for case in cases.CASES:
+    for case in sys.argv[1:] or cases.CASES:
         wanted = theirs(case)
         every = [("ours", cases.step(case))]
         if case in cases.GOLDEN:
@@ -128,7 +129,7 @@ def main():
             except AssertionError as error:
                 failures += 1
                 print(f"FAILED {who}: {error}", flush=True)
-    print(f"{len(cases.CASES)} cases, {failures} comparisons failed")
+    print(f"{failures} comparisons failed")
     return failures != 0
 
 

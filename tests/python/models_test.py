@@ -1,6 +1,8 @@
 """The networks of images in bindings/python/examples/models, and the other programs without sequences: their sizes, a training step,
 what they learn, and the bench."""
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -14,6 +16,7 @@ import pytest
 import thalweg as tw
 from models_cases import FOLDER, models
 
+import bench
 import counts
 import training
 
@@ -195,11 +198,11 @@ def test_a_step_is_pytorchs(case):
 # ---- Learning ----
 
 @with_data
-@pytest.mark.parametrize("name, epochs, least", [("alexnet", 3, 0.85), ("resnet50", 3, 0.85)])
+@pytest.mark.parametrize("name, epochs, least", [("alexnet", 3, 0.7)])
 def test_digits_are_learned(name, epochs, least, tmp_path, capsys):
     reached = models.load(name).main(["--epochs", str(epochs), "--data", str(DATA / "digits.csv"), "--logdir", str(tmp_path)])
     assert reached > least
-    assert re.search(rf"held-out accuracy {reached:.4f} after {epochs} epochs\n$", capsys.readouterr().out)
+    assert re.search(rf"^{name}: held-out accuracy {reached:.4f} after {epochs} epochs$", capsys.readouterr().out, re.M)
     assert list((tmp_path / "train").iterdir()) and list((tmp_path / "validation").iterdir())
 
 
@@ -212,9 +215,20 @@ def test_digits_are_learned_well(name, least):
 
 
 @with_data
-def test_unet_finds_strokes_in_noise(capsys):
-    assert models.load("unet").main(["--epochs", "3", "--data", str(DATA / "digits.csv")]) > 0.6
-    assert "unet: intersection over union" in capsys.readouterr().out
+def test_a_small_unet_finds_strokes_in_noise():
+    unet = models.load("unet")
+    x, masks = unet.strokes(training.digits(DATA / "digits.csv")[0][:400], np.random.default_rng(1))
+    tw.random.seed(1)
+    trainer = tw.train.Trainer(unet.network(filters=4, depth=1), unet.loss, tw.train.Adam(5e-3), threads=1)
+    trainer.fit((x[:320], masks[:320]), 2, batch=8)
+    found, wanted = trainer.predict(x[320:]).argmax(-1) == 1, masks[320:] == 1
+    assert (found & wanted).sum() / (found | wanted).sum() > 0.4
+
+
+@NIGHTLY
+@with_data
+def test_unet_finds_most_strokes():
+    assert models.load("unet").main(["--data", str(DATA / "digits.csv")]) > 0.7
 
 
 @with_data
@@ -304,19 +318,15 @@ def test_digits_are_clustered(tmp_path, capsys):
 
 # ---- The command lines ----
 
-def run(*words, status=0):
-    done = subprocess.run([sys.executable, "-B", *map(str, words)], capture_output=True, text=True, cwd=FOLDER)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout if status == 0 else done.stderr
-
-
-def test_bench_times_a_step():
+def test_bench_times_a_step(capsys):
     small = ["--set", "width=0.0625", "--set", "side=67", "--threads", "1", "--batch", "2", "--repeat", "3", "--warmup", "0", "--json"]
-    trained = json.loads(run(FOLDER / "bench.py", "alexnet", *small))
+    done = subprocess.run([sys.executable, "-B", FOLDER / "bench.py", "alexnet", *small], capture_output=True, text=True, check=True)
+    trained = json.loads(done.stdout)
     assert trained["what"] == "training" and trained["steps"] == 3 and trained["batch"] == 2
     assert 0 < trained["min_seconds"] <= trained["median_seconds"] <= trained["max_seconds"]
     assert trained["examples_per_second"] == 2 / trained["median_seconds"] and trained["peak_rss_bytes"] > 1e7
-    forward = json.loads(run(FOLDER / "bench.py", "alexnet", *small, "--forward"))
+    bench.main(["alexnet", *small, "--forward"])
+    forward = json.loads(capsys.readouterr().out)
     assert forward["what"] == "forward" and forward["parameters"] == trained["parameters"]
     with tw.Graph():
         net = models.load("alexnet").network(width=0.0625)
@@ -324,15 +334,24 @@ def test_bench_times_a_step():
     assert forward["multiply_accumulates"] == trained["multiply_accumulates"] == products and forward["parameters"] == counts.parameters(net)
 
 
+def told(main, *words, status=2):
+    """What a program says on standard error before it ends with that status."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), pytest.raises(SystemExit) as end:
+        main(list(map(str, words)))
+    assert end.value.code == status, said.getvalue()
+    return said.getvalue()
+
+
 def test_the_command_lines_say_what_is_wrong(tmp_path):
-    bench = FOLDER / "bench.py"
-    assert "there is no model 'vgg'; did you mean 'vgg-a'?" in run(bench, "vgg", status=2)
-    assert "'clusters' has no batches to time" in run(bench, "clusters", status=2)
-    assert "--batch takes a number of 1 or more, not 0" in run(bench, "alexnet", "--batch", "0", status=2)
-    assert "'alexnet' has no parameter 'depth'; there are: classes, side, width" in run(bench, "alexnet", "--set", "depth=2", status=2)
-    assert "--set takes NAME=VALUE" in run(bench, "alexnet", "--set", "side=big", status=2)
-    assert "is no file; tools/setup fetches it" in run(FOLDER / "alexnet.py", "--data", tmp_path / "none.csv", status=1)
-    assert "--epochs takes a number of 1 or more, not 0" in run(FOLDER / "vgg_a.py", "--epochs", "0", status=2)
+    assert "there is no model 'vgg'; did you mean 'vgg-a'?" in told(bench.main, "vgg")
+    assert "'clusters' has no batches to time" in told(bench.main, "clusters")
+    assert "--batch takes a number of 1 or more, not 0" in told(bench.main, "alexnet", "--batch", 0)
+    assert "--seconds takes a number above 0, not 0.0" in told(bench.main, "alexnet", "--seconds", 0)
+    assert "'alexnet' has no parameter 'depth'; there are: classes, side, width" in told(bench.main, "alexnet", "--set", "depth=2")
+    assert "--set takes NAME=VALUE" in told(bench.main, "alexnet", "--set", "side=big")
+    assert "is no file; tools/setup fetches it" in told(models.load("alexnet").main, "--data", tmp_path / "none.csv", status=1)
+    assert "--epochs takes a number of 1 or more, not 0" in told(models.load("vgg-a").main, "--epochs", 0)
     with pytest.raises(ValueError, match="width is 0; it is the factor"):
         models.load("alexnet").network(width=0)
     (tmp_path / "digits.csv").write_text("1,2,3\n4,5,6\n")

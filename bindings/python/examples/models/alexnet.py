@@ -26,7 +26,7 @@ def optimizer():
 
 
 def main(arguments=None):
-    return training.classify_digits(__doc__, network, loss, side=67, arguments=arguments)
+    return training.classify_digits("alexnet", __doc__, network, loss, side=67, arguments=arguments)
 
 
 if __name__ == "__main__":

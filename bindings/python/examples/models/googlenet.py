@@ -41,7 +41,7 @@ def optimizer():
 
 
 def main(arguments=None):
-    return training.classify_digits(__doc__, network, loss, side=64, arguments=arguments)
+    return training.classify_digits("googlenet", __doc__, network, loss, side=64, arguments=arguments)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def main(arguments=None):
     """Digits are smaller than the images that the auxiliary head needs."""
     def small(classes, width):
         return network(classes, width, auxiliary=False)
-    return training.classify_digits(__doc__, small, loss, side=75, width=0.125, arguments=arguments)
+    return training.classify_digits("inception_v3", __doc__, small, loss, side=75, width=0.125, arguments=arguments)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def optimizer():
 
 
 def main(arguments=None):
-    return training.classify_digits(__doc__, network, loss, side=32, width=0.5, arguments=arguments)
+    return training.classify_digits("mobilenet_v2", __doc__, network, loss, side=32, width=0.5, arguments=arguments)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 import argparse
 import os
 import pathlib
-import sys
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def last(outputs):
     return outputs[0] if isinstance(outputs, (list, tuple)) else outputs
 
 
-def classify_digits(description, network, loss, side, width=0.25, epochs=10, arguments=None):
+def classify_digits(name, description, network, loss, side, width=0.25, epochs=10, arguments=None):
     """Trains a network of images on enlarged digits, by default with fewer channels than the paper's, and prints
     its accuracy on those that were held out, which it also returns."""
     parser = options(description, epochs=epochs)
@@ -94,11 +93,10 @@ def classify_digits(description, network, loss, side, width=0.25, epochs=10, arg
         {"accuracy": lambda z, y: tw.metrics.accuracy(last(z), y)}, threads=given.threads)
     trainer.fit(train, given.epochs, batch=given.batch, seed=given.seed, validation=test, logdir=given.logdir)
     accuracy = trainer.evaluate(test)["accuracy"]
-    said(parser.prog, "held-out accuracy", accuracy, given.epochs)
+    said(name, "held-out accuracy", accuracy, given.epochs)
     return accuracy
 
 
-def said(program, measure, value, epochs):
-    """The last line of a program."""
-    print(f"{pathlib.Path(program).stem}: {measure} {value:.4f} after {epochs} epoch{'s' if epochs > 1 else ''}")
-    sys.stdout.flush()
+def said(name, measure, value, epochs):
+    """Prints the last line of a program."""
+    print(f"{name}: {measure} {value:.4f} after {epochs} epoch{'s' if epochs > 1 else ''}", flush=True)

@@ -27,7 +27,7 @@ def optimizer():
 
 
 def main(arguments=None):
-    return training.classify_digits(__doc__, network, loss, side=32, arguments=arguments)
+    return training.classify_digits("vgg_a", __doc__, network, loss, side=32, arguments=arguments)
 
 
 if __name__ == "__main__":
