@@ -21,8 +21,8 @@ import models_cases as cases
 
 GOLDEN = pathlib.Path(__file__).with_name("models_golden.npz")
 # Relative to the sizes of the changes. Batch normalisation over few values enlarges rounding: in float, PyTorch's own step of ResNet-50
-# differs from its step in double by 2e-3.
-TOLERANCE = {"alexnet": 1e-3, "vgg-a": 1e-3, "resnet50": 1e-2, "mobilenet-v2": 2e-3, "inception-v3": 1e-2}
+# differs from its step in double by 2e-3, that of Inception-v3 by 2e-2.
+TOLERANCE = {"alexnet": 1e-3, "vgg-a": 1e-3, "resnet50": 1e-2, "mobilenet-v2": 2e-3, "inception-v3": 2e-2}
 
 
 def inception():

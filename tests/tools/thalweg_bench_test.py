@@ -1,9 +1,10 @@
-"""Tests of `thalweg bench`: the times of steps, and their feeds."""
+"""Tests of `thalweg bench`: the times of steps, and their feeds; networks by name."""
 import json
+import os
 import pathlib
 import sys
 
-from thalweg_command import FLOAT, INT32, STRING, dtype, files, node, run, run_tests, shape
+from thalweg_command import FLOAT, INT32, PROGRAMS, STRING, dtype, files, node, run, run_tests, shape
 
 
 def test_bench_measures_as_many_steps_as_asked_for(folder):
@@ -42,6 +43,23 @@ def test_bench_feeds_what_is_needed(folder):
     assert "too many elements" in run("bench", graph, "--fetch", "d", "--feed-shape", "unknown=9999999999,9999999999", status=1)
     assert "'a'" in run("bench", graph, "--fetch", "c", "--feed-shape", "a=2,4", status=1)
     assert "nothing to do" in run("bench", graph, status=2)
+
+
+def test_bench_takes_networks_by_name(folder):
+    program = PROGRAMS.parent / "share/doc/thalweg/bindings/python/examples/models/bench.py"
+    if not program.exists():
+        assert f"'{program}' is not there; install the package with the examples" in run("bench", "model", "alexnet", status=1)
+        return
+    python = {"PATH": "/usr/bin:" + os.environ["PATH"]}  # the Python that has NumPy
+    words = ["--set", "width=0.0625", "--set", "side=67", "--batch", "2", "--threads", "1", "--repeat", "3", "--warmup", "0", "--forward", "--json"]
+    got = json.loads(run("bench", "model", "alexnet", *words, environment=python))
+    assert got["model"] == "alexnet" and got["what"] == "forward" and got["batch"] == 2 and got["threads"] == 1 and got["steps"] == 3, got
+    assert 0 < got["min_seconds"] <= got["median_seconds"] and got["multiply_accumulates"] > 0, got
+    assert "there is no model 'alexnt'; did you mean 'alexnet'?" in run("bench", "model", "alexnt", status=2, environment=python)
+    graph = files(folder)
+    assert "--batch is for a network: thalweg bench model NAME" in run("bench", graph, "--fetch", "y", "--batch", "2", status=2)
+    assert "unexpected argument 'alexnet'" in run("bench", graph, "alexnet", "--fetch", "y", status=2)
+    assert "python3 cannot be started" in run("bench", "model", "alexnet", status=1, environment={"PATH": str(folder)})
 
 
 sys.exit(run_tests(globals()))

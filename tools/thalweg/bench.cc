@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench_model.h"
 #include "command.h"
 #include "handles.h"
 #include "json.h"
@@ -114,7 +115,22 @@ void PrintJson(const std::vector<std::unique_ptr<Setup>>& setups) {
   std::fputs(json.End().text().c_str(), stdout);
 }
 
+// Options of `thalweg bench model` that a graph does not have.
+const std::vector<Option>& ModelBenchOptions() {
+  static const std::vector<Option> options = {
+      {"--batch", "N", "with `model`: examples of a step; 1"},
+      {"--forward", nullptr, "with `model`: the forward pass as in inference; without it a step trains"},
+      {"--set", "NAME=VALUE", "with `model`: a parameter of the network, such as side=128; may be repeated"}};
+  return options;
+}
+
 int Run(const Args& args) {
+  const std::vector<std::string>& words = args.words();
+  if (words[0] == "model") BenchModel({words.begin() + 1, words.end()});
+  if (args.positional().size() > 1) throw UsageError{"unexpected argument '" + args.positional()[1] + "'"};
+  for (const Option& o : ModelBenchOptions()) {
+    if (args.has(o.name)) throw UsageError{std::string(o.name) + " is for a network: thalweg bench model NAME"};
+  }
   std::vector<std::unique_ptr<Setup>> setups;
   for (const int64_t n : ThreadCounts(args)) setups.push_back(std::make_unique<Setup>(args, n));
   Measure(args, &setups);
@@ -135,6 +151,7 @@ std::vector<Option> Options() {
     options.push_back(o);
   }
   for (const Option& o : ModelOptions()) options.push_back(o);
+  for (const Option& o : ModelBenchOptions()) options.push_back(o);
   return options;
 }
 
@@ -143,15 +160,19 @@ std::vector<Option> Options() {
 const Command& BenchCommand() {
   static const Command command = {
       "bench",
-      "GRAPH",
-      "Measures how long a step of a graph takes.",
+      "GRAPH|model NAME",
+      "Measures how long a step of a graph, or of a network of the Python examples, takes.",
       "Placeholders that are needed and not fed get random values: from 0 to 1, whole numbers 0 or 1; sizes that the graph\n"
       "leaves open are 1 unless --feed-shape says otherwise. `first` is the step that makes the plan; `p99` is what 99 of 100\n"
       "steps stay below; `speed` is how many times as fast as the first row, by medians.\n"
-      "Example: thalweg bench graph.pb --fetch prediction --checkpoint model --feed-shape image=32,64 --compare-threads 1,2\n",
+      "Example: thalweg bench graph.pb --fetch prediction --checkpoint model --feed-shape image=32,64 --compare-threads 1,2\n"
+      "`thalweg bench model NAME` takes a step of a network by its name, such as alexnet or resnet50: it trains with the\n"
+      "network's own optimizer on random inputs of the usual sizes. It needs Python with NumPy, and takes --batch, --forward,\n"
+      "--set, --threads, --device, --warmup, --repeat, --seconds and --json. A graph whose file is called `model` is ./model.\n"
+      "Example: thalweg bench model resnet50 --batch 8 --threads 2 --forward\n",
       Options(),
       1,
-      1,
+      2,
       Run};
   return command;
 }
