@@ -291,8 +291,13 @@ def test_q_learning_keeps_the_pole_up(player):
 # ---- The programs ----
 
 @NIGHTLY
+def test_games_in_the_graph_make_more_steps_than_games_in_the_client():
+    assert dqn.main(["--compare", "--threads", "1"]) > 1.2
+
+
+@NIGHTLY
 @pytest.mark.parametrize("name,arguments,limit", [
-    ("gpt", [], 5.0), ("bert", [], None), ("lstm", ["--small"], 150.0), ("seq2seq", [], None), ("vae", [], 25.5), ("dqn", [], None),
+    ("gpt", [], 8.0), ("bert", [], None), ("lstm", ["--small", "--epochs", "1"], 400.0), ("seq2seq", [], None), ("vae", [], 25.5), ("dqn", [], None),
     ("dqn", ["--client"], None)])
 def test_a_program_reaches_what_it_says(name, arguments, limit, capsys):
     reached = models.load(name).main(arguments)

@@ -82,7 +82,7 @@ def right(found, target):
 
 
 def main(arguments=None):
-    parser = training.options(__doc__, "kjv.txt", epochs=10, batch=64)
+    parser = training.options(__doc__, "kjv.txt", epochs=5, batch=64)
     given = training.parsed(parser, arguments)
     words = sorted({word for word in texts.words_of(given.data.read_text()) if word.isalpha() and 3 <= len(word) <= 12})
     (source, target), (new, wanted) = training.split(*backwards(words))
