@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -132,7 +133,6 @@ struct Attribute {
     kSymbol,      // text: a function's name without @
     kElements,    // elements, type: a tensor
     kAlias,       // output_operand_alias: integer is the operand's index, `array` the two lists of tuple indices
-    kLocation,    // text: as shown in messages
     kOther,       // read and left out, such as a shard's position; text says what it is
   };
   Kind kind = Kind::kUnit;
@@ -154,19 +154,19 @@ using Id = uint32_t;  // of a value within its function
 
 struct Operation;
 
-// What a region holds: every region of StableHLO has one block. The last operation is "stablehlo.return" or, of a function, "func.return".
+// What a region holds: every region of StableHLO has one block. The last operation is "stablehlo.return", also of a function.
 struct Block {
   std::vector<Id> arguments;
   std::vector<Operation> operations;
 };
 
 struct Operation {
-  std::string_view name;  // "stablehlo.add"; "func.call", "func.return"
+  std::string_view name;  // "stablehlo.add"; "func.call"
   std::vector<Id> operands, results;
   std::vector<Field> attributes;
-  std::vector<Block> regions;           // an empty optional region has no operations
-  const Attribute* location = nullptr;  // NULL: unknown
-  uint64_t offset = 0;                  // of the operation's encoding in the module's bytes, for messages
+  std::vector<Block> regions;  // an empty optional region has no operations
+  std::string_view location;   // as shown in messages: "jit(f)/add"; empty: unknown
+  uint64_t offset = 0;         // of the operation's encoding in the module's bytes, for messages
 };
 
 struct Function {
@@ -174,6 +174,7 @@ struct Function {
   bool is_private = false;
   bool has_body = true;  // false: declared only
   std::vector<const Type*> arguments, results;
+  std::vector<std::string> argument_names;  // from the locations of the arguments, as JAX writes them; "": none
   std::vector<const Attribute*> argument_attributes, result_attributes;  // dictionaries, or NULL; as many as arguments and results
   std::vector<const Type*> values;                                       // the type of each Id
   Block body;
@@ -190,6 +191,7 @@ struct Module {
   std::deque<Attribute> owned;
   std::deque<std::string> names;
   std::shared_ptr<const void> bytes;
+  std::unordered_map<std::string_view, const Function*> named;
 
   Module() = default;
   Module(const Module&) = delete;
