@@ -330,6 +330,13 @@ void Encodings::Constant(Cursor& c, Attribute* a) {
   }
   made.data = data.data();
   made.bytes = data.size();
+  if (e == Element::kI2 || e == Element::kI4) {  // the bits above are not defined
+    uint8_t* to = own(data.size());
+    const int shift = 8 - Bits(e);
+    for (size_t i = 0; i < data.size(); ++i)
+      to[i] = static_cast<uint8_t>(static_cast<int8_t>(static_cast<uint8_t>(data[i]) << shift) >> shift);
+    return;
+  }
   const uint64_t alignment = size < 8 ? size : 8;
   if (!data.empty() && reinterpret_cast<uintptr_t>(data.data()) % alignment) std::memcpy(own(data.size()), data.data(), data.size());
 }

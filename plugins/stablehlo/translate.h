@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -177,13 +178,19 @@ class Translation {
   void translate(const Operation& operation);
 
  private:
+  struct Graph;
+  Graph Begin();
+  std::vector<Value> Captured(const std::vector<Graph*>& graphs);
+  static std::vector<Edge> EdgesOf(Translation& t, const std::vector<Value>& values);
+
   Import& import_;
   Sink& sink_;
   Translation* parent_;
   const Function* function_ = nullptr;  // whose values `values_` are
   std::unordered_map<Id, Value> values_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Edge>>> emitted_;
-  std::unordered_map<const void*, Edge> filled_;
+  std::unordered_map<const void*, std::pair<Value, Edge>> filled_;
+  std::unordered_set<Id> failed_;  // results of operations that failed; operations that need them are left out without an error
   std::vector<std::pair<Value, Value>> captures_;
 };
 
