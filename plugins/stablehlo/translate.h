@@ -154,6 +154,9 @@ class Translation {
   // Translates the operations of a block into this graph and returns what its terminator returns. args: the values of its arguments.
   // `op` is the operation that has the block. May be called several times for one block.
   std::vector<Value> inlined(const Op& op, const Block& block, const std::vector<Value>& args);
+  // The same with declared types of its own: those of `types`, a function with the same ids. For bodies whose scalars stand for many
+  // elements.
+  std::vector<Value> inlined_as(const Function& types, const Op& op, const Block& block, const std::vector<Value>& args);
   // Translates a function of the module into this graph.
   std::vector<Value> call(const Op& op, std::string_view function, const std::vector<Value>& args);
   // A part of a loop or condition: adds nodes to `body`, which is a graph of its own, given the variables.
@@ -186,6 +189,7 @@ class Translation {
   Import& import_;
   Sink& sink_;
   Translation* parent_;
+  const Function* types_ = nullptr;     // declared types, if they are not those of function_
   const Function* function_ = nullptr;  // whose values `values_` are
   std::unordered_map<Id, Value> values_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Edge>>> emitted_;

@@ -319,7 +319,7 @@ void Translation::translate(const Operation& operation) {
   try {
     import_.name = CleanName(operation.location);
     sink_.Place(std::string(operation.name) + " '" + std::string(operation.location) + "'");
-    Op op(*this, operation, *function_);
+    Op op(*this, operation, types_ ? *types_ : *function_);
     const Translate run = FindTranslator(operation.name);
     if (!run) op.unsupported("the op is unknown");
     try {
@@ -366,6 +366,18 @@ std::vector<Value> Translation::inlined(const Op& op, const Block& block, const 
   return results;
 }
 
+std::vector<Value> Translation::inlined_as(const Function& types, const Op& op, const Block& block, const std::vector<Value>& args) {
+  struct Frame {
+    Frame(const Function** types, const Function* now) : place(types), before(*types) { *types = now; }
+    ~Frame() { *place = before; }
+    const Function** place;
+    const Function* before;
+  };
+  const Op retyped(*this, op.operation, types);
+  const Frame frame(&types_, &types);
+  return inlined(retyped, block, args);
+}
+
 std::vector<Value> Translation::call(const Op& op, std::string_view name, const std::vector<Value>& args) {
   const Function* callee = import_.module.find(name);
   if (!callee) op.fail("there is no function '" + std::string(name) + "'");
@@ -375,7 +387,7 @@ std::vector<Value> Translation::call(const Op& op, std::string_view name, const 
   }
   // The values of the caller come back also if the call fails.
   struct Frame {
-    Frame(Translation& t, const Function* f) : t(t), function(t.function_) {
+    Frame(Translation& owner, const Function* f) : t(owner), function(owner.function_) {
       t.values_.swap(values);
       t.failed_.swap(failed);
       t.function_ = f;

@@ -107,7 +107,7 @@ std::vector<Value> Vectorised(Translation& t, const Op& op, const Block& block, 
   for (const Operation& o : block.operations) {
     for (const Id id : o.results) loosen(id);
   }
-  return t.inlined(Op(t, op.operation, any), block, args);
+  return t.inlined_as(any, op, block, args);
 }
 
 Fold::Fold(Translation& t, const Op& op, const Block& block) : t_(t), op_(op), block_(block), combiner_(CombinerOf(op, block)) {

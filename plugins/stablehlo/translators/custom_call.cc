@@ -130,6 +130,93 @@ void Getrf(Translation& t, Op& op) {
   Fine(t, op, 2);
 }
 
+// Reflections that make a real matrix upper triangular, one column after the other. Column k keeps, below the diagonal, the vector v of
+// reflection k, whose element k is 1; the reflection is 1 - tau v v'.
+struct Householder {
+  int64_t batch, m, n, steps;
+};
+
+Householder HouseholderOf(const Op& op, const Value& x, int64_t steps) {
+  WantStatic(op, x, "a factorization");
+  if (x.rank() < 2) op.fail("the operand must have rank 2 or more");
+  if (!IsReal(x)) op.unsupported("reflections of complex matrices");
+  if (x.count() == 0) op.unsupported("a matrix without elements cannot be factored");
+  const int64_t m = x.dim(-2), n = x.dim(-1);
+  return {x.count() / (m * n), m, n, steps < 0 ? std::min(m, n) : steps};
+}
+
+Value Rows(Translation& b, int64_t count) {
+  return b.op("Range", {b.scalar(TW_INT32, 0), b.scalar(TW_INT32, static_cast<double>(count)), b.scalar(TW_INT32, 1)});
+}
+
+// v of reflection k, [batch, m, 1], from column k.
+Value Reflector(Translation& b, const Householder& h, const Value& a, const Value& k) {
+  const Value column = b.op("GatherV2", {a, k, b.scalar(TW_INT32, 2)}), rows = Rows(b, h.m);
+  const Value below = b.op("SelectV2", {b.op("Greater", {rows, k}), column, Like(b, a, 0)});
+  return b.reshape(b.op("SelectV2", {b.op("Equal", {rows, k}), Like(b, a, 1), below}), Dims{h.batch, h.m, 1});
+}
+
+// (1 - tau v v') times `to`. tau: [batch, 1, 1].
+Value Reflected(Translation& b, const Value& v, const Value& tau, const Value& to) {
+  const Value along = b.op("BatchMatMulV2", {v, to}, {{"adj_x", true}});
+  return b.op("Sub", {to, b.op("Mul", {tau, b.op("BatchMatMulV2", {v, along})})});
+}
+
+void Geqrf(Translation& t, Op& op) {
+  const Value& x = op.in(0);
+  const Householder h = HouseholderOf(op, x, -1);
+  const Value a = t.reshape(x, Dims{h.batch, h.m, h.n}), taus = BroadcastTo(t, Like(t, x, 0), {Known(t, h.batch), Known(t, h.steps)});
+  const std::vector<Value> last = t.run_while(
+      {t.scalar(TW_INT32, 0), a, taus},
+      [&](Translation& b, const std::vector<Value>& v) {
+        return std::vector<Value>{b.op("Less", {v[0], b.scalar(TW_INT32, static_cast<double>(h.steps))})};
+      },
+      [&](Translation& b, const std::vector<Value>& v) {
+        const Value k = v[0], zero = Like(b, x, 0), one = Like(b, x, 1), rows = Rows(b, h.m), columns = Rows(b, h.n);
+        const Value column = b.op("GatherV2", {v[1], k, b.scalar(TW_INT32, 2)});
+        const Value lower = b.op("SelectV2", {b.op("Greater", {rows, k}), column, zero});
+        const auto sum = [&](const Value& of) { return b.op("Sum", {of, b.ints({1})}, {{"keep_dims", true}}); };  // [batch, 1]
+        const Value alpha = sum(b.op("SelectV2", {b.op("Equal", {rows, k}), column, zero}));
+        const Value rest = sum(b.op("Mul", {lower, lower}));
+        const Value norm = b.op("Sqrt", {b.op("AddV2", {rest, b.op("Mul", {alpha, alpha})})});
+        const Value flat = b.op("Equal", {rest, zero});  // nothing stands below the diagonal: no reflection
+        const Value negative = b.op("Less", {alpha, zero});
+        const Value reflected = b.op("SelectV2", {negative, norm, b.op("Neg", {norm})});
+        const Value beta = b.op("SelectV2", {flat, alpha, reflected});
+        const Value tau =
+            b.op("SelectV2", {flat, zero, b.op("RealDiv", {b.op("Sub", {beta, alpha}), b.op("SelectV2", {flat, one, beta})})});
+        const Value scaled = b.op("RealDiv", {lower, b.op("SelectV2", {flat, one, b.op("Sub", {alpha, beta})})});
+        const Value vector = b.reshape(b.op("SelectV2", {b.op("Equal", {rows, k}), one, scaled}), Dims{h.batch, h.m, 1});
+        const Value next = Reflected(b, vector, b.reshape(tau, Dims{h.batch, 1, 1}), v[1]);
+        // Columns before k keep what they have; column k takes beta and the vector.
+        const Value above = b.op("SelectV2", {b.op("Less", {rows, k}), column, scaled});
+        const Value stored = b.reshape(b.op("SelectV2", {b.op("Equal", {rows, k}), beta, above}), Dims{h.batch, h.m, 1});
+        const Value kept = b.op("SelectV2", {b.op("Less", {columns, k}), v[1], next});
+        const Value made = b.op("SelectV2", {b.op("Equal", {columns, k}), stored, kept});
+        const Value noted = b.op("SelectV2", {b.op("Equal", {Rows(b, h.steps), k}), tau, v[2]});
+        return std::vector<Value>{b.op("AddV2", {k, b.scalar(TW_INT32, 1)}), made, noted};
+      });
+  op.out(0, t.reshape(last[1], x.dims()));
+  op.out(1, t.reshape(last[2], op.out_shape(1).dims));
+}
+
+// The first columns of the product of the reflections.
+void Orgqr(Translation& t, Op& op) {
+  const Value& x = op.in(0);
+  const Householder h = HouseholderOf(op, x, op.in(1).dim(-1));
+  const Value a = t.reshape(x, Dims{h.batch, h.m, h.n}), taus = t.reshape(op.in(1), Dims{h.batch, h.steps});
+  const Value row = t.reshape(Rows(t, h.m), Dims{h.m, 1});
+  const Value unit = t.op("SelectV2", {t.op("Equal", {row, Rows(t, h.n)}), Like(t, x, 1), Like(t, x, 0)});
+  const std::vector<Value> last = t.run_while(
+      {t.scalar(TW_INT32, static_cast<double>(h.steps - 1)), BroadcastTo(t, unit, {Known(t, h.batch), Known(t, h.m), Known(t, h.n)})},
+      [&](Translation& b, const std::vector<Value>& v) { return std::vector<Value>{b.op("GreaterEqual", {v[0], b.scalar(TW_INT32, 0)})}; },
+      [&](Translation& b, const std::vector<Value>& v) {
+        const Value tau = b.reshape(b.op("GatherV2", {taus, v[0], b.scalar(TW_INT32, 1)}), Dims{h.batch, 1, 1});
+        return std::vector<Value>{b.op("Sub", {v[0], b.scalar(TW_INT32, 1)}), Reflected(b, Reflector(b, h, a, v[0]), tau, v[1])};
+      });
+  op.out(0, t.reshape(last[1], x.dims()));
+}
+
 void Identity(Translation&, Op& op) {
   for (size_t i = 0; i < op.outputs(); ++i) op.out(i, op.in(i));
 }
@@ -153,13 +240,17 @@ constexpr Target kTargets[] = {
     {"lapack_cheevd_ffi", &Syevd},
     {"lapack_cpotrf_ffi", &Potrf},
     {"lapack_ctrsm_ffi", &Trsm},
+    {"lapack_dgeqrf_ffi", &Geqrf},
     {"lapack_dgesdd_ffi", &Gesdd},
     {"lapack_dgetrf_ffi", &Getrf},
+    {"lapack_dorgqr_ffi", &Orgqr},
     {"lapack_dpotrf_ffi", &Potrf},
     {"lapack_dsyevd_ffi", &Syevd},
     {"lapack_dtrsm_ffi", &Trsm},
+    {"lapack_sgeqrf_ffi", &Geqrf},
     {"lapack_sgesdd_ffi", &Gesdd},
     {"lapack_sgetrf_ffi", &Getrf},
+    {"lapack_sorgqr_ffi", &Orgqr},
     {"lapack_spotrf_ffi", &Potrf},
     {"lapack_ssyevd_ffi", &Syevd},
     {"lapack_strsm_ffi", &Trsm},

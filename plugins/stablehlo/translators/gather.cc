@@ -172,6 +172,11 @@ void Gather(Translation& t, Op& op) {
 
 void DynamicGather(Translation& t, Op& op) { GatherOf(t, op, Parts(t, op.in(2), RankOf(op, op.in(0)))); }
 
+void TorchIndexSelect(Translation& t, Op& op) {
+  op.out(
+      t.op("GatherV2", {op.in(0), op.in(1), t.scalar(TW_INT32, static_cast<double>(op.i("dim")))}, {{"batch_dims", op.i("batch_dims")}}));
+}
+
 const char* ScatterOf(Combiner combiner) {
   switch (combiner) {
     case Combiner::kAdd: return "TensorScatterAdd";
@@ -295,6 +300,7 @@ constexpr Entry kGather[] = {
     {"stablehlo.dynamic_gather", &DynamicGather},
     {"stablehlo.gather", &Gather},
     {"stablehlo.scatter", &Scatter},
+    {"stablehlo.torch_index_select", &TorchIndexSelect},
 };
 
 }  // namespace

@@ -46,6 +46,18 @@ void BroadcastInDim(Translation& t, Op& op) {
   op.out(Broadcast(t, op, op.in(0), op.ints("broadcast_dimensions"), Wanted(t, op, Value())));
 }
 
+// New axes in front of the operand's.
+void BroadcastOp(Translation& t, Op& op) {
+  const int rank = RankOf(op, op.in(0));
+  std::vector<Value> sizes;
+  for (const int64_t size : op.ints("broadcast_sizes")) sizes.push_back(Known(t, size));
+  std::vector<int64_t> axes(static_cast<size_t>(rank));
+  std::iota(axes.begin(), axes.end(), static_cast<int64_t>(sizes.size()));
+  const std::vector<Value> own = SizesOf(t, op.in(0));
+  sizes.insert(sizes.end(), own.begin(), own.end());
+  op.out(Broadcast(t, op, op.in(0), axes, sizes));
+}
+
 void DynamicBroadcastInDim(Translation& t, Op& op) {
   op.out(Broadcast(t, op, op.in(0), op.ints("broadcast_dimensions"), Wanted(t, op, op.in(1))));
 }
@@ -106,6 +118,7 @@ void SetDimensionSize(Translation& t, Op& op) {
 }
 
 constexpr Entry kShape[] = {
+    {"stablehlo.broadcast", &BroadcastOp},
     {"stablehlo.broadcast_in_dim", &BroadcastInDim},
     {"stablehlo.concatenate", &Concatenate},
     {"stablehlo.constant", &Constant},
