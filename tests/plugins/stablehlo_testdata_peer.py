@@ -1,6 +1,6 @@
 """Runs StableHLO's test data: programs in MLIR's text whose inputs and expected results are functions of the file. jaxlib makes a portable
 artifact of each; Thalweg loads and runs it. A program without expected results takes random inputs and is compared with XLA; sizes that it
-leaves open are then 3, 4, ....
+leaves open are then 4.
 
 usage: stablehlo_testdata_peer.py [--only TEXT] [--list FILE] [--least N]
   --only   files whose path contains this text
@@ -24,6 +24,7 @@ import numpy as np
 import thalweg as tw
 
 LEAST = 2300
+OPEN = 4  # every size that a program leaves open
 CLOSE = {"float16": 2e-3, "bfloat16": 1e-2, "float64": 1e-11, "complex128": 1e-11}
 
 
@@ -151,12 +152,11 @@ def checked(module):
     return True, all(near(got, expected) for _, got, expected in pairs), ""
 
 
-def dynamic_peer(text):
-    """Runs a program without checks on random inputs, with XLA and with Thalweg. Sizes that arguments leave open follow from the leading
-    scalar arguments, which hold them: jax.export passes each dimension variable so."""
-    import jax
+def with_xla(text):
+    """Returns the artifact of a program without checks, random inputs, and XLA's results. Sizes that arguments leave open follow from the
+    leading scalar arguments, which hold them: jax.export passes each dimension variable so. All of them are 4."""
+    import ml_dtypes
     from jax._src.lib import _jax
-    from jax._src.lib import xla_client
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import func, stablehlo
     module = parsed(text)
@@ -170,24 +170,18 @@ def dynamic_peer(text):
             leading += 1
         if leading == 0 and any("?" in n for n in names):
             raise Skipped("no argument gives the sizes that are open")
-        sizes = [3 + i for i in range(leading)]
-        inputs, unknown = [], 0
+        inputs = []
         for i, t in enumerate(types):
             shaped = ir.RankedTensorType(t)
             element = str(shaped.element_type)
             dtype = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32,
-                     "f16": np.float16, "f32": np.float32, "f64": np.float64, "complex<f32>": np.complex64}.get(element)
+                     "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "complex<f32>": np.complex64}.get(element)
             if dtype is None:
                 raise Skipped("an argument is " + element)
             if i < leading:
-                inputs.append(np.array(sizes[i], dtype))
+                inputs.append(np.array(OPEN, dtype))
                 continue
-            dims = []
-            for axis in range(shaped.rank):
-                if shaped.is_dynamic_dim(axis):
-                    dims.append(sizes[min(unknown, leading - 1)] if leading > 1 else sizes[0])
-                else:
-                    dims.append(shaped.get_dim_size(axis))
+            dims = [OPEN if shaped.is_dynamic_dim(axis) else shaped.get_dim_size(axis) for axis in range(shaped.rank)]
             values = rng.normal(size=dims) * (1 if np.dtype(dtype).kind in "fc" else 3)
             inputs.append(np.asarray(values).astype(dtype))
         program = artifact(module)
@@ -207,14 +201,22 @@ def dynamic_peer(text):
                         arguments.append(stablehlo.ConvertOp(t, given[i - leading]).result)
                 call = func.CallOp(outs, "inner", arguments)
                 func.ReturnOp(call.results)
-        refined = _jax.mlir.refine_polymorphic_shapes(artifact(module), enable_shape_assertions=True, validate_static_shapes=True)
+        refined = _jax.mlir.refine_polymorphic_shapes(str(module).encode(), enable_shape_assertions=True, validate_static_shapes=True)
+    import jax
     from jax._src import compiler, xla_bridge
+    from jax._src.lib import xla_client
     backend = xla_bridge.get_backend("cpu")
     with mlir_context() as context, ir.Location.unknown(context):
         again = ir.Module.parse(refined) if isinstance(refined, (str, bytes)) else refined
         options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-        loaded = compiler.backend_compile_and_load(backend, again, backend.local_devices()[:1], options)
-        expected = [np.asarray(r[0]) for r in loaded.execute_sharded([backend.buffer_from_pyval(x) for x in inputs[leading:]]).disassemble_into_single_device_arrays()]
+        loaded = compiler.backend_compile_and_load(backend, again, xla_client.DeviceList(tuple(backend.local_devices()[:1])), options, [])
+        expected = [np.asarray(r[0]) for r in loaded.execute_sharded([jax.device_put(x) for x in inputs[leading:]]).disassemble_into_single_device_arrays()]
+    return program, inputs, expected
+
+
+def dynamic_peer(text):
+    """Compares a program without checks with XLA. Returns what `checked` returns."""
+    program, inputs, expected = with_xla(text)
     results = run(program, inputs)
     for got, want in zip(results, expected):
         if not fits("expect_close", got, want):

@@ -11,6 +11,8 @@
 namespace thalweg::stablehlo {
 namespace {
 
+constexpr int64_t kMostReach = int64_t{1} << 30;  // of a stride or dilation
+
 struct Form {
   int64_t batch, feature;
   std::vector<int64_t> space;
@@ -161,7 +163,9 @@ Geometry GeometryOf(const Op& op, const std::vector<int64_t>& padding) {
   g.rhs_dilation = entries("rhs_dilation", 1);
   for (const std::vector<int64_t>* v : {&g.stride, &g.lhs_dilation, &g.rhs_dilation}) {
     for (const int64_t one : *v) {
-      if (one < 1) op.fail("a stride or dilation is " + std::to_string(one) + "; it must be at least 1");
+      if (one < 1 || one > kMostReach) {
+        op.fail("a stride or dilation is " + std::to_string(one) + "; it must be between 1 and " + std::to_string(kMostReach));
+      }
     }
   }
   for (const int64_t one : entries("window_reversal", 0)) g.turned.push_back(one != 0);

@@ -22,6 +22,7 @@ char Letter(const Op& op, const char* name) {
 // The status that LAPACK reports for each matrix. Our ops fail with an error instead of reporting one.
 void Fine(Translation& t, Op& op, size_t i) {
   if (i >= op.outputs()) return;
+  if (RankOf(op, op.in(0)) < 2) op.fail("the operand must have rank 2 or more");
   op.out(i, BroadcastTo(t, t.scalar(op.out_dtype(i), 0), [&] {
            std::vector<Value> sizes = SizesOf(t, op.in(0));
            sizes.resize(sizes.size() - 2);

@@ -63,6 +63,7 @@ Value Adjoint(Translation& t, const Value& x) {
 
 Value SolveTriangular(Translation& t, const Value& matrix, const Value& rhs, bool left, bool lower, bool unit, bool transposed,
                       bool adjoint) {
+  if (matrix.rank() < 2) throw Error{TW_INVALID_ARGUMENT, "the matrix must have rank 2 or more"};
   Value a = matrix;
   if (unit) {
     const std::vector<Value> sizes = SizesOf(t, a);

@@ -84,6 +84,9 @@ void RngBitGenerator(Translation& t, Op& op) {
   const Dims& dims = type.dims;
   const uint32_t dtype = op.out_dtype(1);
   const int64_t count = onnx::CountOf(dims);
+  constexpr int64_t kMostNumbers = int64_t{1} << 40;
+  if (count > kMostNumbers)
+    op.unsupported(std::to_string(count) + " numbers are asked for; at most " + std::to_string(kMostNumbers) + " are supported");
   const bool wide = BitsOf(dtype) == 64;
   const Value key = Entry64(t, given, 0), counter = Entry64(t, given, 1);
   Value bits, next;

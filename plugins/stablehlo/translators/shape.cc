@@ -10,6 +10,8 @@
 namespace thalweg::stablehlo {
 namespace {
 
+constexpr int64_t kMostPadding = int64_t{1} << 40;
+
 void Constant(Translation&, Op& op) { op.out(op.tensor("value")); }
 
 // The declared sizes; those that are unknown come from `dims`, a vector of integers.
@@ -171,6 +173,10 @@ Value Pad(Translation& t, const Value& x, const Value& fill, const std::vector<i
   Value padded = x;
   // Between elements: a new axis behind each such axis is padded, both are merged, and what stands behind the last element is cut off.
   for (size_t axis = 0; axis < rank; ++axis) {
+    const auto huge = [](int64_t padding) { return padding > kMostPadding || padding < -kMostPadding; };
+    if (huge(low[axis]) || huge(high[axis]) || huge(interior[axis])) {
+      throw Error{TW_INVALID_ARGUMENT, "a padding of axis " + std::to_string(axis) + " is larger than " + std::to_string(kMostPadding)};
+    }
     if (interior[axis] < 0) throw Error{TW_INVALID_ARGUMENT, "interior padding is " + std::to_string(interior[axis]) + "; it must be >= 0"};
     if (interior[axis] == 0 || x.dim(static_cast<int>(axis)) == 0 || x.dim(static_cast<int>(axis)) == 1) continue;
     std::vector<Value> sizes = SizesOf(t, padded);

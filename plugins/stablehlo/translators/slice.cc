@@ -15,6 +15,12 @@ void Slice(Translation& t, Op& op) {
   if (begin.size() != rank || end.size() != rank || strides.size() != rank) {
     op.fail("start_indices, limit_indices and strides must have an entry for each of " + std::to_string(rank) + " axes");
   }
+  for (size_t i = 0; i < rank; ++i) {
+    if (begin[i] < 0 || end[i] < begin[i] || strides[i] < 1) {
+      op.fail("axis " + std::to_string(i) + " is sliced from " + std::to_string(begin[i]) + " to " + std::to_string(end[i]) + " by " +
+              std::to_string(strides[i]) + "; the start must be >= 0, the end >= the start and the stride >= 1");
+    }
+  }
   if (std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 1; })) {
     std::vector<int64_t> sizes;
     for (size_t i = 0; i < rank; ++i) sizes.push_back(end[i] - begin[i]);

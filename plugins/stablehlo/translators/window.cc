@@ -10,6 +10,8 @@
 namespace thalweg::stablehlo {
 namespace {
 
+constexpr int64_t kMostReach = int64_t{1} << 30;  // of a window's size, stride or dilation: products of two fit 64 bits
+
 struct Windows {
   std::vector<int64_t> size, stride, base_dilation, dilation, low, high;
 };
@@ -27,7 +29,9 @@ Windows WindowsOf(const Op& op, int rank) {
     if (v.size() == 1 && rank > 1) v.resize(static_cast<size_t>(rank), v[0]);
     if (v.size() != static_cast<size_t>(rank)) op.fail(std::string(name) + " must have " + std::to_string(rank) + " entries");
     for (const int64_t one : v) {
-      if (one < 1) op.fail(std::string(name) + " has " + std::to_string(one) + "; it must be at least 1");
+      if (one < 1 || one > kMostReach) {
+        op.fail(std::string(name) + " has " + std::to_string(one) + "; it must be between 1 and " + std::to_string(kMostReach));
+      }
     }
   };
   fill(w.size, "window_dimensions");
@@ -178,11 +182,11 @@ void SelectAndScatter(Translation& t, Op& op) {
   const std::vector<Value> sizes = SizesOf(t, x), windows = SizesOf(t, source);
   if (x.count() == 0 || source.count() == 0) return op.out(BroadcastTo(t, initial, sizes));
   const Value flat = t.reshape(x, Dims{-1});
-  int64_t elements = 1;
-  for (const int64_t size : w.size) elements *= size;
   constexpr int64_t kMostElements = 4096;
-  if (elements > kMostElements) {
-    op.unsupported("a window has " + std::to_string(elements) + " elements; at most " + std::to_string(kMostElements) + " are supported");
+  int64_t elements = 1;
+  for (const int64_t size : w.size) {
+    elements *= size;
+    if (elements > kMostElements) op.unsupported("a window has more than " + std::to_string(kMostElements) + " elements");
   }
   Value value, place, chosen;  // what each window has selected so far; `chosen`: whether it has selected one
   for (int64_t element = 0; element < elements; ++element) {
