@@ -60,7 +60,8 @@ function(thalweg_install_guides)
     plugins/README.md plugins/first_device.md plugins/first_op.md plugins/moving.md plugins/roles.md plugins/stability.md
     plugins/common/device/README.md plugins/cpu/README.md plugins/cuda/README.md plugins/data/README.md plugins/etcd/README.md
     plugins/fake/README.md plugins/grpc/README.md plugins/input/README.md plugins/null/README.md plugins/onednn/README.md
-    plugins/onnx/README.md plugins/opencl/README.md plugins/ring/README.md plugins/s3/README.md plugins/savedmodel/README.md plugins/shm/README.md plugins/summary/README.md
+    plugins/onnx/README.md plugins/opencl/README.md plugins/ring/README.md plugins/s3/README.md plugins/savedmodel/README.md plugins/shm/README.md
+    plugins/stablehlo/README.md plugins/summary/README.md
     plugins/text/README.md plugins/ucx/README.md
     tools/README.md tools/abi/README.md tools/benchmarks/README.md tools/conformance/README.md tools/credentials/README.md
     tools/packages/README.md tools/probe/README.md tools/sandbox/README.md tools/thalweg/README.md

@@ -1,0 +1,46 @@
+// Imports the bytes of a StableHLO module or of a file of jax.export into a graph of the C API: the envelope, the bytecode, constants,
+// translation, functions, bodies.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "plugins/stablehlo/import.h"
+#include "tests/fuzz/broken.h"
+#include "tests/plugins/onnx/graph_sink.h"
+
+namespace {
+
+using thalweg::fuzz::Broken;
+using namespace thalweg::stablehlo;
+
+constexpr size_t kMostBytes = 64 << 10;
+
+// The error of the import; "" if it succeeds.
+std::string Imported(const std::shared_ptr<const std::string>& bytes) {
+  tw_graph* graph = nullptr;
+  thalweg::onnx::Check(tw_graph_create(nullptr, &graph));
+  std::string error;
+  try {
+    thalweg::onnx::GraphSink sink(graph);
+    const File file = ReadFile(*bytes, bytes);
+    const Ports ports = ImportFile(file, sink);
+    for (const Port& port : ports.outputs) {
+      if (!port.edge) Broken("an output has no edge");
+    }
+  } catch (const Error& e) {
+    error = e.text;
+    if (error.empty()) Broken("an import failed without a message");
+  }
+  tw_graph_destroy(graph);
+  return error;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > kMostBytes) return 0;
+  const auto bytes = std::make_shared<const std::string>(reinterpret_cast<const char*>(data), size);
+  if (Recognise(std::string_view(*bytes).substr(0, 4096), size) > 100) Broken("more than certain");
+  if (Imported(bytes) != Imported(bytes)) Broken("a second import has another result");
+  return 0;
+}
