@@ -1,6 +1,7 @@
 // Graphs while they are filled: values, nodes and bodies of control flow.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "import.h"
 
@@ -322,8 +323,15 @@ void Translation::translate(const Operation& operation) {
     Op op(*this, operation, types_ ? *types_ : *function_);
     const Translate run = FindTranslator(operation.name);
     if (!run) op.unsupported("the op is unknown");
+    const auto unranked = [&](Id id) { return function_->values[id]->tensor() && !function_->values[id]->ranked; };
+    if (std::any_of(operation.operands.begin(), operation.operands.end(), unranked) ||
+        std::any_of(operation.results.begin(), operation.results.end(), unranked)) {
+      op.unsupported("tensors of unknown rank are not supported");
+    }
     try {
       run(*this, op);
+    } catch (const std::logic_error& e) {  // of the standard library: a form that a translator did not expect
+      op.fail(std::string("its form is not understood (") + e.what() + ")", TW_INTERNAL);
     } catch (const Error& e) {
       if (e.code == TW_OK || e.text.rfind(std::string(operation.name) + " at byte ", 0) == 0) throw;  // by op.fail
       op.fail(e.text, e.code);
