@@ -128,6 +128,27 @@ TEST(StableHloReader, OtherFilesAreNamed) {
   EXPECT_HAS(Failure("elf"), "it is no MLIR bytecode");
 }
 
+// The files stablehlo_legalize_to_vhlo.*.bc of StableHLO's folder stablehlo/tests/vhlo: all ops of each version since 0.9.0.
+TEST(StableHloReader, ArtifactsOfAllVersionsAreRead) {
+  const char* folder = std::getenv("THALWEG_STABLEHLO_VHLO");
+  if (!folder) GTEST_SKIP() << "THALWEG_STABLEHLO_VHLO does not name a folder with StableHLO's old artifacts";
+  int read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("stablehlo_legalize_to_vhlo", 0) != 0 || entry.path().extension() != ".bc") continue;
+    std::stringstream text;
+    text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    const auto keep = std::make_shared<const std::string>(text.str());
+    try {
+      EXPECT_GT(ReadModule(*keep, keep)->functions.size(), 190u) << name;
+      ++read;
+    } catch (const Error& e) {
+      ADD_FAILURE() << name << ": " << e.text;
+    }
+  }
+  EXPECT_GE(read, 32);
+}
+
 TEST(StableHloExport, OffsetsStayInTheFile) {
   EXPECT_FALSE(IsExported("", 0));
   EXPECT_FALSE(IsExported(std::string(64, '\xff'), 64));
