@@ -1,5 +1,10 @@
 // The reader of StableHLO's bytecode on bytes written here: numbers of variable length, sizes that lie, tables that refer to themselves,
 // nesting without end. stablehlo_test.py reads whole files.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 #include "plugins/stablehlo/cursor.h"
