@@ -97,7 +97,7 @@ std::vector<std::string> Texts(const Buffer& b, uint64_t table, unsigned field) 
   for (const uint64_t at : Offsets(b, table, field)) {
     const std::string_view text = b.text(at);
     b.spend(at, text.size() + sizeof(std::string));
-    all.emplace_back(text);
+    all.push_back(Printable(text));
   }
   return all;
 }
@@ -159,7 +159,7 @@ Exported ReadExported(std::string_view bytes) {
   const uint64_t root = b.follow(0);
   Exported e;
   e.present = true;
-  if (const auto at = b.field(root, kFunctionName)) e.function = std::string(b.text(*at).substr(0, 200));
+  if (const auto at = b.field(root, kFunctionName)) e.function = Printable(b.text(*at).substr(0, 200));
   e.platforms = Texts(b, root, kPlatforms);
   if (const auto at = b.field(root, kShortDevices)) e.devices = b.number<uint16_t>(*at);
   if (const auto at = b.field(root, kDevices)) e.devices = b.number<uint32_t>(*at);

@@ -72,7 +72,7 @@ const Function& Main(const Module& module) {
 // A path of JAX as a name: "params['layer'][0].w" is "params.layer.0.w".
 std::string NameOf(std::string_view path) {
   std::string name;
-  for (const char c : path.substr(0, 200)) {
+  for (const char c : Printable(path.substr(0, 200))) {
     if (c == '\'' || c == '"' || c == ']') continue;
     const char plain = c == '[' ? '.' : c;
     if (plain == '.' && (name.empty() || name.back() == '.')) continue;

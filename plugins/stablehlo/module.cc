@@ -96,6 +96,14 @@ bool Type::static_shape() const {
   return ranked && std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 0; });
 }
 
+std::string Printable(std::string_view text) {
+  std::string clean(text);
+  for (char& c : clean) {
+    if (static_cast<uint8_t>(c) < 32 || static_cast<uint8_t>(c) > 126) c = '_';
+  }
+  return clean;
+}
+
 std::string Text(const Type& type) {
   std::string text;
   Append(&text, type);

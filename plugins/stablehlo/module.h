@@ -92,6 +92,8 @@ struct Type {
   bool static_shape() const;
 };
 
+// The text with '_' for control characters and for bytes beyond ASCII: names in a file need not be UTF-8.
+std::string Printable(std::string_view text);
 // "tensor<?x3xf32>", as StableHLO writes it.
 std::string Text(const Type& type);
 const char* Name(Element element);  // "f32", "ui8", ...

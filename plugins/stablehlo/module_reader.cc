@@ -63,7 +63,7 @@ class Reader {
                                         std::to_string(kNewestFormat) +
                                         " are supported; write it as a portable artifact for StableHLO 1.20 or earlier"};
     }
-    module_->producer = std::string(c.text());
+    module_->producer = Printable(c.text().substr(0, 200));
     ReadVersion();
     ReadSections(c);
     ReadStrings();

@@ -84,7 +84,7 @@ tw_status* Load(const tw_import_call* c) {
       AddSignature(h, c->to, ports, file.exported.function);
       AddProperties(h, c->to, file);
     } catch (const Error& e) {
-      if (e.code != TW_OK) throw tw::Error{e.code, e.text};  // else the host has the failure
+      if (e.code != TW_OK) throw tw::Error{e.code, thalweg::stablehlo::Printable(e.text)};  // else the host has the failure
     }
   });
 }

@@ -319,7 +319,7 @@ void Translation::translate(const Operation& operation) {
   const std::string before = import_.name;
   try {
     import_.name = CleanName(operation.location);
-    sink_.Place(std::string(operation.name) + " '" + std::string(operation.location) + "'");
+    sink_.Place(Printable(operation.name) + " '" + Printable(operation.location) + "'");
     Op op(*this, operation, types_ ? *types_ : *function_);
     const Translate run = FindTranslator(operation.name);
     if (!run) op.unsupported("the op is unknown");
