@@ -176,7 +176,8 @@ void SelectAndScatter(Translation& t, Op& op) {
   if (!Elementwise(select)) op.unsupported("the body that selects has other ops than element-wise ones");
   const Fold fold(t, op, scatter);
   const Combiner combiner = fold.combiner();
-  if (combiner != Combiner::kAdd && combiner != Combiner::kMaximum && combiner != Combiner::kMinimum) {
+  const bool truth = combiner == Combiner::kOr || combiner == Combiner::kAnd;  // of truth values: a maximum or a minimum of 0 and 1
+  if (!truth && combiner != Combiner::kAdd && combiner != Combiner::kMaximum && combiner != Combiner::kMinimum) {
     op.unsupported("the body that scatters must be a sum, a maximum or a minimum");
   }
   const std::vector<Value> sizes = SizesOf(t, x), windows = SizesOf(t, source);
@@ -223,17 +224,18 @@ void SelectAndScatter(Translation& t, Op& op) {
     place = t.op("SelectV2", {keeps, place, here});
     if (chosen) chosen = inside ? t.op("LogicalOr", {chosen, inside}) : Value();
   }
-  const char* name = combiner == Combiner::kAdd       ? "TensorScatterAdd"
-                     : combiner == Combiner::kMaximum ? "TensorScatterMax"
-                                                      : "TensorScatterMin";
+  const char* name = "TensorScatterMax";
+  if (combiner == Combiner::kAdd) name = "TensorScatterAdd";
+  if (combiner == Combiner::kMinimum || combiner == Combiner::kAnd) name = "TensorScatterMin";
+  const uint32_t type = truth ? uint32_t{TW_UINT8} : x.dtype();
   if (chosen) {
     // A window that lies outside altogether selects nothing: its value goes behind the last place and is cut off.
     place = t.op("SelectV2", {chosen, place, Known(t, x.count())});
   }
-  Value base = BroadcastTo(t, initial, {Known(t, x.count() + (chosen ? 1 : 0))});
-  base = t.op(name, {base, t.reshape(place, Dims{-1, 1}), t.reshape(source, Dims{-1})});
+  Value base = BroadcastTo(t, t.cast(initial, type), {Known(t, x.count() + (chosen ? 1 : 0))});
+  base = t.op(name, {base, t.reshape(place, Dims{-1, 1}), t.reshape(t.cast(source, type), Dims{-1})});
   if (chosen) base = t.op("Slice", {base, t.ints({0}), t.ints({x.count()})});
-  op.out(t.reshape(base, x.dims()));
+  op.out(t.cast(t.reshape(base, x.dims()), x.dtype()));
 }
 
 constexpr Entry kWindow[] = {
