@@ -213,7 +213,7 @@ def digits(folder, mode, *words, workers=2, **how):
 
 
 def accuracies(out):
-    return [float(line.split("accuracy ")[1].split()[0]) for line in out.splitlines() if "accuracy " in line]
+    return [float(line.split("accuracy ")[1].split()[0].strip(",")) for line in out.splitlines() if "accuracy " in line]
 
 
 def losses(folder, mode, worker):
@@ -247,6 +247,18 @@ def test_a_trainer_with_parameter_servers_learns_in_two_workers():
     (alone,), both = found
     # Each of two workers makes half of the steps. They end at different times, so the first one measures earlier weights.
     assert alone < 26 and len(both) == 2 and max(both) < alone + 2, found
+
+
+def test_workers_over_servers_accumulate_by_themselves_and_save_what_the_servers_hold():
+    program = pathlib.Path(__file__).parent / "servers_program.py"
+    for workers in (1, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([THALWEG, "launch", "-n", str(workers), "--ps", "2", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT,
+                                   "--threads", "1", "--allow", folder, "--", sys.executable, "-B", str(program), TRANSPORT, folder],
+                                  capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(accuracies(done.stdout)) == workers and min(accuracies(done.stdout)) > 0.7, done.stdout
+        assert ("restored" in done.stdout) == (workers == 1)
 
 
 def children(process):

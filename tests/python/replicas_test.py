@@ -52,9 +52,33 @@ def test_variables_are_on_the_servers_and_the_rest_is_not(worker):
     assert worker.share(np.arange(5), "abcde") == (pytest.approx([1, 3]), "bd")
 
 
+@pytest.mark.parametrize("how", [dict(clip=1.0), dict(sub_batches=2), dict(sub_batches=2, clip=1.0)])
+def test_gradients_are_clipped_and_accumulated_in_the_worker(worker, monkeypatch, how):
+    def no_session(*_, **__):
+        raise NotImplementedError
+
+    monkeypatch.setattr("thalweg.trainer.Session", no_session)
+    net = tw.nn.Sequential(tw.nn.Dense(4, "relu"), tw.nn.BatchNorm(), tw.nn.Dense(2))
+    trainer = tw.train.Trainer(net, "mean_squared_error", lambda: tw.train.Adam(tw.schedules.exponential(0.1, 9, 0.9)), servers=worker, **how)
+    with pytest.raises(NotImplementedError):
+        trainer.build(np.zeros((2, 3), np.float32), np.zeros((2, 2), np.float32))
+    devices = {}
+    for operation in trainer.graph.operations():
+        devices.setdefault(operation.type, set()).add(operation.device)
+    assert devices["ResourceApplyAdam"] == {"/job:ps/task:0", "/job:ps/task:1"}
+    if "clip" in how:
+        assert devices["L2Loss"] == {""}
+    if "sub_batches" in how:
+        assert devices["ResourceConditionalAccumulator"] == {""}
+    count, = (v for v in trainer.graph.variables() if v.name == "global_step")
+    assert count.handle.operation.device == "/job:ps/task:0"
+
+
 def test_what_servers_cannot_do_is_told(worker, monkeypatch):
     with pytest.raises(ValueError, match="averages are of one process"):
         tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(), averages=0.9, servers=worker)
+    with pytest.raises(ValueError, match="target is 'grpc:b:1', but servers say where the session is: grpc:a:4; leave target out"):
+        tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(), servers=worker, target="grpc:b:1")
     trainer = tw.train.Trainer(tw.nn.Dense(1), "mean_squared_error", tw.train.SGD(), servers=worker)
     for options in (dict(folder="here"), dict(keep_best=True)):
         with pytest.raises(ValueError, match="checkpoints and the best weights are of one process"):

@@ -64,7 +64,11 @@ class ParameterServers:
         trainer.fit(servers.share(x, y), epochs=10)
 
     Attributes: worker, workers, servers (their number) and target. Worker 0 initialises the variables; the others wait for it, for `wait`
-    seconds.   job: of the servers.   Raises ValueError for a process that is no worker of such a cluster."""
+    seconds.   job: of the servers.   Raises ValueError for a process that is no worker of such a cluster.
+
+    The weights are in the memory of the servers. If a server is lost, the next step raises UnavailableError, and the weights of that server
+    are lost with it. tw.Saver(by_task=True) saves and restores them, by the session of one worker: saver.save(trainer.session, path), in a
+    folder that `thalweg launch --allow` names. tw.AsyncTraining saves by itself and goes on after a failure."""
 
     def __init__(self, job: str = "ps", wait: float = 60):
         config, target = json.loads(os.environ.get("TF_CONFIG") or "{}"), os.environ.get("THALWEG_TARGET", "")
@@ -89,8 +93,9 @@ class ParameterServers:
         return scopes.device(f"/job:{self.job}/task:0", graph)
 
     def start(self, session: Session, initializer: Operation) -> None:
-        """Initialises the variables. Those on servers that have values keep them. Raises DeadlineExceededError if worker 0 does not
-        initialise them."""
+        """Initialises the variables of this process, and in worker 0 those on the servers unless all of them have values: a worker that
+        starts again finds the weights that are there, but if one server is new, training begins anew on all. Raises
+        DeadlineExceededError if worker 0 does not initialise them."""
         graph, here = session.graph, f"/job:{self.job}/"
         shared = [v for v in graph.variables() if v.handle.operation.device.startswith(here)]
         with graph:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
-from . import _low, metrics, nn, ops
+from . import _low, metrics, nn, ops, scopes
 from ._handle import Handle, c_text
 from .averages import MovingAverages
 from .cancel import CancelToken, held_back
 from .dtypes import DType, as_dtype
 from .errors import check, made
+from .gradients import Gradient, of_loss
 from .graph import Graph, group
 from .history import History, callbacks_of
 from .iterators import Iterator, iterator_of
@@ -73,6 +74,8 @@ class Trainer(Handle):
             raise ValueError("there is an optimizer and no loss")
         if sub_batches < 1:
             raise ValueError(f"sub_batches is {sub_batches}; it must be 1 or more")
+        if servers is not None and "target" in options:
+            raise ValueError(f"target is {options['target']!r}, but servers say where the session is: {servers.target}; leave target out")
         if servers is not None and averages is not None:
             raise ValueError("averages are of one process: a trainer with servers has none; leave averages or servers out")
         self.module: Optional[Callable[..., Any]] = module
@@ -198,8 +201,7 @@ class Trainer(Handle):
             self.outputs = self.module(*self.inputs)
             loss = self._built_loss()
             found = {name: f(_one(self.outputs), *self.targets) for name, f in self._metrics.items()}
-            with servers.step(self.graph) if servers else nullcontext():
-                step, accumulate, swap = self._built_step(loss)
+            step, accumulate, swap = self._built_step(loss)
             start = self.graph.initializer()
         if servers:
             self._options["target"] = servers.target
@@ -224,17 +226,24 @@ class Trainer(Handle):
         """The operations step, accumulate and swap."""
         if loss is None or self.optimizer is None:
             return None, None, None
-        from .train import accumulate_gradients
-        optimizer = self.optimizer if hasattr(self.optimizer, "minimize") else self.optimizer()
-        accumulate = None
-        if self._sub_batches == 1:
-            step = optimizer.minimize(loss) if self._clip is None else optimizer.minimize(loss, clip=self._clip)
-        else:
-            from .gradients import of_loss
+        from .train import _clipped, accumulate_gradients
+        servers, accumulate, variables, gradients = self._servers, None, [], []
+        if self._sub_batches > 1:
             variables = [v for v in self.graph.variables() if v.trainable and v.dtype.is_floating]
-            gradients, accumulate = accumulate_gradients(of_loss(loss, variables), self._sub_batches)
-            step = optimizer.apply(gradients, variables, clip=self._clip)
-            accumulate = group(accumulate, *nn.updates(loss))
+            gradients, added = accumulate_gradients(of_loss(loss, variables), self._sub_batches)
+            accumulate = group(added, *nn.updates(loss))
+
+        def clipped(gradients: list[Gradient]) -> list[Gradient]:
+            with scopes.device(None, self.graph):  # not on a server, which would get the gradients of all variables
+                return _clipped(gradients, self._clip)
+
+        with servers.step(self.graph) if servers else nullcontext():
+            optimizer = self.optimizer if hasattr(self.optimizer, "minimize") else self.optimizer()
+            clip = self._clip if servers is None or self._clip is None else clipped
+            if accumulate is not None:
+                step = optimizer.apply(gradients, variables, clip=clip)
+            else:
+                step = optimizer.minimize(loss) if clip is None else optimizer.minimize(loss, clip=clip)
         if self._averages is None:
             return step, accumulate, None
         averages = MovingAverages(decay=self._averages)
