@@ -13,7 +13,7 @@ import thalweg as tw
 # without `_test.py`; the part `binding` is every other file.
 PARTS = {
     "data": "data data_* generate imported iterators media_golden model onnx_export queues saved saver summar* text weights*",
-    "models": "models*",
+    "models": "generation models*",
     "functions": "eager* flow* function* future gradients host_functions recompute tape vmap",
     "training": "all_reduce char_lm collectives examples layers* loss* metrics nn recurrent record replicas train*",
 }

@@ -22,6 +22,10 @@ def test_top_k_leaves_the_largest_of_each_row(run, graph):
         kept = np.argsort(-wanted)[:3]
         assert set(np.flatnonzero(np.isfinite(row))) == set(kept) and np.array_equal(row[kept], wanted[kept])
         assert (row[np.isinf(row)] < 0).all()
+    for k in (9, 40, np.int64(9)):
+        assert np.array_equal(run(tw.generation.top_k(graph.constant(logits), k)), logits)
+    fed = tw.placeholder("float32", [None, None])
+    assert np.array_equal(run(tw.generation.top_k(fed, 40), {fed: logits}), logits)
     equal = run(tw.generation.top_k(graph.constant(np.float32([[1, 1, 0]])), 1))
     assert equal.tolist() == [[1, 1, -np.inf]]
 
@@ -40,6 +44,25 @@ def test_draws_have_the_probabilities_of_the_scaled_logits(run, graph):
         assert (np.abs(found - chances) <= 5 * np.sqrt(chances * (1 - chances) / len(drawn))).all(), (temperature, k, found, chances)
     best = run(tw.generation.sample(graph.constant(np.float32([[1, 3, 2], [0, -1, 0]])), 0))
     assert best.tolist() == [1, 0] and best.dtype == np.int32
+    assert run(tw.generation.sample(graph.constant(np.float32([[1, 3, 2], [0, -1, 0]])), np.float32(0), 7)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["half", "bfloat16", "double"])
+def test_logits_may_have_any_type_of_real_numbers(run, graph, dtype):
+    logits = graph.constant(np.float32([[1, 4, 2], [5, 0, 1]]))
+    step = lambda token, i, state: (tw.ops.gather_v2(logits, token * 0, 0).astype(dtype), state)  # noqa: E731
+    assert run(tw.generation.sample(logits.astype(dtype), 0.001, 2)).tolist() == [1, 0]
+    assert run(tw.generation.generate(step, logits.astype(dtype), (), 3, temperature=0)).tolist() == [[1, 1, 1], [0, 1, 1]]
+    tokens, scores = run(tw.generation.beam_search(step, logits.astype(dtype), (), 3, 2))
+    assert tokens[:, 0].tolist() == [[1, 1, 1], [0, 1, 1]] and scores.dtype == np.float32
+
+
+def test_equal_sequences_keep_the_order_of_their_tokens(run, graph):
+    zeros = graph.constant(np.zeros((2, 3), np.float32))
+    step = lambda token, i, state: (tw.ops.gather_v2(zeros, token * 0, 0), state)  # noqa: E731
+    tokens, scores = run(tw.generation.beam_search(step, zeros, (), 2, 4))
+    assert tokens.tolist() == [[[0, 0], [0, 1], [0, 2], [1, 0]]] * 2
+    np.testing.assert_allclose(scores, np.full((2, 4), -2 * np.log(3)), rtol=1e-6)
 
 
 def test_draws_without_a_graph(graph):
@@ -185,8 +208,24 @@ def test_mistakes_are_told(graph):
         tw.generation.sample(logits, -1)
     with pytest.raises(ValueError, match="beams is 0"):
         tw.generation.beam_search(step, logits, state, 3, 0)
-    with pytest.raises(ValueError, match="beam_search: length is -1; it must be 0 or more"):
+    with pytest.raises(ValueError, match="beam_search: length is -1; it must be a whole number of 0 or more"):
         tw.generation.beam_search(step, logits, state, -1, 2)
+    for length in (-1, np.int64(-1), 2.5, True):
+        with pytest.raises(ValueError, match="generate: length is .*; it must be a whole number of 0 or more"):
+            tw.generation.generate(step, logits, state, length)
+    with pytest.raises(ValueError, match="temperature is -1; it must be 0 or"):
+        tw.generation.sample(logits, np.float32(-1))
+    with pytest.raises(ValueError, match="alpha is nan; it must be a finite number"):
+        tw.generation.beam_search(step, logits, state, 3, 2, alpha=float("nan"))
+    for what, search in (("generate", tw.generation.generate), ("beam_search", lambda *a, **how: tw.generation.beam_search(*a, 2, **how))):
+        with pytest.raises(ValueError, match=f"{what}: end is 2; it must be one of the 2 tokens, below 2"):
+            search(step, logits, state, 3, end=2)
+        with pytest.raises(ValueError, match=f"{what}: end is -1; it must be a whole number of 0 or more"):
+            search(step, logits, state, 3, end=-1)
+        with pytest.raises(ValueError, match=f"{what}: the logits .* must have two axes, .batch, classes."):
+            search(step, graph.constant(np.float32([1, 2])), state, 3)
+        with pytest.raises(TypeError, match=f"{what}: step gives .*; it must give a pair"):
+            search(lambda token, i, state: logits, logits, state, 3)
     with pytest.raises(ValueError, match="the number of classes of .* must be known"):
         tw.generation.beam_search(step, tw.placeholder("float32", [1, None]), state, 3, 2)
     with pytest.raises(TypeError, match="generate: step gives a state of another form than the first one"):

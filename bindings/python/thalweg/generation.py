@@ -8,6 +8,7 @@ Tokens are int32. The model is a function step(tokens [batch], i, state) that is
 and returns (logits [batch, classes] of the token after it, next state). The state is a value, or nested lists, tuples and dicts of
 values, whose first axis is the batch, such as caches of attention and states of recurrent cells. A step keeps dtypes and shapes of
 the state. Modules are called once before, where their variables go."""
+import numbers
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -27,21 +28,25 @@ def __dir__() -> list[str]:
 
 
 def top_k(logits: Any, k: int) -> Output:
-    """The logits [batch, classes], with -infinity in place of those below the k-th largest of their row. Equals of that one all stay."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"top_k: k is {k!r}; it must be a whole number above 0")
-    least = ops.top_kv2(logits, k).values[:, -1:]
-    kept: Output = ops.select_v2(logits < least, np.float32(-np.inf), logits)
+    """The logits [batch, classes], with -infinity in place of those below the k-th largest of their row. Equals of that one all stay.
+    Where there are no more than k classes, all logits stay."""
+    k = _whole("top_k", "k", k, 1)
+    most = ops.minimum(np.int32(k), ops.shape(logits)[-1])
+    least = ops.top_kv2(logits, most).values[:, -1:]
+    kept: Output = ops.select_v2(logits < least, ops.log(ops.zeros_like(least)), logits)  # -infinity of the type of the logits
     return kept
 
 
 def sample(logits: Any, temperature: Any = 1.0, k: Optional[int] = None, seed: int = 0) -> Output:
     """Draws a class for each row of logits [batch, classes]: int32 [batch]. temperature: the logits are divided by it; 0: the class of the
-    largest logit, without a draw; a number, or a scalar value above 0.   k: only the k likeliest classes are drawn; None: all.
+    largest logit, without a draw; a number, or a scalar value above 0.   k: only the k likeliest classes are drawn, all where there are
+    fewer; None: all.
     seed: 0: that of thalweg.random, else other draws in each session."""
-    if isinstance(temperature, (int, float)) and not 0 <= temperature < np.inf:
-        raise ValueError(f"sample: temperature is {temperature}; it must be 0 or a finite number above it")
-    if isinstance(temperature, (int, float)) and temperature == 0:
+    if isinstance(temperature, numbers.Real):
+        temperature = float(temperature)
+        if not 0 <= temperature < np.inf:
+            raise ValueError(f"sample: temperature is {temperature:g}; it must be 0 or a finite number above it")
+    if isinstance(temperature, float) and temperature == 0:
         best: Output = ops.arg_max(logits, -1, output_type="int32")
         return best
     scaled = (logits if k is None else top_k(logits, k)) / temperature
@@ -61,7 +66,8 @@ def generate(step: Step, logits: Any, state: Any, length: Any, *, temperature: A
     leaves: list[Any] = []
     form = flatten(state, leaves)
     first = [flow.own(graph, v) for v in leaves]
-    logits, count = flow.own(graph, logits), _count(graph, "generate", length)
+    logits, count = _rows("generate", flow.own(graph, logits)), _count(graph, "generate", length)
+    end = _end("generate", end, logits)
     batch = graph.op("Shape", logits)[0]
     ended = graph.op("Fill", graph.op("Pack", [batch]), np.bool_(False))
     text = graph.op("Fill", graph.op("Pack", [count, batch]), np.int32(0 if end is None else end))
@@ -75,7 +81,7 @@ def generate(step: Step, logits: Any, state: Any, length: Any, *, temperature: A
             token = ops.select_v2(ended, np.int32(end), token)
             ended = ended | (token == end)
         text = ops.tensor_scatter_update(text, i.reshape(1, 1), token[None])
-        new_logits, after = step(token, i, rebuild(form, iter(state)))
+        new_logits, after = _stepped("generate", step(token, i, rebuild(form, iter(state))))
         return [i + 1, new_logits, ended, text, *_leaves("generate", form, after)]
 
     given = [graph.constant(0, "int32"), logits, ended, text, *first]
@@ -92,16 +98,19 @@ def beam_search(step: Step, logits: Any, state: Any, length: Any, beams: int, *,
     beams: the number of sequences that the search keeps for each example.   end: the token that ends a sequence; the others of its row
     are `end` too. None: all have the whole length.   alpha: of the length penalty: the score is the logarithm of the probability over
     ((5 + n) / 6) ** alpha, where n counts the tokens, with `end` (Wu et al., arXiv:1609.08144). It orders the results; the search itself
-    keeps the likeliest sequences. A score of -infinity marks a row without a sequence, as when there are fewer sequences than beams."""
-    if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
-        raise ValueError(f"beam_search: beams is {beams!r}; it must be a whole number above 0")
+    keeps the likeliest sequences. A score of -infinity marks a row without a sequence, as when there are fewer sequences than beams.
+    Scores are float32. Of equal ones the sequence comes first that extends a better one, then the one with the smaller token."""
+    beams = _whole("beam_search", "beams", beams, 1)
+    if not isinstance(alpha, numbers.Real) or not np.isfinite(alpha):
+        raise ValueError(f"beam_search: alpha is {alpha!r}; it must be a finite number")
     graph = flow.graph_for([logits, length])
     leaves: list[Any] = []
     form = flatten(state, leaves)
-    logits, count = flow.own(graph, logits), _count(graph, "beam_search", length)
+    logits, count = _rows("beam_search", flow.own(graph, logits)), _count(graph, "beam_search", length)
     classes: Any = None if logits.shape is None else logits.shape[-1]
     if classes is None:
         raise ValueError(f"beam_search: the number of classes of {logits!r} must be known; reshape the logits to [batch, classes]")
+    end = _end("beam_search", end, logits)
     batch = graph.op("Shape", logits)[0]
     examples = graph.op("Range", 0, batch, 1)
     every = graph.op("FloorDiv", graph.op("Range", 0, batch * beams, 1), beams)  # the example of each row
@@ -119,7 +128,7 @@ def beam_search(step: Step, logits: Any, state: Any, length: Any, beams: int, *,
         return i < count if end is None else (i < count) & ~ops.all(ended)
 
     def extend(i: Output, logits: Output, scores: Output, ended: Output, sizes: Output, text: Output, *state: Output) -> list[Any]:
-        steps = layers.activation("log_softmax", logits)
+        steps = layers.activation("log_softmax", logits.astype("float32"))
         if end is not None:
             steps = ops.select_v2(ended[:, None], only_end, steps)
         total = scores[:, :, None] + steps.reshape(-1, beams, classes)
@@ -131,23 +140,49 @@ def beam_search(step: Step, logits: Any, state: Any, length: Any, beams: int, *,
         text = ops.select_v2((ops.range(0, count) == i)[None], token[:, None], text)
         if end is not None:
             ended = ended | (token == end)
-        new_logits, after = step(token, i, rebuild(form, iter(state)))
+        new_logits, after = _stepped("beam_search", step(token, i, rebuild(form, iter(state))))
         return [i + 1, new_logits, best.values, ended, sizes, text, *_leaves("beam_search", form, after)]
 
     given = [graph.constant(0, "int32"), spread[0], scores, ended, sizes, text, *spread[1:]]
     shapes = [(), (None, classes), (None, None), (None,), (None,), (None, None), *(_any_batch(v.shape) for v in spread[1:])]
     _, _, scores, _, sizes, text, *_ = flow.while_loop(more, extend, given, shapes)
-    scores = scores / ((5 + sizes.reshape(-1, beams).astype("float32")) / 6) ** alpha
+    scores = scores / ((5 + sizes.reshape(-1, beams).astype("float32")) / 6) ** float(alpha)
     order = ops.top_kv2(scores, beams)
     rows = (order.indices + examples[:, None] * beams).reshape(-1)
     return ops.gather_v2(text, rows, 0).reshape(graph.op("Pack", [batch, beams, count])), order.values
 
 
+def _whole(what: str, name: str, given: Any, least: int) -> int:
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral) or given < least:
+        raise ValueError(f"{what}: {name} is {given!r}; it must be a whole number {'above 0' if least else 'of 0 or more'}")
+    return int(given)
+
+
+def _rows(what: str, logits: Output) -> Output:
+    if logits.shape is not None and len(logits.shape) != 2:
+        raise ValueError(f"{what}: the logits {logits!r} must have two axes, [batch, classes]; reshape them, or take those of the last place")
+    return logits
+
+
+def _end(what: str, end: Any, logits: Output) -> Optional[int]:
+    if end is None:
+        return None
+    end, classes = _whole(what, "end", end, 0), None if logits.shape is None else logits.shape[1]
+    if classes is not None and end >= classes:
+        raise ValueError(f"{what}: end is {end}; it must be one of the {classes} tokens, below {classes}")
+    return end
+
+
 def _count(graph: Any, what: str, length: Any) -> Output:
-    if isinstance(length, int) and length < 0:
-        raise ValueError(f"{what}: length is {length}; it must be 0 or more")
-    count: Output = flow.own(graph, length) if isinstance(length, Output) else graph.constant(length, "int32")
+    count: Output = flow.own(graph, length).astype("int32") if isinstance(length, Output) \
+        else graph.constant(_whole(what, "length", length, 0), "int32")
     return count
+
+
+def _stepped(what: str, answer: Any) -> tuple[Any, Any]:
+    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
+        raise TypeError(f"{what}: step gives {answer!r}; it must give a pair: the logits of the token after it, and the next state")
+    return answer[0], answer[1]
 
 
 def _any_batch(shape: flow.Shape) -> flow.Shape:
