@@ -1,6 +1,6 @@
 """What the tests of bindings/python/examples/models share: weights from a formula, and a training step with them.
 
-models_peer.py runs the same step in PyTorch with torchvision's networks and writes models_golden.npz, with which models_golden_test.py
+models_peer.py runs the same step in PyTorch with torchvision's networks and writes models_golden.npz, with which models_test.py
 compares ours."""
 import itertools
 import pathlib

@@ -56,7 +56,8 @@ def test_wheel(wheel):
                   "lib/thalweg/thalweg-serve", "include/thalweg/thalweg.h", "include/thalweg/plugin/plugin.h", "lib/cmake/Thalweg/ThalwegConfig.cmake",
                   "lib/pkgconfig/thalweg.pc",
                   "share/thalweg/api.json", "share/doc/thalweg/plugins/first_op.md", "share/doc/thalweg/plugins/templates/op/op.c.in",
-                  "share/doc/thalweg/c_api/examples/hello.c", "share/doc/thalweg/ops/reference/README.md"}
+                  "share/doc/thalweg/c_api/examples/hello.c", "share/doc/thalweg/ops/reference/README.md",
+                  "share/doc/thalweg/bindings/python/examples/models/bench.py"}
         check({f"thalweg/{name}" for name in wanted} <= names, "the wheel has the whole tree", str({f"thalweg/{n}" for n in wanted} - names))
         check({info.date_time for info in z.infolist()} == {(1980, 1, 1, 0, 0, 0)}, "the wheel's files have one time")
         about = email.message_from_string(z.read(next(n for n in names if n.endswith("/METADATA"))).decode())
@@ -82,6 +83,8 @@ def test_a_wheel_in_its_environment(wheel):
     bad = {name: why for name, (state, why) in states.items() if state not in ("loaded", "known")}
     check(not set(bad) - {"libonednn.so", "libopencl.so"}, "each plugin of the wheel loads, or lacks its vendor's library alone", str(bad))
     check(str(home) in must(home / "bin/python", "-c", "import thalweg; print(thalweg._library.path)"), "Python takes the wheel's library")
+    said = must(home / "bin/thalweg", "bench", "model", "vae", "--repeat", "3", "--warmup", "0")
+    check(said.startswith("vae: training, batch 1"), "the wheel times a network by its name, with the Python of its environment", said)
     must(home / "bin/thalweg", "new", "op", "Cubic", "--packages")
     page = (WORK / "Cubic/README.md").read_text()
     said = must("bash", "-euc", re.search(r"^```sh\n(.*?)^```$", page, re.M | re.S)[1], folder=WORK / "Cubic")

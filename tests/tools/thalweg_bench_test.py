@@ -48,9 +48,9 @@ def test_bench_feeds_what_is_needed(folder):
 def test_bench_takes_networks_by_name(folder):
     program = PROGRAMS.parent / "share/doc/thalweg/bindings/python/examples/models/bench.py"
     if not program.exists():
-        assert f"'{program}' is not there; install the package with the examples" in run("bench", "model", "alexnet", status=1)
+        assert f"'{program}' is not there; install the examples" in run("bench", "model", "alexnet", status=1)
         return
-    python = {"PATH": "/usr/bin:" + os.environ["PATH"]}  # the Python that has NumPy
+    python = {"PATH": "/usr/bin:" + os.environ["PATH"], "THALWEG_PYTHON": ""}  # the Python that has NumPy
     words = ["--set", "width=0.0625", "--set", "side=67", "--batch", "2", "--threads", "1", "--repeat", "3", "--warmup", "0", "--forward", "--json"]
     got = json.loads(run("bench", "model", "alexnet", *words, environment=python))
     assert got["model"] == "alexnet" and got["what"] == "forward" and got["batch"] == 2 and got["threads"] == 1 and got["steps"] == 3, got
@@ -59,7 +59,13 @@ def test_bench_takes_networks_by_name(folder):
     graph = files(folder)
     assert "--batch is for a network: thalweg bench model NAME" in run("bench", graph, "--fetch", "y", "--batch", "2", status=2)
     assert "unexpected argument 'alexnet'" in run("bench", graph, "alexnet", "--fetch", "y", status=2)
-    assert "python3 cannot be started" in run("bench", "model", "alexnet", status=1, environment={"PATH": str(folder)})
+    assert "python3 cannot be started" in run("bench", "model", "alexnet", status=1, environment={"PATH": str(folder), "THALWEG_PYTHON": ""})
+    absent = {"THALWEG_PYTHON": f"{folder}/none"}
+    assert f"{folder}/none cannot be started" in run("bench", "model", "alexnet", status=1, environment=absent)
+    strange = "it's $(touch made) \"a\" `b` ; c"
+    assert f"there is no model '{strange}'" in run("bench", "model", strange, status=2, environment=python)
+    for words in (["--batch", "2", "model", "alexnet"], ["model"], ["model", "--fetch", "y"]):
+        assert "a network is timed by `thalweg bench model NAME [options]`" in run("bench", *words, status=2)
 
 
 sys.exit(run_tests(globals()))

@@ -126,7 +126,12 @@ const std::vector<Option>& ModelBenchOptions() {
 
 int Run(const Args& args) {
   const std::vector<std::string>& words = args.words();
-  if (words[0] == "model") BenchModel({words.begin() + 1, words.end()});
+  if (args.positional()[0] == "model") {
+    if (words[0] != "model" || args.positional().size() < 2) {
+      throw UsageError{"a network is timed by `thalweg bench model NAME [options]`; a graph whose file is called `model` is ./model"};
+    }
+    BenchModel({words.begin() + 1, words.end()});
+  }
   if (args.positional().size() > 1) throw UsageError{"unexpected argument '" + args.positional()[1] + "'"};
   for (const Option& o : ModelBenchOptions()) {
     if (args.has(o.name)) throw UsageError{std::string(o.name) + " is for a network: thalweg bench model NAME"};
@@ -167,8 +172,9 @@ const Command& BenchCommand() {
       "steps stay below; `speed` is how many times as fast as the first row, by medians.\n"
       "Example: thalweg bench graph.pb --fetch prediction --checkpoint model --feed-shape image=32,64 --compare-threads 1,2\n"
       "`thalweg bench model NAME` takes a step of a network by its name, such as alexnet or resnet50: it trains with the\n"
-      "network's own optimizer on random inputs of the usual sizes. It needs Python with NumPy, and takes --batch, --forward,\n"
-      "--set, --threads, --device, --warmup, --repeat, --seconds and --json. A graph whose file is called `model` is ./model.\n"
+      "network's own optimizer on random inputs of the usual sizes. It takes --batch, --forward, --set, --threads, --device,\n"
+      "--warmup, --repeat, --seconds and --json. It runs python3, or the Python that THALWEG_PYTHON names, which needs NumPy.\n"
+      "A graph whose file is called `model` is ./model.\n"
       "Example: thalweg bench model resnet50 --batch 8 --threads 2 --forward\n",
       Options(),
       1,

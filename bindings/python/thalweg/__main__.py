@@ -10,6 +10,8 @@ def main() -> None:
     program = pathlib.Path(_library.path).absolute().parent.parent / "bin" / "thalweg"
     if not program.exists():
         sys.exit(f"thalweg: no program at {program}")
+    if sys.executable:
+        os.environ.setdefault("THALWEG_PYTHON", sys.executable)  # for `thalweg bench model`, which runs this package
     os.execv(program, ["thalweg", *sys.argv[1:]])
 
 

@@ -167,10 +167,10 @@ def _rows(what: str, logits: Output) -> Output:
 def _end(what: str, end: Any, logits: Output) -> Optional[int]:
     if end is None:
         return None
-    end, classes = _whole(what, "end", end, 0), None if logits.shape is None else logits.shape[1]
-    if classes is not None and end >= classes:
+    token, classes = _whole(what, "end", end, 0), None if logits.shape is None else logits.shape[1]
+    if classes is not None and token >= classes:
         raise ValueError(f"{what}: end is {end}; it must be one of the {classes} tokens, below {classes}")
-    return end
+    return token
 
 
 def _count(graph: Any, what: str, length: Any) -> Output:

@@ -227,7 +227,9 @@ class Trainer(Handle):
         if loss is None or self.optimizer is None:
             return None, None, None
         from .train import _clipped, accumulate_gradients
-        servers, accumulate, variables, gradients = self._servers, None, [], []
+        servers, accumulate = self._servers, None
+        variables: list[Variable] = []
+        gradients: list[Gradient] = []
         if self._sub_batches > 1:
             variables = [v for v in self.graph.variables() if v.trainable and v.dtype.is_floating]
             gradients, added = accumulate_gradients(of_loss(loss, variables), self._sub_batches)

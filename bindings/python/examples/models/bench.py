@@ -9,13 +9,18 @@ import inspect
 import json
 import resource
 import statistics
+import sys
 import time
 
-import numpy as np
+try:
+    import numpy as np
+
+    import thalweg as tw
+except ModuleNotFoundError as error:
+    sys.exit(f"bench: {sys.executable} has no module '{error.name}'; install it, or name a Python that has it in THALWEG_PYTHON")
 
 import counts
 import models
-import thalweg as tw
 
 
 def parse(arguments):
@@ -132,7 +137,8 @@ def table(row):
              "examples/s": f"{row['examples_per_second']:.1f}", "peak memory": f"{row['peak_rss_bytes'] / 1e6:.0f} MB"}
     widths = [max(len(k), len(str(v))) for k, v in cells.items()]
     lines = ["  ".join(str(c).rjust(w) for c, w in zip(line, widths)) for line in (cells.keys(), cells.values())]
-    macs = "" if row["multiply_accumulates"] is None else f", {row['multiply_accumulates'] / 1e6:,.1f} million multiply-accumulates in the forward pass of the batch"
+    products = row["multiply_accumulates"]
+    macs = "" if products is None else f", {products:,} multiply-accumulates in the forward pass of the batch"
     return "\n".join([f"{row['model']}: {row['what']}, batch {row['batch']}, {row['parameters']:,} parameters{macs}", *lines])
 
 
