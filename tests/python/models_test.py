@@ -38,6 +38,14 @@ def test_an_unknown_network_is_told():
         models.load("alexnt")
 
 
+def test_the_build_and_the_readme_have_each_file():
+    files = {path.name for path in FOLDER.glob("*.py")}
+    listed = re.search(r"^set\(models\n(.*?)\)$", (FOLDER.parents[1] / "CMakeLists.txt").read_text(), re.M | re.S)[1]
+    assert set(listed.split()) == files
+    assert set(re.findall(r"^\| `(\w+\.py)` \|", (FOLDER / "README.md").read_text(), re.M)) == files
+    assert {f"{name.replace('-', '_')}.py" for name in models.MODELS} <= files
+
+
 # ---- Sizes ----
 
 # Of the definitions that benchmarks of convolutions use: million multiply-accumulates of an image, to a tenth, and parameters.

@@ -214,7 +214,12 @@ def test_gradients_of_a_projected_cell_are_those_of_its_steps(run, graph):
 
 
 def test_a_projected_cell_tells_mistakes(graph):
-    with pytest.raises(ValueError, match="ProjectedLSTMCell: projection is 0; it must be above 0"):
-        tw.recurrent.ProjectedLSTMCell(5, 6, 0)
+    for projection in (0, 2.5, True):
+        with pytest.raises(ValueError, match=f"ProjectedLSTMCell: projection is {projection}; it must be a whole number above 0"):
+            tw.recurrent.ProjectedLSTMCell(3, 4, projection)
+    cell, x = tw.recurrent.ProjectedLSTMCell(3, np.int64(4), 2), graph.constant(np.zeros((1, 3), np.float32))
+    for call, given in ((cell.step, x), (cell.unroll, [x]), (cell.loop, x[None])):
+        with pytest.raises(ValueError, match=r"state is array.*; it must be a pair \(c .batch, 4., h .batch, 2.\)"):
+            call(given, state=np.zeros((1, 4), np.float32))
     with pytest.raises(ValueError, match="there are no inputs"):
-        tw.recurrent.ProjectedLSTMCell(5, 6, 2).unroll([])
+        cell.unroll([])

@@ -149,8 +149,9 @@ class ProjectedLSTMCell:
 
     def __init__(self, input_size: int, cell_size: int, projection: int, name: str = "lstm", forget_bias: float = 1.0, seed: int = 0):
         for what, size in (("input_size", input_size), ("cell_size", cell_size), ("projection", projection)):
-            if size < (0 if what == "input_size" else 1):
-                raise ValueError(f"ProjectedLSTMCell: {what} is {size}; it must be {'0 or more' if what == 'input_size' else 'above 0'}")
+            least = 0 if what == "input_size" else 1
+            if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least:
+                raise ValueError(f"ProjectedLSTMCell: {what} is {size!r}; it must be a whole number {'above 0' if least else 'of 0 or more'}")
         self.graph, self.sizes, self.forget_bias = scopes.current().graph, (cell_size, projection), forget_bias
         with scopes.name_scope(name):
             self.kernel = Variable(self._evenly(input_size + projection, 4 * cell_size, seed, 1), name="kernel")
@@ -168,7 +169,7 @@ class ProjectedLSTMCell:
     def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
         """Returns the output for x [batch, input], and the next state (c, h). state: the previous one; None: zeros."""
         x = _value(scopes.working(self.graph), x)
-        return self._step(x, state or self._zeros(x, 0), [v.read() for v in self.variables])
+        return self._step(x, self._state(state, x, 0), [v.read() for v in self.variables])
 
     def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Optional[tuple[Any, Any]] = None) \
             -> tuple[list[Output], tuple[Output, Output]]:
@@ -178,7 +179,7 @@ class ProjectedLSTMCell:
         if not values:
             raise ValueError("ProjectedLSTMCell.unroll: there are no inputs; a sequence has a step or more")
         ends, weights, outputs = None if lengths is None else _value(graph, lengths), [v.read() for v in self.variables], []
-        c, h = (_value(graph, v) for v in state or self._zeros(values[0], 0))
+        c, h = (_value(graph, v) for v in self._state(state, values[0], 0))
         for t, x in enumerate(values):
             output, (c, h) = self._masked(x, (c, h), weights, None if ends is None else graph.constant(t, ends.dtype) < ends)
             outputs.append(output)
@@ -189,7 +190,7 @@ class ProjectedLSTMCell:
         graph = scopes.working(self.graph)
         x, weights = _value(graph, inputs), [v.read() for v in self.variables]
         ends = None if lengths is None else _value(graph, lengths)
-        first: list[Any] = [*(state or self._zeros(x, 1)), *([] if ends is None else [graph.constant(0, ends.dtype)])]
+        first: list[Any] = [*self._state(state, x, 1), *([] if ends is None else [graph.constant(0, ends.dtype)])]
 
         def step(states: list[Output], slices: list[Output]) -> tuple[list[Any], list[Any]]:
             output, after = self._masked(slices[0], (states[0], states[1]), weights, None if ends is None else states[2] < ends)
@@ -197,6 +198,14 @@ class ProjectedLSTMCell:
 
         last, results = each("ProjectedLSTMCell.loop", step, x, first, False, None)
         return results[0], (last[0], last[1])
+
+    def _state(self, state: Any, x: Output, axis: int) -> tuple[Any, Any]:
+        """The state that is given, or zeros."""
+        if state is None:
+            return self._zeros(x, axis)
+        if not isinstance(state, (list, tuple)) or len(state) != 2:
+            raise ValueError(f"ProjectedLSTMCell: state is {state!r}; it must be a pair (c [batch, {self.sizes[0]}], h [batch, {self.sizes[1]}])")
+        return state[0], state[1]
 
     def _zeros(self, x: Output, axis: int) -> tuple[Output, Output]:
         """A state of zeros for inputs with the batch along that axis."""
