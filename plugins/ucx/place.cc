@@ -20,7 +20,7 @@
 namespace thalweg::ucx_transport {
 namespace {
 
-constexpr std::chrono::seconds kLookupPatience(5);
+constexpr std::chrono::seconds kLookUp(5);
 constexpr char kPrefix[] = "thalweg.ucx.";
 constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - sizeof kPrefix;
 constexpr int kQueue = 128;
@@ -112,7 +112,7 @@ Found ListenAt(const std::string& address, bool network, Meeting* out) {
   const HostPort at = Parse(address);
   if (at.port < 0 || !network) return ListenByName(at, address, out);
   int error = 0;
-  const auto found = common::Lookup(at.host, std::to_string(at.port), AI_NUMERICSERV | AI_PASSIVE, kLookupPatience, &error);
+  const auto found = common::Lookup(at.host, std::to_string(at.port), AI_NUMERICSERV | AI_PASSIVE, kLookUp, &error);
   if (!found) return Failed(out, std::string("its host cannot be found: ") + gai_strerror(error));
   const int one = 1;
   out->fd = NewSocket(found->ai_family);
@@ -150,7 +150,7 @@ Found ConnectTo(const std::string& address, bool network, Meeting* out) {
     return error == ECONNREFUSED || error == EAGAIN ? Found::kNobody : Found::kFailed;
   }
   int error = 0;
-  const auto found = common::Lookup(at.host, std::to_string(at.port), AI_NUMERICSERV, kLookupPatience, &error);
+  const auto found = common::Lookup(at.host, std::to_string(at.port), AI_NUMERICSERV, kLookUp, &error);
   if (!found) {
     Failed(out, std::string("its host cannot be found: ") + gai_strerror(error));
     return error == EAI_AGAIN ? Found::kNobody : Found::kFailed;
