@@ -202,27 +202,32 @@ void Connection::OnHello(Lock& l, std::string_view text) {
     return Break("does not know the token of this cluster; use the same `credentials` at both ends", TW_PERMISSION_DENIED);
   if (!FillRandom(key_.data(), key_.size())) return Break("cannot be met: the system has no random numbers");
   if (!MakeChannel(l)) return;
-  proof = Proof(token, "caller", my_nonce_, their_nonce_);
   std::string join;
-  Append(&join, proof.data(), proof.size());
   Append(&join, key_.data(), key_.size());
   join += channel_->address();
+  proof = Proof(token, "caller", my_nonce_, their_nonce_, join);
+  join.insert(0, reinterpret_cast<const char*>(proof.data()), proof.size());
   state_ = kJoining;
   Say(kJoin, join);
 }
 
 void Connection::OnJoin(Lock& l, std::string_view text) {
-  if (mine_) return ConnectChannel(l, text);
+  const std::string& token = endpoint_->token();
   Digest proof;
-  if (!Take(&text, proof.data(), proof.size()) || !Take(&text, key_.data(), key_.size())) return Break("says what no peer says");
-  const Digest wanted = Proof(endpoint_->token(), "caller", their_nonce_, my_nonce_);
+  if (!Take(&text, proof.data(), proof.size())) return Break("says what no peer says");
+  const Digest wanted =
+      mine_ ? Proof(token, "address", my_nonce_, their_nonce_, text) : Proof(token, "caller", their_nonce_, my_nonce_, text);
   if (!Same(wanted.data(), proof.data(), proof.size())) {
-    Say(kRefusal, "it does not know the token of this cluster");
-    return Break("does not know the token of this cluster");
+    if (!mine_) Say(kRefusal, "it does not know the token of this cluster");
+    return Break("does not know the token of this cluster", TW_PERMISSION_DENIED);
   }
+  if (mine_) return ConnectChannel(l, text);
+  if (!Take(&text, key_.data(), key_.size())) return Break("says what no peer says");
   if (!MakeChannel(l)) return Say(kTrouble, broken_);
   ConnectChannel(l, text);
-  if (state_ == kUp) Say(kJoin, channel_->address());
+  if (state_ != kUp) return;
+  proof = Proof(token, "address", their_nonce_, my_nonce_, channel_->address());
+  Say(kJoin, std::string(proof.begin(), proof.end()) + channel_->address());
 }
 
 bool Connection::MakeChannel(Lock& l) {
@@ -258,6 +263,7 @@ void Connection::Lose(Lock& l) {
   state_ = kLost;
   if (fd_ >= 0) {
     endpoint_->Unwatch(fd_);
+    shutdown(fd_, SHUT_RDWR);  // a forked child may have the socket, too
     close(fd_);
     fd_ = -1;
   }

@@ -28,10 +28,14 @@ namespace {
 constexpr size_t kConnections = 1024;             // that others made
 constexpr size_t kMeetings = 128;                 // of those, the ones that have not been admitted
 constexpr std::chrono::milliseconds kLook(1000);  // the longest sleep: for the time limits of connections
+constexpr std::chrono::milliseconds kGlance(1);   // a driver that always has work looks at the sockets so often
 constexpr std::chrono::microseconds kRest(400);   // a thread that was lent is soon lent again
 
 // Which UCX transports an endpoint uses. Within the machine these are only the ones whose memory
 // belongs to the user: no port is opened, and no other user can reach them.
+//
+// shares: UCX may use shared memory. A peer then names the process and the memory that this one reads or
+// maps, so only peers that belong to the user, or know the token, may do that.
 std::string Transports(bool network, bool shares) {
   if (!shares) return "self,tcp,ib";
   int scope = 0;
@@ -125,7 +129,8 @@ tw_status* Endpoint::Start(tw_sink* bound) {
   std::string why;
   const Library* ucx = LoadUcx(&why);
   if (!ucx) return Failure(TW_UNAVAILABLE, why);
-  context_ = Context::Create(ucx, Transports(network_, shares), &why);
+  const bool knows_peers = !network_ || !token_.empty();
+  context_ = Context::Create(ucx, Transports(network_, shares && knows_peers), &why);
   if (!context_) return Failure(TW_UNAVAILABLE, why);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -162,7 +167,10 @@ Endpoint::~Endpoint() {
 
 // ---- entries ----
 
+// A driver that is not asleep yet makes another turn before it sleeps: it may have looked already at what
+// the entry has changed.
 void Endpoint::Ring() {
+  rung_ = true;
   if (!sleeping_) return;
   const uint64_t one = 1;
   (void)!write(bell_, &one, sizeof one);
@@ -311,8 +319,9 @@ bool Endpoint::Turn(Lock& l, Clock::time_point until) {
   bool busy = RunQueue(l);
   busy |= TendAll(l);
   if (closing_ && all_.empty()) return false;
-  if (busy || first_) return true;
-  Sleep(l, until);
+  busy |= first_ != nullptr || std::exchange(rung_, false);
+  if (busy && Clock::now() < glances_at_) return true;
+  Sleep(l, busy ? Clock::time_point() : until);
   return true;
 }
 
@@ -336,6 +345,7 @@ void Endpoint::Sleep(Lock& l, Clock::time_point until) {
     if (source == kWork) c->OnWork();
   }
   if (n > 0) KeepAwake();
+  glances_at_ = Clock::now() + kGlance;
 }
 
 void Endpoint::KeepAwake() {

@@ -60,6 +60,7 @@ class Endpoint {
   tw_status* Admission();
   void Drive();
   // Does the work that there is, or else sleeps until `until` at most. Returns false if the endpoint has ended.
+  // Even if there is always work, it looks at the sockets: peers want to be let in, or have ended.
   bool Turn(Lock& l, Clock::time_point until);
   bool RunQueue(Lock& l);
   bool TendAll(Lock& l);
@@ -81,8 +82,9 @@ class Endpoint {
   std::mutex mu_;
   std::condition_variable changed_;
   bool closing_ = false, sleeping_ = false;
+  bool rung_ = false;                   // an entry has something to do for the driver
   bool driven_ = false, lent_ = false;  // driven_: a thread is in Turn
-  Clock::time_point rests_until_{}, spins_until_{};
+  Clock::time_point rests_until_{}, spins_until_{}, glances_at_{};
   std::vector<std::unique_ptr<Connection>> all_;
   Call *first_ = nullptr, *last_ = nullptr;  // calls with something to do
   uint64_t count_ = 0;

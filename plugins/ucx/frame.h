@@ -39,8 +39,10 @@ static_assert(sizeof(Frame) == 40);
 //     kHello, nonce ->
 //                   <-   kHello, nonce, proof that the listener knows the token
 //     kJoin, proof that the caller knows it, key, UCX address ->
-//                   <-   kJoin, UCX address
+//                   <-   kJoin, proof, UCX address
 //
+// The proofs in kJoin cover what follows them. So nobody without the token can put an address of his
+// own into a meeting of others.
 // The socket then carries nothing more. Its end is the end of the connection.
 enum : uint32_t { kHello = 1, kJoin = 2, kRefusal = 3 /* text: no member */, kTrouble = 4 /* text */ };
 

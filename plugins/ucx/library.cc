@@ -6,7 +6,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -14,8 +13,6 @@
 
 namespace thalweg::ucx_transport {
 namespace {
-
-constexpr int kSignals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
 
 // Memory without a destructor, because threads of UCX may log while the process ends.
 thread_local char last_error[256];
@@ -35,12 +32,16 @@ bool Find(void* library, const char* name, F* out, std::string* why) {
 }
 
 bool Load(Library* out, std::string* why) {
-  // The library handles fatal signals from its initialization on. The handlers of the program are put
-  // back at once.
-  struct sigaction before[std::size(kSignals)];
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], nullptr, &before[i]);
+  // The library handles fatal signals and SIGHUP from its initialization on, or others that variables of
+  // the environment name. The handlers of the program are put back at once.
+  struct sigaction before[NSIG];
+  bool known[NSIG] = {};
+  for (int i = 1; i < NSIG; ++i) known[i] = sigaction(i, nullptr, &before[i]) == 0;
   void* library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before[i], nullptr);
+  for (int i = 1; i < NSIG; ++i) {
+    struct sigaction now;
+    if (known[i] && sigaction(i, nullptr, &now) == 0 && now.sa_handler != before[i].sa_handler) sigaction(i, &before[i], nullptr);
+  }
   if (!library) {
     const char* text = dlerror();
     *why = std::string(text ? text : "libucp.so.0 cannot be loaded") + "; install UCX (Debian: libucx0)";

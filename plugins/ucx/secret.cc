@@ -51,7 +51,7 @@ bool FillRandom(void* to, size_t n) {
   return true;
 }
 
-Digest Proof(std::string_view key, std::string_view role, const Digest& one, const Digest& other) {
+Digest Proof(std::string_view key, std::string_view role, const Digest& one, const Digest& other, std::string_view rest) {
   Digest inner, outer;
   std::string pad(key);
   if (pad.size() > kBlock) {
@@ -64,6 +64,7 @@ Digest Proof(std::string_view key, std::string_view role, const Digest& one, con
   text += role;
   text.append(one.begin(), one.end());
   text.append(other.begin(), other.end());
+  text += rest;
   SHA256(reinterpret_cast<const uint8_t*>(text.data()), text.size(), inner.data());
   for (char& c : pad) c = char(c ^ 0x36 ^ 0x5c);
   pad.append(inner.begin(), inner.end());

@@ -17,7 +17,7 @@ std::string ReadToken(const std::string& folder, std::string* out);
 bool FillRandom(void* to, size_t n);
 
 // Returns HMAC-SHA256 (RFC 2104) of the parts, one after the other, under the key.
-Digest Proof(std::string_view key, std::string_view role, const Digest& one, const Digest& other);
+Digest Proof(std::string_view key, std::string_view role, const Digest& one, const Digest& other, std::string_view rest = {});
 
 // Compares in a time that does not depend on the contents.
 bool Same(const void* a, const void* b, size_t n);

@@ -4,6 +4,7 @@
 // side alone; the transport only sees calls.
 // Threads: any. A Delivery lives as long as any thread may still use it.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -23,8 +24,11 @@ struct Delivery {
   std::vector<char> bytes;
   std::string head;  // of the message, or of the answer
   bool wanted = true;
+  std::atomic<uint64_t> ended{0};  // the place of its end among those of all deliveries
   void End(const Status& s) {
+    static std::atomic<uint64_t> count;
     std::lock_guard lock(mu);
+    ended = ++count;
     ++times;
     how = s;
     changed.notify_all();

@@ -129,6 +129,9 @@ class Host {
     }
     for (const tw_incoming* c : calls) Reply(c, "late");
   }
+  // Lends this thread to the endpoint; see tw_transport_def.
+  uint32_t Poll(uint64_t ns, uint32_t (*over)(void* arg), void* arg) { return role_->def.poll(role_->host, endpoint_, ns, over, arg); }
+  void Wake() { role_->def.wake(role_->host, endpoint_); }
   size_t kept() {
     std::lock_guard lock(mu_);
     return kept_.size();

@@ -1,9 +1,12 @@
 // The transport over UCX as a runtime uses it: within this machine, and as on a trusted network; who
 // is let in; peers that say what no peer says.
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -25,12 +29,13 @@ using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 using namespace std::chrono_literals;
 
-std::shared_ptr<Runtime> NewRuntime(bool trusted = false, bool shares = true) {
+std::shared_ptr<Runtime> NewRuntime(bool trusted = false, bool shares = true, bool spins = false) {
   RuntimeOptions options;
   options.threads = 1;
   options.disabled_plugins = {"*opencl*", "*libucx.so"};  // of the plugins that are found; the test loads its own by name
   if (!shares) options.plugin_settings["plugin.org.thalweg.ucx.shared_memory"] = "0";
   if (trusted) options.plugin_settings["plugin.org.thalweg.ucx.trusted_network"] = "1";
+  if (spins) options.plugin_settings["plugin.org.thalweg.ucx.spin_us"] = "1000000";
   auto runtime = Runtime::Create(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status();
   const Status loaded = (*runtime)->LoadPlugin(UCX_TRANSPORT);
@@ -101,9 +106,10 @@ TEST_P(UcxTest, SmallCallsPassLargeOnes) {
   Meet();
   Calls large;
   for (uint32_t i = 0; i < 4; ++i) large.push_back(a_.Ask(b_.address, "e", Bytes(24 << 20)));
-  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
-  EXPECT_FALSE(large.back()->over());
+  auto small = a_.Ask(b_.address, "e");
+  EXPECT_TRUE(small->Wait().ok());
   for (auto& c : large) EXPECT_TRUE(c->Wait().ok());
+  EXPECT_LT(small->ended, large.back()->ended);
 }
 
 // Whichever part of a body is in transit, the memory is free when the call is over, and the
@@ -222,6 +228,67 @@ TEST_P(UcxTest, EndpointsLeaveNothingBehind) {
   EXPECT_EQ(Entries("/proc/self/task"), threads);
 }
 
+// A thread that is lent does not sleep through a wake that came after its look at `over`.
+TEST_P(UcxTest, AWakeBeforeTheSleepIsNotLost) {
+  struct Asked {
+    Host* host;
+    bool once = false;
+    static uint32_t Over(void* arg) {
+      auto* asked = static_cast<Asked*>(arg);
+      if (asked->once) return 1;
+      asked->once = true;
+      asked->host->Wake();
+      return 0;
+    }
+  };
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 8; ++i) {
+    Asked asked{&a_};
+    EXPECT_EQ(a_.Poll(20'000'000'000, Asked::Over, &asked), 1u);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 4s);  // a lost one takes a second
+}
+
+// A driver that always has work does not forget the sockets.
+TEST_P(UcxTest, ABusyEndpointLetsOthersIn) {
+  auto runtime = NewRuntime(false, !GetParam(), true);
+  Host busy(runtime, place(), "ucx", "", flags());
+  ASSERT_TRUE(a_.Connect(busy.address).ok());
+  std::atomic<bool> over{false};
+  std::thread asks([&] {
+    while (!over) (void)a_.Ask(busy.address, "e")->Wait();
+  });
+  EXPECT_TRUE(b_.Connect(busy.address).ok());
+  EXPECT_EQ(b_.Answer(busy.address, "e"), "e");
+  over = true;
+  asks.join();
+}
+
+// A forked child has copies of the sockets. They do not keep a connection that its parent ends.
+TEST_P(UcxTest, ACloseIsSeenAlthoughAChildHasTheSockets) {
+  auto c = std::make_unique<Host>(runtime_, place(), "ucx", "", flags());
+  ASSERT_TRUE(a_.Connect(c->address).ok());
+  auto kept = a_.Ask(c->address, "k");
+  WaitFor([&] { return c->kept() == 1; });
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  c.reset();
+  EXPECT_EQ(kept->Wait().code(), Code::kUnavailable);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+// UCX handles signals from the time when it is loaded; the program gets its own handlers back.
+TEST_P(UcxTest, SignalsAreLeftToTheProgram) {
+  for (int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) {
+    struct sigaction now;
+    ASSERT_EQ(sigaction(signal, nullptr, &now), 0);
+    EXPECT_TRUE(now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) << signal;
+  }
+}
+
 // ---- who is let in ----
 
 TEST(UcxAdmission, OtherMachinesAreRefusedUnlessTheNetworkIsTrusted) {
@@ -259,6 +326,79 @@ TEST(UcxAdmission, ATrustedNetworkNeedsTheTokenOfTheCluster) {
   EXPECT_EQ(anybody.Ask(b.address, "e")->Wait().code(), Code::kPermissionDenied);
   EXPECT_EQ(a.Answer(b.address, "e"), "e");
   for (const std::string& folder : {one, other, seen, bad}) std::filesystem::remove_all(folder);
+}
+
+// Stands between a caller and the listener, and changes the last byte of the caller's second record or of the
+// listener's. Its end is a UCX address.
+class Relay {
+ public:
+  Relay(const std::string& listener, bool of_caller) : to_(listener), of_caller_(of_caller) {
+    listens_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(bind(listens_, reinterpret_cast<sockaddr*>(&at), size), 0);
+    EXPECT_EQ(listen(listens_, 1), 0);
+    EXPECT_EQ(getsockname(listens_, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    address = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+    thread_ = std::thread([this] { Carry(); });
+  }
+  ~Relay() {
+    thread_.join();
+    close(listens_);
+  }
+  std::string address;
+
+ private:
+  static bool Pass(int from, int to, bool changes) {
+    std::string all;
+    for (size_t wanted = 8; all.size() < wanted;) {
+      char c;
+      if (recv(from, &c, 1, 0) != 1) return false;
+      all += c;
+      uint32_t bytes = 0;
+      if (all.size() == 8) std::memcpy(&bytes, all.data(), sizeof bytes);
+      wanted += bytes;
+    }
+    if (changes) all.back() = char(all.back() ^ 1);
+    return send(to, all.data(), all.size(), MSG_NOSIGNAL) == ssize_t(all.size());
+  }
+  void Carry() {
+    const int caller = accept(listens_, nullptr, nullptr), listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_port = htons(uint16_t(std::stoi(to_.substr(to_.find(':') + 1))));
+    EXPECT_EQ(connect(listener, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    EXPECT_TRUE(Pass(caller, listener, false));
+    EXPECT_TRUE(Pass(listener, caller, false));
+    EXPECT_TRUE(Pass(caller, listener, of_caller_));
+    EXPECT_TRUE(Pass(listener, caller, !of_caller_));
+    char c;
+    (void)!recv(caller, &c, 1, 0);
+    close(caller);
+    close(listener);
+  }
+  const std::string to_;
+  const bool of_caller_;
+  int listens_ = -1;
+  std::thread thread_;
+};
+
+TEST(UcxAdmission, NobodyPutsHisOwnAddressIntoAMeeting) {
+  auto runtime = NewRuntime(true);
+  const std::string folder = TokenFolder("relay", std::string(64, 'a'));
+  for (bool of_caller : {true, false}) {
+    Host a(runtime, "127.0.0.1:0", "ucx", folder), b(runtime, "127.0.0.1:0", "ucx", folder);
+    Relay relay(b.address, of_caller);
+    ASSERT_TRUE(a.Connect(relay.address).ok());
+    const Status s = a.Ask(relay.address, "e")->Wait();
+    EXPECT_EQ(s.code(), Code::kPermissionDenied) << s;
+    EXPECT_THAT(std::string(s.message()), HasSubstr("token"));
+    a.ClosePeer(relay.address);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 int Stranger(const std::string& address) {
