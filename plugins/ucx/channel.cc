@@ -40,7 +40,7 @@ std::string Text(const Library& ucx, const char* what, ucs_status_t s) {
 
 }  // namespace
 
-std::unique_ptr<Context> Context::Create(const Library* ucx, const std::string& transports, std::string* why) {
+std::unique_ptr<Context> Context::Create(const Library* ucx, const std::string& transports, const std::string& devices, std::string* why) {
   const QuietSignals quiet;
   std::unique_ptr<Context> c(new Context(ucx));
   ucp_config_t* config = nullptr;
@@ -50,6 +50,7 @@ std::unique_ptr<Context> Context::Create(const Library* ucx, const std::string& 
     return nullptr;
   }
   s = ucx->ucp_config_modify(config, "TLS", transports.c_str());
+  if (s == UCS_OK && !devices.empty()) s = ucx->ucp_config_modify(config, "NET_DEVICES", devices.c_str());
   for (const auto& [name, value] : kOptions) {
     if (s == UCS_OK) s = ucx->ucp_config_modify(config, name, value);
     if (s == UCS_OK) continue;

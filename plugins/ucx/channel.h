@@ -17,8 +17,9 @@ namespace thalweg::ucx_transport {
 // UCX for one endpoint: which transports it may use.
 class Context {
  public:
-  // transports: UCX_TLS. Returns NULL on failure, with the reason in *why.
-  static std::unique_ptr<Context> Create(const Library* ucx, const std::string& transports, std::string* why);
+  // transports: UCX_TLS. devices: UCX_NET_DEVICES; empty: as the environment says. Returns NULL on failure, with
+  // the reason in *why.
+  static std::unique_ptr<Context> Create(const Library* ucx, const std::string& transports, const std::string& devices, std::string* why);
   ~Context();
   Context(const Context&) = delete;
   const Library& ucx() const { return *ucx_; }

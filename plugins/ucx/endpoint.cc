@@ -130,7 +130,9 @@ tw_status* Endpoint::Start(tw_sink* bound) {
   const Library* ucx = LoadUcx(&why);
   if (!ucx) return Failure(TW_UNAVAILABLE, why);
   const bool knows_peers = !network_ || !token_.empty();
-  context_ = Context::Create(ucx, Transports(network_, shares && knows_peers), &why);
+  // An endpoint that only this machine reaches opens no port of UCX to the network.
+  const char* const devices = network_ && !calls_only_ && !LeadsOut(address_) ? "lo" : "";
+  context_ = Context::Create(ucx, Transports(network_, shares && knows_peers), devices, &why);
   if (!context_) return Failure(TW_UNAVAILABLE, why);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

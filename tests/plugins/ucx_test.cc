@@ -10,6 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -326,6 +329,56 @@ TEST(UcxAdmission, ATrustedNetworkNeedsTheTokenOfTheCluster) {
   EXPECT_EQ(anybody.Ask(b.address, "e")->Wait().code(), Code::kPermissionDenied);
   EXPECT_EQ(a.Answer(b.address, "e"), "e");
   for (const std::string& folder : {one, other, seen, bad}) std::filesystem::remove_all(folder);
+}
+
+// A peer names the process whose memory this one reads. A stranger must not.
+TEST(UcxAdmission, InTheOpenNoMemoryIsShared) {
+  const auto segments = [] {
+    std::ifstream maps("/proc/self/maps");
+    int n = 0;
+    for (std::string line; std::getline(maps, line);) n += line.find("ucx_shm") != line.npos;
+    return n;
+  };
+  auto runtime = NewRuntime();
+  for (bool open : {true, false}) {
+    const int before = segments();
+    Host a(runtime, open ? "127.0.0.1:0" : "", "ucx", "", open ? uint32_t{TW_ENDPOINT_OPEN} : 0),
+        b(runtime, "", "ucx", "", open ? uint32_t{TW_ENDPOINT_OPEN} : 0);
+    ASSERT_TRUE(b.Connect(a.address).ok());
+    auto c = b.Ask(a.address, "e", Pattern(100000, 1));
+    EXPECT_TRUE(c->Wait().ok());
+    EXPECT_EQ(c->bytes, Pattern(100000, 1));
+    EXPECT_EQ(segments() > before, !open);
+  }
+}
+
+// Returns how many TCP sockets of this process listen where other machines reach them.
+int ReachablePorts() {
+  std::set<std::string> mine;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string to = std::filesystem::read_symlink(fd.path(), error).string();
+    if (to.starts_with("socket:[")) mine.insert(to.substr(8, to.size() - 9));
+  }
+  int n = 0;
+  std::ifstream sockets("/proc/self/net/tcp");
+  for (std::string line; std::getline(sockets, line);) {
+    std::istringstream words(line);
+    const std::vector<std::string> w{std::istream_iterator<std::string>(words), {}};
+    if (w.size() > 9 && w[3] == "0A" && w[1].substr(6, 2) != "7F") n += int(mine.count(w[9]));
+  }
+  return n;
+}
+
+TEST(UcxAdmission, AnEndpointAtALoopbackAddressOpensNoPortToTheNetwork) {
+  auto runtime = NewRuntime();
+  Host a(runtime, "127.0.0.1:0", "ucx", "", TW_ENDPOINT_OPEN), calls(runtime, "", "ucx", "", TW_ENDPOINT_OPEN | TW_ENDPOINT_CALLS);
+  Host b(runtime, "127.0.0.1:0", "ucx", "", TW_ENDPOINT_OPEN);
+  ASSERT_TRUE(b.Connect(a.address).ok());
+  EXPECT_EQ(b.Answer(a.address, "e"), "e");
+  EXPECT_EQ(ReachablePorts(), 0);
+  ASSERT_TRUE(calls.Connect(a.address).ok());  // it may use every interface, and finds this one
+  EXPECT_EQ(calls.Answer(a.address, "e"), "e");
 }
 
 // Stands between a caller and the listener, and changes the last byte of the caller's second record or of the
