@@ -198,10 +198,12 @@ std::string Callable::SignatureText() const {
 
 Status Callable::Measure(const Tensor* feeds, Running* r) {
   if (!trial_ || trial_->over() || plans_.ServesAll(r->found.entry)) return Status();
-  r->stats = trial_->Watch(&r->state->plan());
-  if (!r->stats) return Status();
+  StepStats* watched = trial_->Watch(&r->state->plan());
+  if (!watched) return Status();
   r->measured = true;
   for (size_t i = 0; i < spec_.feeds.size(); ++i) r->feed_shapes.push_back(feeds[i].shape());
+  if (r->trace) return Status();  // the record for the profilers serves the trial as well
+  r->stats = watched;
   ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(r->stats));
   r->trace->Planned(false, 0);
   return Status();
@@ -402,7 +404,7 @@ Status Callable::Begin(const Tensor** given, const RunOptions& options, Running*
   r->state->rendezvous = options.rendezvous;
   const uint64_t step = session_->steps_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (r->trace) r->trace->Planned(r->found.made, step);
-  if (!r->trace) RETURN_IF_ERROR(Measure(feeds, r));
+  if (!options.stats) RETURN_IF_ERROR(Measure(feeds, r));
   r->state->trace = r->trace.get();
   return Status();
 }

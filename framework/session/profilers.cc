@@ -1,6 +1,7 @@
 #include "framework/session/profilers.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,26 @@ namespace {
 constexpr uint32_t kProfilerFailed = 3;  // the level TW_LOG_ERROR
 constexpr size_t kMostSpareStats = 4;    // runs at once whose records keep their memory
 constexpr const char* kWaitCauses[] = {"work", "device", "lock", "resource", "thread"};
+
+// The profilers whose entries this thread is inside, the innermost first.
+class EntryOf {
+ public:
+  explicit EntryOf(const Profilers* of) : of_(of) { innermost_ = this; }
+  ~EntryOf() { innermost_ = outer_; }
+  EntryOf(const EntryOf&) = delete;
+  static bool IsRunning(const Profilers* of) {
+    for (const EntryOf* e = innermost_; e; e = e->outer_) {
+      if (e->of_ == of) return true;
+    }
+    return false;
+  }
+
+ private:
+  static thread_local const EntryOf* innermost_;
+  const Profilers* const of_;
+  const EntryOf* const outer_ = innermost_;
+};
+thread_local const EntryOf* EntryOf::innermost_ = nullptr;
 
 // The records of a step, made for a profiler. They refer to texts of the statistics.
 class StepRecords {
@@ -50,7 +71,12 @@ class StepRecords {
   // Hands all records over; returns the first failure, after which only `done` is called.
   Status Give(const ProfilerRole& role, void* self) const {
     RETURN_IF_ERROR(FromC(role.def.step(role.host, self, &step_)));
-    Status s = GiveParts(role, self);
+    Status s;
+    try {
+      s = GiveParts(role, self);
+    } catch (...) {  // no memory for an error; the profiler gets `done` all the same
+      s = Thrown();
+    }
     Status done = FromC(role.def.done(role.host, self));
     return s.ok() ? done : s;
   }
@@ -63,7 +89,7 @@ class StepRecords {
   void AddNode(const tw_step_node& n) {
     const bool copy = n.flags & TW_STEP_NODE_COPY;
     tw_profiled_span& span = Add(copy ? TW_PROFILED_COPY : TW_PROFILED_NODE, {n.op, n.name, n.device, ""}, n.start_ns, n.end_ns, n.thread);
-    span.left = span.begin + n.busy_ns;
+    span.left = span.begin + std::clamp<int64_t>(n.busy_ns, 0, std::max<int64_t>(n.end_ns - n.start_ns, 0));  // a task may say anything
     span.bytes = n.output_bytes;
     span.failed = (n.flags & TW_STEP_NODE_FAILED) != 0;
     if (!*n.queue) return;
@@ -137,6 +163,7 @@ Status Profilers::StartOne(const std::string& chosen) {
 }
 
 std::unique_ptr<StepStats> Profilers::TakeStats() {
+  if (!origin_.here()) return nullptr;
   std::lock_guard lock(spare_mu_);
   if (spare_.empty()) {
     spare_.reserve(kMostSpareStats);
@@ -148,8 +175,9 @@ std::unique_ptr<StepStats> Profilers::TakeStats() {
 }
 
 void Profilers::GiveBack(std::unique_ptr<StepStats> stats) noexcept {
+  if (!stats || !origin_.here()) return;
   std::lock_guard lock(spare_mu_);
-  if (stats && spare_.size() < spare_.capacity()) spare_.push_back(std::move(stats));
+  if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(stats));
 }
 
 void Profilers::Log(const Running& r, const char* what, const Status& why) const noexcept {
@@ -160,34 +188,51 @@ void Profilers::Log(const Running& r, const char* what, const Status& why) const
 }
 
 void Profilers::Over(const StepStats& stats) noexcept {
-  if (!origin_.here()) return;
+  if (!origin_.here() || EntryOf::IsRunning(this)) return;
   const ThreadPool::MayBlock may_block;
   const std::lock_guard lock(mu_);
-  Status s;
-  try {
-    const StepRecords records(stats);
-    for (Running& r : running_) {
-      s = records.Give(*r.role, r.self);
-      if (!s.ok() && !r.failed) Log(r, "records of a step are lost", s);
-      r.failed = !s.ok();
+  const EntryOf here(this);
+  std::optional<StepRecords> records;
+  for (Running& r : running_) {
+    Status s;
+    try {
+      if (!records) records.emplace(stats);
+      s = records->Give(*r.role, r.self);
+    } catch (...) {
+      s = Thrown();
     }
-  } catch (...) {
-    s = Thrown();
-    for (Running& r : running_) {
-      if (!r.failed) Log(r, "records of a step are lost", s);
-      r.failed = true;
-    }
+    if (!s.ok() && !r.failed) Log(r, "records of a step are lost", s);
+    r.failed = !s.ok();
   }
 }
 
 void Profilers::Stop() noexcept {
   if (!origin_.here()) return;
   const ThreadPool::MayBlock may_block;
+  {
+    std::unique_lock lock(spare_mu_);
+    all_came_.wait(lock, [this] { return coming_ == 0; });
+  }
   const std::lock_guard lock(mu_);
+  const EntryOf here(this);
   for (Running& r : running_) {
     if (const Status s = FromC(r.role->def.stop(r.role->host, r.self)); !s.ok()) Log(r, "its profile may be incomplete", s);
   }
   running_.clear();
+}
+
+// ---- Steps that another thread hands over ----
+
+Profilers::Coming::Coming(std::shared_ptr<Profilers> to, StepStats* given)
+    : to_(std::move(to)), own_(given ? nullptr : to_->TakeStats()), stats_(given ? given : own_.get()) {
+  std::lock_guard lock(to_->spare_mu_);
+  ++to_->coming_;
+}
+
+Profilers::Coming::~Coming() {
+  to_->GiveBack(std::move(own_));
+  std::lock_guard lock(to_->spare_mu_);
+  if (--to_->coming_ == 0) to_->all_came_.notify_all();
 }
 
 }  // namespace thalweg

@@ -1,6 +1,7 @@
 // Profilers: those of one session. Hands the record of each step to profilers of plugins
 // (plugin/profiler.h). In a forked child it does nothing: the profiles are the parent's. Threads: any.
 #pragma once
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,13 +25,31 @@ class Profilers {
   ~Profilers() { Stop(); }
   Profilers(const Profilers&) = delete;
 
-  // Returns statistics for a run that has none of its own. GiveBack keeps them for a later run.
+  // Returns statistics for a run that has none of its own; NULL in a forked child, whose runs are not
+  // recorded. GiveBack keeps them for a later run.
   std::unique_ptr<StepStats> TakeStats();
   void GiveBack(std::unique_ptr<StepStats> stats) noexcept;
-  // Hands over a step. REQUIRES: no run fills the statistics.
+  // Hands over a step. REQUIRES: no run fills the statistics. A step that an entry of a profiler runs
+  // in its own session is dropped, since the entry would wait for itself.
   void Over(const StepStats& stats) noexcept;
-  // Ends the profiles. Later steps are dropped.
+  // Ends the profiles, after the steps for which a Coming exists. Later steps are dropped.
   void Stop() noexcept;
+
+  // A step that another thread hands over, later than its session counts it as running.
+  class Coming {
+   public:
+    // given: the statistics that the program wants filled; NULL: none.
+    Coming(std::shared_ptr<Profilers> to, StepStats* given);
+    ~Coming();
+    Coming(const Coming&) = delete;
+    StepStats* stats() const { return stats_; }
+    void Over() noexcept { to_->Over(*stats_); }
+
+   private:
+    const std::shared_ptr<Profilers> to_;
+    std::unique_ptr<StepStats> own_;
+    StepStats* const stats_;
+  };
 
  private:
   struct Running {
@@ -46,8 +65,10 @@ class Profilers {
   const Origin origin_;
   std::mutex mu_;  // held during calls of `step` to `done`, which a self gets one at a time
   std::vector<Running> running_;
-  std::mutex spare_mu_;
+  std::mutex spare_mu_;  // guards what follows
   std::vector<std::unique_ptr<StepStats>> spare_;
+  std::condition_variable all_came_;
+  uint32_t coming_ = 0;
 };
 
 }  // namespace thalweg

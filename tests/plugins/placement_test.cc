@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/registry/profiler_role.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 #include "tests/plugins/fake_runtime.h"
@@ -67,6 +68,25 @@ class Branches {
   void Close() {
     callable_.reset();
     session_.reset();
+  }
+  // Returns the simulated nanoseconds of all devices in all runs.
+  int64_t AllSimulatedNs() {
+    int64_t all = 0;
+    for (int d = 0; d < 2; ++d) all += Statistic(*FakeDevice(g_.runtime(), d), "simulated_ns");
+    return all;
+  }
+  // Registers a profiler that receives steps and keeps nothing.
+  void AddProfiler(const char* name) {
+    tw_profiler_def d = {TW_SIZED(tw_profiler_def), name, std::string_view(name).size()};
+    d.start = [](const tw_host*, void*, const char*, uint64_t, void**) -> tw_status* { return nullptr; };
+    d.step = [](const tw_host*, void*, const tw_profiled_step*) -> tw_status* { return nullptr; };
+    d.span = [](const tw_host*, void*, const tw_profiled_span*) -> tw_status* { return nullptr; };
+    d.stop = [](const tw_host*, void*) -> tw_status* { return nullptr; };
+    auto role = SealRole(&d);
+    ASSERT_TRUE(role.ok()) << role.status();
+    Registration r;
+    r.roles.push_back(*std::move(role));
+    ASSERT_TRUE(g_.runtime().registry().Commit(std::move(r)).ok());
   }
   // Returns the simulated nanoseconds of the busiest device in one run.
   int64_t SimulatedNs() {
@@ -157,6 +177,17 @@ TEST_F(PlacementTest, WhatIsSlowerIsNotKept) {
   b.Open(Options("learned"));
   for (int i = 0; i < 25; ++i) b.Run();
   EXPECT_EQ(b.SimulatedNs(), 0);
+}
+
+TEST_F(PlacementTest, ASessionWithAProfilerLearnsAsWell) {
+  Branches b({{"simulate_ns", "20000000"}}, {""});
+  b.AddProfiler("quiet");
+  auto options = Options("learned");
+  options["profiler"] = "quiet";
+  b.Open(options);
+  for (int i = 0; i < 25; ++i) b.Run();
+  EXPECT_GT(b.AllSimulatedNs(), 0);  // the devices were tried
+  EXPECT_EQ(b.SimulatedNs(), 0);     // the CPU is faster
 }
 
 TEST_F(PlacementTest, AFileThatIsTornCountsForNothing) {

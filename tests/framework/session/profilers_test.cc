@@ -1,14 +1,22 @@
 #include "framework/session/profilers.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <sys/wait.h>
 
 #include "framework/base/strings.h"
+#include "framework/runtime/step_trace.h"
 #include "tests/framework/support/test_ops.h"
 
 namespace thalweg {
@@ -46,7 +54,8 @@ class TestProfiler {
     bool stopped = false;
   };
   std::deque<Self> selves;
-  std::string fails;  // the entry that fails
+  std::string fails;              // the entry that fails
+  std::function<void()> in_done;  // called inside `done`
 
   // Registers a profiler of that name. host: what the entries get.
   void Register(TestGraph* g, const std::string& name) {
@@ -99,6 +108,7 @@ class TestProfiler {
     auto* p = static_cast<Self*>(self);
     EXPECT_EQ(p->inside--, 1);
     p->steps.back().done = true;
+    if (p->owner->in_done) p->owner->in_done();
     return p->owner->Answer("done");
   }
   static tw_status* Stop(const tw_host*, void* self) {
@@ -300,6 +310,92 @@ TEST_F(ProfilersTest, StepsOfSeveralThreadsComeOneByOne) {
     EXPECT_THAT(step.counts, SizeIs(2));
   }
   EXPECT_THAT(traces, SizeIs(kThreads * kSteps));
+}
+
+TEST_F(ProfilersTest, AStepThatAProfilerRunsInItsOwnSessionIsNotHandedOver) {
+  Edge x = g_.Input(Shape({1}), "x"), y = g_.Op("Next", {x});
+  auto one = NewSession("p:1"), two = NewSession("p:2");
+  int depth = 0;
+  profiler_.in_done = [&] {
+    if (++depth <= 4) {
+      EXPECT_TRUE(Step(*(depth % 2 ? two : one), {{x}, {y}, {}}, {Floats({1})}).ok());
+    }
+    --depth;
+  };
+  EXPECT_TRUE(Step(*one, {{x}, {y}, {}}, {Floats({1})}).ok());
+  EXPECT_THAT(profiler_.selves[0].steps, SizeIs(1));
+  EXPECT_THAT(profiler_.selves[1].steps, SizeIs(1));
+  profiler_.in_done = nullptr;
+  EXPECT_TRUE(Step(*one, {{x}, {y}, {}}, {Floats({1})}).ok());
+  EXPECT_THAT(profiler_.selves[0].steps, SizeIs(2));
+}
+
+TEST_F(ProfilersTest, StopWaitsForStepsThatAnotherThreadHandsOver) {
+  auto started = Profilers::Start(&g_.runtime(), {"p"});
+  ASSERT_TRUE(started.ok()) << started.status();
+  const std::shared_ptr<Profilers> profilers = *std::move(started);
+  auto coming = std::make_unique<Profilers::Coming>(profilers, nullptr);
+  ASSERT_NE(coming->stats(), nullptr);
+  std::atomic<bool> stopped{false};
+  std::thread closer([&] {
+    profilers->Stop();
+    stopped = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(stopped);
+  coming->Over();
+  EXPECT_FALSE(profiler_.selves[0].stopped);
+  coming.reset();
+  closer.join();
+  EXPECT_TRUE(profiler_.selves[0].stopped);
+  EXPECT_THAT(profiler_.selves[0].steps, SizeIs(1));
+}
+
+// What a task of a cluster says of its nodes is not checked against their begins and ends.
+TEST_F(ProfilersTest, ASpanIsLeftBetweenItsBeginAndItsEnd) {
+  auto started = Profilers::Start(&g_.runtime(), {"p"});
+  ASSERT_TRUE(started.ok()) << started.status();
+  StepStats::Part part;
+  part.threads = 1;
+  for (const int64_t busy : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), int64_t{7}}) {
+    tw_step_node n = {};
+    n.size = sizeof n;
+    n.name = n.op = n.device = n.kernel = n.shapes = n.to = n.function = n.frame = n.queue = "";
+    n.start_ns = 100;
+    n.end_ns = 110;
+    n.busy_ns = busy;
+    part.nodes.push_back(n);
+  }
+  StepStats stats;
+  auto trace = StepTrace::Begin(&stats);
+  ASSERT_TRUE(trace.ok());
+  stats.Assemble({&part, 1});
+  (*trace)->Over(Status());
+  trace->reset();
+  (*started)->Over(stats);
+  const auto& spans = profiler_.selves[0].steps.at(0).spans;
+  ASSERT_THAT(spans, SizeIs(3));
+  const int64_t began = stats.total().began_ns;
+  EXPECT_EQ(spans[0].left, began + 110);
+  EXPECT_EQ(spans[1].left, began + 100);
+  EXPECT_EQ(spans[2].left, began + 107);
+}
+
+TEST_F(ProfilersTest, AForkedChildRecordsAndStopsNothing) {
+  auto started = Profilers::Start(&g_.runtime(), {"p"});
+  ASSERT_TRUE(started.ok()) << started.status();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    const bool recorded = (*started)->TakeStats() != nullptr;
+    (*started)->Over(StepStats());
+    (*started)->Stop();
+    _exit(recorded || profiler_.selves[0].stopped || !profiler_.selves[0].steps.empty());
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE((*started)->TakeStats(), nullptr);
 }
 
 TEST_F(ProfilersTest, ASessionWithoutOneRecordsNothing) {
