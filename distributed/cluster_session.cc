@@ -189,17 +189,43 @@ void Assemble(std::vector<StatsPart> parts, StepStats* to) {
   to->Assemble(all);
 }
 
+// Returns a callback that hands the step to the profilers and then calls `done`. It does so on another
+// thread, because a profiler may block, which threads of the transport and the clock's may not.
+StepDone AfterHandOver(ThreadPool* pool, std::shared_ptr<Profilers::Coming> coming, StepDone done) {
+  struct Ended {
+    std::shared_ptr<Profilers::Coming> coming;
+    StepDone done;
+    Status status;
+    void Go() {
+      coming->Over();
+      coming.reset();  // `done` may close the session, which waits for it
+      done(std::move(status));
+    }
+  };
+  auto ended = std::make_shared<Ended>(Ended{std::move(coming), std::move(done), Status()});
+  return [pool, ended](Status status) {
+    ended->status = std::move(status);
+    try {
+      pool->Blocking([ended] { ended->Go(); });
+    } catch (...) {  // there is neither memory nor a thread for it
+      ended->Go();
+    }
+  };
+}
+
 }  // namespace
 
 void ClusterSession::Enter(const std::shared_ptr<ClusterStep>& step) {
-  bool beat;
+  bool beat, closed;
   {
     std::lock_guard lock(mu_);
     step->id_ = ++steps_;
     running_.emplace(step->id_, step);
     beat = !std::exchange(beating_, true);
+    closed = closed_;  // then Close did not see the step
   }
   if (beat) clock_->At(clock_->Now() + BeatEvery(), [this] { Beat(); });
+  if (closed) step->Fail({Error(absl::StatusCode::kCancelled, "the session is closed"), false}, true);
 }
 
 void ClusterSession::Leave(uint64_t step) {
@@ -263,13 +289,13 @@ bool ClusterSession::KnowsLocked(const Prepared::Task& t) const {
 void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
   if (Status forked = CheckOrigin(); !forked.ok()) return done(std::move(forked));
-  std::shared_ptr<StepStats> own_stats;  // used by the trace
+  std::shared_ptr<Profilers::Coming> coming;  // its statistics are used by the trace
+  if (profilers_) coming = std::make_shared<Profilers::Coming>(profilers_, options.stats);
+  StepStats* const stats = coming ? coming->stats() : options.stats;
   std::shared_ptr<StepTrace> trace;
-  if (!options.stats && profilers_) own_stats = profilers_->TakeStats();
-  StepStats* const stats = own_stats ? own_stats.get() : options.stats;
   if (stats) {
     auto begun = StepTrace::Begin(stats);
-    if (!begun.ok()) return done(begun.status());
+    if (!begun.ok()) return coming.reset(), done(begun.status());
     trace = *std::move(begun);
   }
   const int64_t began = clock_->Now();
@@ -281,19 +307,23 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
   if (!s.ok()) {
     if (trace) trace->Over(s);
     trace.reset();
-    if (profilers_) profilers_->Over(*stats);
+    if (coming) coming->Over();
+    coming.reset();  // `done` may close the session
     return done(std::move(s));
   }
+  if (coming) done = AfterHandOver(&graph_->runtime().pool(), std::move(coming), std::move(done));
   auto step_of = std::make_shared<std::weak_ptr<ClusterStep>>();
+  StepTrace* const watch = trace.get();
+  // The callback alone owns the trace, so that the trace has ended when `done` is called. `done` owns
+  // the statistics and stands before the trace, so that it goes after it.
   auto step = std::make_shared<ClusterStep>(
       this, *prepared, deadline, options.cancel,
-      [feeds, fetches, step_of, own_stats, trace, stats, profilers = profilers_, done = std::move(done)](Status status) mutable {
+      [feeds, fetches, step_of, done = std::move(done), trace = std::move(trace), stats](Status status) mutable {
         if (auto self = step_of->lock(); self && trace) {
           Assemble(self->TakeStats(), stats);
           trace->Over(status);
         }
         trace.reset();  // before the caller can look at the statistics
-        if (profilers) profilers->Over(*stats);
         if (auto self = step_of->lock(); self && status.ok()) {
           const auto& from = self->prepared().fetches;
           for (size_t k = 0; k < from.size(); ++k) {
@@ -304,7 +334,7 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
         done(std::move(status));
       });
   *step_of = step;
-  step->Begin(feeds, trace.get(), trace ? began : 0);
+  step->Begin(feeds, watch, watch ? began : 0);
 }
 
 Status ClusterSession::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {

@@ -135,6 +135,9 @@ TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {
   const Status s = ann.Ask(address_, Method::kOpen, OpenRequest{78, {"placement=learned", "placement_file=" + file}});
   EXPECT_EQ(s.code(), Code::kPermissionDenied);
   EXPECT_THAT(s.message(), HasSubstr("'placement_file' is not a client's to set"));
+  const Status profiled = ann.Ask(address_, Method::kOpen, OpenRequest{78, {"profiler=trace:" + file}});
+  EXPECT_EQ(profiled.code(), Code::kPermissionDenied);
+  EXPECT_THAT(profiled.message(), HasSubstr("'profiler' is not a client's to set"));
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{78, {"optimize=false", "memory_limit=1000000000000000"}}).ok());
 }
