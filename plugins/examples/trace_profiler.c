@@ -78,6 +78,7 @@ static tw_status* start(const tw_host* h, void* user, const char* argument, uint
     return s;
   }
   fputs("[", p->file);
+  (void)fflush(p->file); /* else a forked child would write it again; `done` reports a failure */
   p->separator = "\n";
   *out_self = p;
   return NULL;
@@ -151,9 +152,10 @@ static tw_status* done(const tw_host* h, void* self) {
 static tw_status* stop(const tw_host* h, void* self) {
   profile* p = self;
   fputs("\n]\n", p->file);
-  const int failed = ferror(p->file) | fclose(p->file);
+  const int failed = ferror(p->file);
+  const int not_closed = fclose(p->file);
   free(p);
-  return failed ? not_written(h) : NULL;
+  return failed || not_closed ? not_written(h) : NULL;
 }
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {

@@ -35,7 +35,7 @@ def test_every_step_of_the_session_is_in_the_file(tmp_path):
     graph = tw.Graph()
     with graph:
         x = tw.placeholder(tw.float32, [None])
-        y = tw.tanh(x) * 2.0 + x
+        y = tw.ops.tanh(x) * 2.0 + x
     with tw.Session(graph, profiler=f"trace:{path}", optimize=False, compilers="off") as session, tw.Session(graph) as other:
         for n in (1, 5, 0):
             feed = np.arange(n, dtype="f")
@@ -122,7 +122,7 @@ def test_a_cluster_session_writes_the_nodes_of_all_tasks(tmp_path):
     with graph:
         x = tw.placeholder(tw.float32, [None])
         with tw.device("/job:ps/task:0"):
-            y = tw.tanh(x)
+            y = tw.ops.tanh(x)
         with tw.device("/job:worker/task:0"):
             z = tw.ops.neg(y)
     with local_cluster(str(BUILD / "bin/thalweg"), str(TRANSPORT), ps=1, workers=1) as cluster:
