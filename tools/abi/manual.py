@@ -104,7 +104,7 @@ def facts(function, texts, header):
 NUMBERS = r"(?:const )?(?:u?int(?:8|16|32|64)_t|float|double) ?\*"
 VALUES = r"(?:const )?tw_(?:output|edge|attr|shape|string|part_edge|gradient|token) ?\*"  # records stand in arrays of pointers
 BYTES = r"(?:const )?(?:char|void) ?\*"
-OBJECTS = {"user", "arg", "self", "state", "group", "endpoint", "stream"}  # void* that is no memory
+OBJECTS = {"user", "arg", "self", "state", "group", "endpoint", "stream", "object"}  # void* that is no memory
 
 
 def link_counts(parameters):

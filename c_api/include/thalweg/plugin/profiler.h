@@ -13,6 +13,8 @@
  * A child of fork hands over nothing and stops nothing: the profiles are its parent's.
  * A failure of a profiler never fails a step: the host logs it, and hands over no more records of
  * that step but `done`.
+ * An entry may not close the session that it is called for, which would wait for the entry. A step
+ * that an entry runs in that session is not handed over, and never returns if the session has a target.
  * Threads: all calls about one `self` come one after the other, on any threads; calls about different
  * ones may come at the same time. All entries may block; a run returns when they have. */
 #ifndef THALWEG_PLUGIN_PROFILER_H
