@@ -51,6 +51,8 @@ PLUGINS = [
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU only its description is checked
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing
+    ("tests/guides/libshelf.so", 5),
+    ("tests/guides/libtally.so", 5),
 ]
 EXAMPLES = "examples/plugins"
 
