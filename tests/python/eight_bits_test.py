@@ -149,6 +149,38 @@ def test_operations_may_be_skipped_and_their_layers_follow_no_training():
         assert [layer.name for layer in small.layers] == [z.operation.name] and "MatMul" in behind(small.outputs["z"])
 
 
+def test_values_that_broadcast_are_not_joined():
+    """A sum of higher rank, or of a value with one row for all images, is no bias and no summand."""
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [None, 6], name="x")
+        images = tw.placeholder("float32", [None, 5, 5, 2], name="images")
+        high = tw.ops.mat_mul(x, normal(6, 4)) + normal(1, 1, 4)
+        kernel, ways = normal(1, 1, 2, 3), dict(strides=[1, 1, 1, 1], padding="SAME")
+        first = tw.ops.mean(images, np.int32([0]), keep_dims=True)
+        sums = tw.ops.relu(tw.ops.conv2d(images, kernel, **ways) + tw.ops.conv2d(first, kernel, **ways))
+        none = tw.ops.mat_mul(x, normal(6, 0))
+    data = {"x": normal(8, 6), "images": normal(3, 5, 5, 2)}
+    with tw.Session(g) as s:
+        wanted = {"high": high, "sums": sums, "none": none}
+        small = tw.quantize(s, [data], inputs={"x": x, "images": images}, outputs=wanted)
+        got, exact = s.run([small.outputs, wanted], {x: data["x"], images: data["images"]})
+        assert len(small.layers) == 4
+        assert got["high"].shape == (1, 8, 4) and close(got["high"], exact["high"], 0.05)
+        assert got["sums"].shape == (3, 5, 5, 3) and close(got["sums"], exact["sums"], 0.05)
+        assert got["none"].shape == (8, 0)
+
+
+def test_weights_must_be_finite():
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [None, 6], name="x")
+        y = tw.ops.mat_mul(x, np.float32([[np.inf, 1]] * 6), name="head")
+        z = tw.ops.bias_add(tw.ops.mat_mul(x, normal(6, 2), name="tail"), np.float32([0, np.nan]))
+    with tw.Session(g) as s:
+        for name, value in (("head", y), ("tail", z)):
+            with pytest.raises(tw.InvalidArgumentError, match=f"weights of '{name}'.*not finite.*skip"):
+                tw.quantize(s, [normal(2, 6)], inputs={"x": x}, outputs={"y": value})
+
+
 def test_what_cannot_be_done_is_said():
     with tw.Graph() as g:
         x, w = tw.placeholder("float32", [None, 6], name="x"), tw.placeholder("float32", [6, 2], name="w")
@@ -161,6 +193,8 @@ def test_what_cannot_be_done_is_said():
             tw.quantize(s, [], inputs={"x": x}, outputs={"z": z})
         with pytest.raises(tw.InvalidArgumentError, match=r"batch 0 .*\['v'\].*\['x'\]"):
             tw.quantize(s, [{"v": normal(2, 6)}], inputs={"x": x}, outputs={"z": z})
+        with pytest.raises(tw.InvalidArgumentError, match=r"batch 0 has 2 values.*\['x'\]"):
+            tw.quantize(s, [(normal(2, 6), normal(2))], inputs={"x": x}, outputs={"z": z})
         with pytest.raises(tw.InvalidArgumentError, match="not finite"):
             tw.quantize(s, [np.full((2, 6), np.inf, np.float32)], inputs={"x": x}, outputs={"z": z})
         with pytest.raises(ValueError, match="inputs="):

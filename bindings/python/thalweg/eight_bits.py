@@ -188,6 +188,9 @@ def _layers(net: _Net, session: Session, skip: Sequence[str]) -> list[_Layer]:
         layer = _Layer(operation, weights)
         claimed.add(operation)
         _join(net, session, layer, claimed)
+        if not (np.isfinite(layer.weights).all() and np.isfinite(layer.bias).all()):
+            raise InvalidArgumentError(f"the weights of '{layer.name}', or what is joined to them up to '{layer.last.name}', are not finite; "
+                                       f"mend them, or leave the operation out with skip=['{layer.name}']")
         found.append(layer)
     net.claimed = claimed
     return found
@@ -233,8 +236,11 @@ def _join(net: _Net, session: Session, layer: _Layer, claimed: set[Operation]) -
 
 
 def _is_row(value: Output, results: int, layer: _Layer) -> bool:
+    """Whether a value has an entry for each channel of the layer's result, and adding it leaves the result's rank."""
     shape = value.shape
-    return not layer.channels_first and shape is not None and shape != () and shape[-1] == results and all(n == 1 for n in shape[:-1])
+    if layer.channels_first or not shape or len(shape) > (4 if layer.convolution else 2):
+        return False
+    return shape[-1] == results and all(n == 1 for n in shape[:-1])
 
 
 def _is_inference(net: _Net, operation: Operation, layer: _Layer) -> bool:
@@ -249,8 +255,8 @@ def _is_relu_sum(net: _Net, operation: Operation, summand: Output) -> bool:
     user = net.only_user(operation.outputs[0])
     if user is None or user.type != "Relu" or summand.dtype.name != "float32":
         return False
-    here, there = operation.outputs[0].shape, summand.shape
-    return here is not None and there is not None and len(here) == len(there) and here[1:] == there[1:] and None not in here[1:]
+    here, there = (v.shape for v in operation.inputs)
+    return here is not None and here == there and None not in here[1:]
 
 
 # ---- Ranges ----
@@ -297,7 +303,10 @@ def _ranges(session: Session, fed: dict[str, Output], layers: list[_Layer], data
     ranges = {v: _Range(share) for layer in layers for v in layer.values()}
     values, batches = list(ranges), 0
     for batch in data:
-        given = batch if isinstance(batch, Mapping) else dict(zip(fed, batch if isinstance(batch, (tuple, list)) else (batch,)))
+        arrays = batch if isinstance(batch, (Mapping, tuple, list)) else (batch,)
+        if not isinstance(arrays, Mapping) and len(arrays) != len(fed):
+            raise InvalidArgumentError(f"batch {batches} has {len(arrays)} values, but the inputs are {list(fed)}; give one for each")
+        given = arrays if isinstance(arrays, Mapping) else dict(zip(fed, arrays))
         if given.keys() != fed.keys():
             raise InvalidArgumentError(f"batch {batches} has values for {list(given)}, but the inputs are {list(fed)}")
         for value, array in zip(values, session.run(values, {fed[name]: x for name, x in given.items()})):
@@ -417,7 +426,8 @@ class _Writer:
 
     def _layer(self, layer: _Layer) -> None:
         x, found = self._number(layer.x, layer.channels_first), self.ranges[layer.result]
-        highs = np.maximum(np.abs(layer.weights).reshape(-1, layer.weights.shape[-1]).max(0, initial=0), 1e-30).astype(np.float32)
+        others = tuple(range(layer.weights.ndim - 1))
+        highs = np.maximum(np.abs(layer.weights).max(others, initial=0), 1e-30).astype(np.float32)
         steps = np.clip(np.rint(layer.weights / highs * 127), -127, 127).astype(np.int8)
         weights = self.graph.op("Bitcast", self.graph.constant(steps), type="qint8")
         kind = "quint8" if layer.relu else "qint8"
