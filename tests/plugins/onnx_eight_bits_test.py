@@ -72,6 +72,37 @@ def test_products_without_zero_points_and_with_one_for_each_row_and_column(tmp_p
     np.testing.assert_array_equal(got, wide(x, rows, 0) @ wide(y, columns, 1))
 
 
+def test_sums_beyond_32_bits_wrap_around_and_ends_are_exact(tmp_path):
+    for k in (4099, 70000):
+        x, y = np.full((2, k), 255, np.uint8), np.full((k, 3), -128, np.int8)
+        got = run(tmp_path, "MatMulInteger", [("x", x), ("y", y), ("zero_x", np.uint8(0)), ("Zero_y", np.int8([127] * 3))], ("int32", (2, 3)))
+        np.testing.assert_array_equal(got, np.full((2, 3), -255 * 255 * k).astype(np.int32))
+
+
+def test_zero_points_may_be_vectors_of_one_entry(tmp_path):
+    x, y = drawn("int8", 3, 8), drawn("uint8", 8, 4)
+    for zeros in ((np.int8([-7]), np.uint8([200])), (np.int8([-7] * 3), np.uint8([[200]]))):
+        got = run(tmp_path, "MatMulInteger", [("x", x), ("y", y), ("Zero_x", zeros[0]), ("Zero_y", zeros[1])], ("int32", (3, 4)))
+        np.testing.assert_array_equal(got, wide(x, -7) @ wide(y, 200))
+
+
+def test_sizes_may_be_unknown_until_the_step(tmp_path):
+    """A batch of unknown size, and products without elements."""
+    filters, matrix = drawn("int8", 20, 3, 3, 3), drawn("int8", 7, 5)
+    file = tmp_path / "model.onnx"
+    file.write_bytes(w.model([w.node("ConvInteger", ["x", "W", "Zero"], ["y"], pads=[1, 1, 1, 1]),
+                              w.node("MatMulInteger", ["v", "M"], ["z"])],
+                             [w.value("x", "uint8", ["n", 3, 6, 5]), w.value("v", "uint8", ["a", "b", 7])],
+                             [w.value("y", "int32", ["n", 20, 6, 5]), w.value("z", "int32", ["a", "b", 5])],
+                             [("W", filters), ("Zero", np.uint8(9)), ("M", matrix)]))
+    model = tw.load(file)
+    for batch in (0, 1, 4):
+        x, v = drawn("uint8", batch, 3, 6, 5), drawn("uint8", 2, batch, 7)
+        got = model(x=x, v=v)
+        np.testing.assert_array_equal(got["y"], convolved(wide(x, 9), wide(filters, 0), [1] * 4, [1, 1], [1, 1]))
+        np.testing.assert_array_equal(got["z"], wide(v, 0) @ wide(matrix, 0))
+
+
 def test_the_zero_point_may_be_computed(tmp_path):
     x, y, zero = drawn("uint8", 6, 20), drawn("int8", 20, 5), drawn("uint8")
     got = run(tmp_path, "MatMulInteger", [("x", x), ("y", y), ("zero", zero)], ("int32", (6, 5)))
@@ -90,7 +121,9 @@ def test_products_in_steps_of_a_scale(tmp_path, kind):
 
 
 CONVOLUTIONS = [dict(kernel=(3, 3), pads=[1, 1, 1, 1]), dict(kernel=(1, 1)), dict(kernel=(2, 3), pads=[0, 2, 1, 0], strides=[2, 1]),
-                dict(kernel=(3, 2), dilations=[2, 3]), dict(kernel=(3, 3), groups=2, results=34), dict(kernel=(3, 3), groups=4, results=4)]
+                dict(kernel=(3, 2), dilations=[2, 3]), dict(kernel=(3, 3), groups=2, results=34), dict(kernel=(3, 3), groups=4, results=4),
+                dict(kernel=(3, 2), groups=4, results=8, pads=[1, 0, 0, 1], strides=[2, 1], dilations=[1, 2]),
+                dict(kernel=(16, 17), groups=4, results=4, pads=[8] * 4)]
 
 
 @pytest.mark.parametrize("left, right", TYPES)

@@ -112,11 +112,16 @@ Value Convolve(Builder& b, Node& n, Value x, Value w, Window window, int64_t gro
     std::fill(window.before.begin(), window.before.end(), 0);
     std::fill(window.after.begin(), window.after.end(), 0);
   }
-  if (window.axes() == 2 && groups > 1 && w.dim(1) == 1 && x.dim(1) == groups && w.dim(0) >= 0) {
+  // Numbers of 8 bits minus zero points, which come as int32, have products below 2^16: sums of 2^8 of them are exact in floats.
+  const bool whole = x.dtype() == TW_INT32, exact = window.axes() == 2 && window.kernel[0] * window.kernel[1] <= 256;
+  if (window.axes() == 2 && groups > 1 && w.dim(1) == 1 && x.dim(1) == groups && w.dim(0) >= 0 && (!whole || exact)) {
     // [out, 1, h, w] to [h, w, groups, out / groups]: results of one channel are neighbours in both.
     Value filter = b.reshape(w, {groups, w.dim(0) / groups, window.kernel[0], window.kernel[1]});
     filter = b.transpose(filter, {2, 3, 0, 1});
-    return b.op("DepthwiseConv2dNative", {x, filter}, ConvAttrs(window, window.padded()));
+    if (!whole) return b.op("DepthwiseConv2dNative", {x, filter}, ConvAttrs(window, window.padded()));
+    x = b.cast(x, TW_FLOAT);
+    filter = b.cast(filter, TW_FLOAT);
+    return b.cast(b.op("DepthwiseConv2dNative", {x, filter}, ConvAttrs(window, window.padded())), TW_INT32);
   }
   const Value filter = FilterOf(b, w, window.axes(), 1, 0);
   return b.op(window.axes() == 2 ? "Conv2D" : "Conv3D", {x, filter}, ConvAttrs(window, window.padded()));
