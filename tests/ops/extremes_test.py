@@ -10,6 +10,12 @@ from arrays import i32, i64, zeros
 from attempts import accepts, alone, case, limit
 
 rng = np.random.default_rng(23)
+RANGES = [np.float32(end) for end in (-1, 1, -1, 1)]
+
+
+def eight(kind, *shape):
+    """Returns quantised zeros."""
+    return np.zeros(shape, tw.ABSENT[kind])
 
 
 def windows_that_reach_far():
@@ -99,6 +105,11 @@ def long_and_empty():
         accepts("MatMul", [a, b], zeros(m, n))
         accepts("MatMul", [np.zeros((k, m), np.int32), np.zeros((n, k), np.int32)], zeros(m, n), transpose_a=True, transpose_b=True)
         accepts("BatchMatMulV2", [zeros(1, m, k), zeros(1, k, n)], zeros(1, m, n))
+        for kind in ("quint8", "qint8"):
+            accepts("QuantizedMatMul", [eight(kind, m, k), eight("qint8", k, n), *RANGES], eight("qint32", m, n))
+    big = 2**31 - 1
+    accepts("QuantizedConv2D", [eight("quint8", 1, 4, 4, 2), eight("qint8", big, big, 2, 0), *RANGES], eight("qint32", 1, 4, 4, 0),
+            strides=[1, 1, 1, 1], padding="SAME")
     accepts("BatchMatMulV2", [zeros(0, 2**20, 2**30), zeros(0, 2**30, 2**20)], zeros(0, 2**20, 2**20))
     for rows, columns in ((0, long), (long, 0)):
         x = zeros(rows, columns)

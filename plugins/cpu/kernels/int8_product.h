@@ -54,6 +54,12 @@ class Int8Scratch {
 // Packs b, and computes the terms of its columns: -zero_a * the column's sum + k * zero_a * zero_b.
 void PackInt8(const Int8Table& t, const tw_frame* f, const Int8Product& p, const Int8Scratch& s, char* scratch);
 
+// Returns true if a tensor of this shape has no elements. Other sizes of an empty result may be so
+// large that the layout of its scratch memory would overflow.
+inline bool HasNoElements(const tw_shape& s) {
+  return std::any_of(s.dims, s.dims + s.rank, [](int64_t size) { return size == 0; });
+}
+
 // Computes c. row(i, room): returns the k bytes of row i of a, which may be in room. result(i, j,
 // n, sums): takes c[i, j .. j + n). Both run on several threads at once, result for parts of rows.
 // scratch: Int8Scratch::bytes(slots), 64-byte aligned.

@@ -70,7 +70,8 @@ class ConvolutionOf8 {
   explicit ConvolutionOf8(const tw::Node& n) : table_(Int8TableFor(n.host())), attrs_(n), slots_(WorkerSlots()) {}
 
   uint64_t scratch(const tw::Node& n) const {
-    uint32_t out = n.node->n_in;
+    const uint32_t out = n.node->n_in;
+    if (HasNoElements(n.node->shapes[out])) return 0;
     return ScratchOf(ConvGeometryOf(attrs_, n.node->shapes[0], n.node->shapes[1], n.node->shapes[out])).bytes(slots_);
   }
 

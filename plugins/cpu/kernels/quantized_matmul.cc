@@ -17,6 +17,7 @@ class ProductOf8 {
 
   uint64_t scratch(const tw::Node& n) const {
     const tw_shape *a = n.node->shapes, *b = a + 1;
+    if (HasNoElements(n.node->shapes[n.node->n_in])) return 0;
     const Factor fa = FactorOf(a->dims, a->rank, trans_a_, "a"), fb = FactorOf(b->dims, b->rank, trans_b_, "b");
     return Int8Scratch(table_, fa.outer(), fb.transposed ? fb.rows : fb.columns, fa.inner()).bytes(slots_);
   }
@@ -28,6 +29,7 @@ class ProductOf8 {
            Result&& result) const {
     const Factor fa = FactorOf(a->dims, a->rank, trans_a_, "a"), fb = FactorOf(b->dims, b->rank, trans_b_, "b");
     CheckSizes(fa, fb, out->dims, out->rank);
+    if (out->count == 0) return;
     Int8Product p{};
     p.m = fa.outer();
     p.k = fa.inner();
