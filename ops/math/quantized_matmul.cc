@@ -1,5 +1,5 @@
-// QuantizedMatMul multiplies two matrices of quantised numbers; its forms with a bias make floats or
-// numbers of 8 bits of the sums.
+// QuantizedMatMul multiplies two matrices of quantised numbers; its forms with a bias make sums, floats
+// or numbers of 8 bits.
 #include "ops/common/shape.h"
 #include "ops/register.h"
 
@@ -34,15 +34,31 @@ void WantColumns(const tw::Shape& s, uint32_t i, const char* name, int64_t colum
   if (s.dim(i, 0) != 1) MergeSize(s, columns, s.dim(i, 0), std::string("the columns of the product and the entries of '") + name + "'");
 }
 
-template <bool kRange>
-void BiasRule(const tw::Shape& s) {
+// The product with a bias: the rule for all inputs but the range of the result.
+Dims BiasedShape(const tw::Shape& s) {
   Dims out = ProductShape(s);
   WantVector(s, 2, "bias");
   if (s.known(2)) out[1] = MergeSize(s, out[1], s.dim(2, 0), "the columns of the product and the entries of 'bias'");
-  static constexpr const char* kNames[] = {"min_a", "max_a", "min_b", "max_b", "min_freezed_output", "max_freezed_output"};
-  for (uint32_t i : {0, 1, 4, 5}) WantScalar(s, 3 + i, kNames[i]);
-  for (uint32_t i : {2, 3}) WantColumns(s, 3 + i, kNames[i], out[1]);
-  s.out(0, out);
+  WantScalar(s, 3, "min_a");
+  WantScalar(s, 4, "max_a");
+  WantColumns(s, 5, "min_b", out[1]);
+  WantColumns(s, 6, "max_b", out[1]);
+  return out;
+}
+
+// The range of the sums has the shape of b's.
+void SumsRule(const tw::Shape& s) {
+  s.out(0, BiasedShape(s));
+  const MaybeDims range = Merge(s, In(s, 5), In(s, 6), "the shapes of 'min_b' and 'max_b'");
+  Set(s, 1, range);
+  Set(s, 2, range);
+}
+
+template <bool kRange>
+void BiasRule(const tw::Shape& s) {
+  s.out(0, BiasedShape(s));
+  WantScalar(s, 7, "min_freezed_output");
+  WantScalar(s, 8, "max_freezed_output");
   if (!kRange) return;
   s.out(1, Dims{});
   s.out(2, Dims{});
@@ -50,9 +66,8 @@ void BiasRule(const tw::Shape& s) {
 
 #define QUANTISED "{qint8, quint8, qint32, qint16, quint16}"
 #define TURNED "transpose_a: bool = false; transpose_b: bool = false; "
-#define WITH_BIAS                                                                                                   \
-  "(a: T1, b: T2, bias: Tbias, min_a: float, max_a: float, min_b: float, max_b: float, min_freezed_output: float, " \
-  "max_freezed_output: float) -> "
+#define RANGES_OF_FACTORS "min_a: float, max_a: float, min_b: float, max_b: float"
+#define WITH_BIAS "(a: T1, b: T2, bias: Tbias, " RANGES_OF_FACTORS ", min_freezed_output: float, max_freezed_output: float) -> "
 #define BIAS_TYPES "T1: " QUANTISED "; T2: " QUANTISED "; Tbias: {float, qint32}; "
 #define INPUT_MODE "input_quant_mode: {\"MIN_FIRST\", \"SCALED\"} = \"MIN_FIRST\"; "
 #define NO_SLOPE "no_gradient \"quantised numbers are whole numbers; QuantizeAndDequantizeV4 and FakeQuant pass gradients\"; "
@@ -64,6 +79,12 @@ void register_quantized_matmul(tw::Plugin& p) {
   p.op<nullptr, Rule>("QuantizedMatMul(a: T1, b: T2, min_a: float, max_a: float, min_b: float, max_b: float) -> " RANGES "T1: " QUANTISED
                       "; T2: " QUANTISED "; Toutput: " QUANTISED " = qint32; " TURNED "Tactivation: " QUANTISED
                       " = quint8; ?data a b; " NO_SLOPE "doc \"the exact product of two matrices of quantised numbers\"");
+  p.op<nullptr, SumsRule>("QuantizedMatMulWithBias(a: T1, b: T2, bias: Tbias, " RANGES_OF_FACTORS ") -> " RANGES BIAS_TYPES
+                          "Toutput: " QUANTISED " = qint32; " TURNED INPUT_MODE "?data a b bias; " NO_SLOPE
+                          "doc \"a product of quantised numbers, plus a bias\"");
+  p.op<nullptr, SumsRule>("QuantizedMatMulWithBiasAndRelu(a: T1, b: T2, bias: float, " RANGES_OF_FACTORS ") -> " RANGES "T1: " QUANTISED
+                          "; T2: " QUANTISED "; Toutput: " QUANTISED " = qint32; " TURNED INPUT_MODE "?data a b bias; " NO_SLOPE
+                          "doc \"Relu of a product of quantised numbers plus a bias\"");
   p.op<nullptr, BiasRule<true>>("QuantizedMatMulWithBiasAndRequantize" WITH_BIAS RANGES BIAS_TYPES "Toutput: " QUANTISED
                                 " = quint8; " TURNED INPUT_MODE "?data a b bias; " NO_SLOPE
                                 "doc \"a product of quantised numbers, plus a bias, in steps of a range\"");

@@ -44,16 +44,31 @@ void WantChannels(const tw::Shape& s, uint32_t i, const char* name, int64_t chan
   if (s.dim(i, 0) != 1) MergeSize(s, channels, s.dim(i, 0), std::string("the channels of the result and the entries of '") + name + "'");
 }
 
-template <bool kSum>
-void BiasRule(const tw::Shape& s) {
+// The convolution with a bias: the rule for inputs 0 to 6.
+Dims BiasedShape(const tw::Shape& s) {
   Dims out = ImagesOf(s);
   WantVector(s, 2, "bias");
   if (s.known(2)) out[3] = MergeSize(s, out[3], s.dim(2, 0), "the channels of the result and the entries of 'bias'");
-  static constexpr const char* kNames[] = {"min_input",  "max_input",          "min_filter",
-                                           "max_filter", "min_freezed_output", "max_freezed_output"};
-  for (uint32_t i : {0, 1, 4, 5}) WantScalar(s, 3 + i, kNames[i]);
-  for (uint32_t i : {2, 3}) WantChannels(s, 3 + i, kNames[i], out[3]);
-  MaybeDims shape = out;
+  WantScalar(s, 3, "min_input");
+  WantScalar(s, 4, "max_input");
+  WantChannels(s, 5, "min_filter", out[3]);
+  WantChannels(s, 6, "max_filter", out[3]);
+  return out;
+}
+
+// The range of the sums has the shape of the filter's.
+void SumsRule(const tw::Shape& s) {
+  s.out(0, BiasedShape(s));
+  const MaybeDims range = Merge(s, In(s, 5), In(s, 6), "the shapes of 'min_filter' and 'max_filter'");
+  Set(s, 1, range);
+  Set(s, 2, range);
+}
+
+template <bool kSum>
+void BiasRule(const tw::Shape& s) {
+  MaybeDims shape = BiasedShape(s);
+  WantScalar(s, 7, "min_freezed_output");
+  WantScalar(s, 8, "max_freezed_output");
   if (kSum) {
     shape = Merge(s, In(s, 9), shape, "the shape of 'summand' and that of the convolution's result");
     WantScalar(s, 10, "min_summand");
@@ -67,9 +82,11 @@ void BiasRule(const tw::Shape& s) {
 #define WINDOW "strides: list(int); padding: {\"SAME\", \"VALID\"}; dilations: list(int) = [1, 1, 1, 1]; "
 #define NO_SLOPE "no_gradient \"quantised numbers are whole numbers; QuantizeAndDequantizeV4 and FakeQuant pass gradients\"; "
 #define RANGES "(output: out_type, min_output: float, max_output: float); "
-#define WITH_BIAS                                                                                                            \
-  "(input: Tinput, filter: Tfilter, bias: Tbias, min_input: float, max_input: float, min_filter: float, max_filter: float, " \
-  "min_freezed_output: float, max_freezed_output: float"
+#define RANGES_OF_INPUTS "min_input: float, max_input: float, min_filter: float, max_filter: float"
+#define WITH_BIAS "(input: Tinput, filter: Tfilter, bias: Tbias, " RANGES_OF_INPUTS ", min_freezed_output: float, max_freezed_output: float"
+#define SUMS_WITH_BIAS                                                                                                               \
+  "(input: Tinput, filter: Tfilter, bias: float, " RANGES_OF_INPUTS ") -> " RANGES TYPES "out_type: " QUANTISED " = qint32; " WINDOW \
+  "padding_list: list(int) = []; ?data input filter bias; " NO_SLOPE
 #define TYPES "Tinput: " QUANTISED "; Tfilter: " QUANTISED "; "
 #define BIAS_ATTRS TYPES "Tbias: {float, qint32}; out_type: " QUANTISED " = "
 
@@ -80,6 +97,8 @@ void register_quantized_conv2d(tw::Plugin& p) {
       "QuantizedConv2D(input: Tinput, filter: Tfilter, min_input: float, max_input: float, min_filter: float, max_filter: float) "
       "-> " RANGES TYPES "out_type: " QUANTISED " = qint32; " WINDOW "?data input filter; " NO_SLOPE
       "doc \"exact convolutions of images of quantised numbers\"");
+  p.op<nullptr, SumsRule>("QuantizedConv2DWithBias" SUMS_WITH_BIAS "doc \"convolutions of quantised numbers, plus a bias\"");
+  p.op<nullptr, SumsRule>("QuantizedConv2DWithBiasAndRelu" SUMS_WITH_BIAS "doc \"Relu of convolutions of quantised numbers plus a bias\"");
   p.op<nullptr, BiasRule<false>>("QuantizedConv2DWithBiasAndRequantize" WITH_BIAS ") -> " RANGES BIAS_ATTRS "qint8; " WINDOW
                                  "padding_list: list(int) = []; ?data input filter bias; " NO_SLOPE
                                  "doc \"convolutions of quantised numbers, plus a bias, in steps of a range\"");

@@ -43,7 +43,7 @@ def step(kind, low, high):
 
 def scaled_step(kind, low, high):
     """The same if 0 stands for 0: the larger end is the largest number."""
-    return np.maximum(abs(np.float64(low)), abs(np.float64(high))) / np.iinfo(WHOLE[kind]).max
+    return np.maximum(abs(np.asarray(low, np.float64)), abs(np.asarray(high, np.float64))) / np.iinfo(WHOLE[kind]).max
 
 
 def wrapped(sums):

@@ -139,6 +139,30 @@ class QuantizedConv2D : public ConvolutionOf8 {
 };
 
 // The forms with a bias; all ranges are SCALED.
+template <class In, bool kRelu>
+class Summed : public ConvolutionOf8 {
+ public:
+  using ConvolutionOf8::ConvolutionOf8;
+
+  void operator()(tw::Frame frame, tw::In<In> input, tw::In<qint8> filter, tw::In<float> bias, tw::In<float> min_input,
+                  tw::In<float> max_input, tw::In<float> min_filter, tw::In<float> max_filter, tw::Out<qint32> output,
+                  tw::Out<float> min_output, tw::Out<float> max_output) const {
+    const int64_t channels = output.dim(-1);
+    const Int8ResultArgs args{channels,     ScaledStep(RangeAt(min_input.v, max_input.v, 0, "min_input", "max_input"), kSignedWhole<In>),
+                              bias.v,       min_filter.v,
+                              max_filter.v, "min_filter",
+                              "max_filter", nullptr,
+                              nullptr};
+    const Int8Sums results(frame.f, args, kRelu);
+    auto* to = reinterpret_cast<int32_t*>(Bytes(output.v()));
+    Run<In, qint8>(frame.f, input.v, filter.v, output.v(), 0, 0,
+                   [&results, to, channels](int64_t i, int64_t j, int64_t n, const int32_t* sums) {
+                     results.Write(j, n, sums, to + i * channels + j);
+                   });
+    WriteRangesOfSums(args, min_output, max_output);
+  }
+};
+
 template <class In, class Bias, class Q, bool kRelu>
 class Requantized : public ConvolutionOf8 {
  public:
@@ -217,6 +241,8 @@ void RegisterSummed(tw::Plugin& p) {
 void register_quantized_conv2d(tw::Plugin& p) {
   p.kernel<QuantizedConv2D<quint8, quint8>, QuantizedConv2D<quint8, qint8>>("QuantizedConv2D @CPU");
   p.kernel<QuantizedConv2D<qint8, quint8>, QuantizedConv2D<qint8, qint8>>("QuantizedConv2D @CPU");
+  p.kernel<Summed<quint8, false>, Summed<qint8, false>>("QuantizedConv2DWithBias @CPU");
+  p.kernel<Summed<quint8, true>, Summed<qint8, true>>("QuantizedConv2DWithBiasAndRelu @CPU");
   RegisterRequantized<false, float>(p, "QuantizedConv2DWithBiasAndRequantize @CPU");
   RegisterRequantized<false, qint32>(p, "QuantizedConv2DWithBiasAndRequantize @CPU");
   RegisterRequantized<true, float>(p, "QuantizedConv2DWithBiasAndReluAndRequantize @CPU");

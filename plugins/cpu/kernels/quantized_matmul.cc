@@ -1,4 +1,4 @@
-// QuantizedMatMul, and its forms with a bias whose results are floats or numbers of 8 bits.
+// QuantizedMatMul, and its forms with a bias whose results are sums, floats or numbers of 8 bits.
 #include <cstring>
 
 #include "kernels/factor.h"
@@ -91,14 +91,7 @@ class WithBias : public ProductOf8 {
                    const tw::In<float>& max_out, const tw_view* out, bool relu) const {
     const int64_t columns = out->dims[1];
     Int8ResultArgs args{columns, 0, bias.v, min_b.v, max_b.v, "min_b", "max_b", min_out.v, max_out.v};
-    int64_t zero = 0;
-    if (scaled_) {
-      args.step_a = ScaledStep(RangeAt(min_a.v, max_a.v, 0, "min_a", "max_a"), kSignedWhole<A>);
-    } else {
-      const FloatRange r = WideRangeOf(min_a.v, max_a.v, "min_a", "max_a");
-      args.step_a = double(r.max - r.min) / double(kMostWhole<A> - kLeastWhole<A>);
-      zero = ZeroPointOf<A>(r, "min_a", "max_a");
-    }
+    const int64_t zero = ReadRangeOfA<A>(min_a.v, max_a.v, &args);
     const Int8Result results(table_, f, args, out->dtype, relu);
     void* to = const_cast<void*>(static_cast<const void*>(Bytes(out)));
     if (out->dtype == TW_FLOAT) {
@@ -112,8 +105,39 @@ class WithBias : public ProductOf8 {
     }
   }
 
+  // Sets the step of a, and returns the number that stands for 0.
+  template <class A>
+  int64_t ReadRangeOfA(const tw_view* min_a, const tw_view* max_a, Int8ResultArgs* args) const {
+    if (scaled_) {
+      args->step_a = ScaledStep(RangeAt(min_a, max_a, 0, "min_a", "max_a"), kSignedWhole<A>);
+      return 0;
+    }
+    const FloatRange r = WideRangeOf(min_a, max_a, "min_a", "max_a");
+    args->step_a = double(r.max - r.min) / double(kMostWhole<A> - kLeastWhole<A>);
+    return ZeroPointOf<A>(r, "min_a", "max_a");
+  }
+
  private:
   bool scaled_;
+};
+
+template <class A, class Bias, bool kRelu>
+class Summed : public WithBias {
+ public:
+  using WithBias::WithBias;
+
+  void operator()(tw::Frame frame, tw::In<A> a, tw::In<qint8> b, tw::In<Bias> bias, tw::In<float> min_a, tw::In<float> max_a,
+                  tw::In<float> min_b, tw::In<float> max_b, tw::Out<qint32> out, tw::Out<float> min_out, tw::Out<float> max_out) const {
+    const int64_t columns = out.dim(-1);
+    Int8ResultArgs args{columns, 0, bias.v, min_b.v, max_b.v, "min_b", "max_b", nullptr, nullptr};
+    const int64_t zero = ReadRangeOfA<A>(min_a.v, max_a.v, &args);
+    const Int8Sums results(frame.f, args, kRelu);
+    auto* to = reinterpret_cast<int32_t*>(Bytes(out.v()));
+    Run<A, qint8>(frame.f, a.v, b.v, out.v(), zero, 0, [&results, to, columns](int64_t i, int64_t j, int64_t n, const int32_t* sums) {
+      results.Write(j, n, sums, to + i * columns + j);
+    });
+    WriteRangesOfSums(args, min_out, max_out);
+  }
 };
 
 template <class A, class Bias, class Q, bool kRelu>
@@ -153,6 +177,9 @@ void RegisterRequantized(tw::Plugin& p, const char* spec) {
 void register_quantized_matmul(tw::Plugin& p) {
   p.kernel<QuantizedMatMul<quint8, quint8>, QuantizedMatMul<quint8, qint8>>("QuantizedMatMul @CPU");
   p.kernel<QuantizedMatMul<qint8, quint8>, QuantizedMatMul<qint8, qint8>>("QuantizedMatMul @CPU");
+  p.kernel<Summed<quint8, float, false>, Summed<quint8, qint32, false>>("QuantizedMatMulWithBias @CPU");
+  p.kernel<Summed<qint8, float, false>, Summed<qint8, qint32, false>>("QuantizedMatMulWithBias @CPU");
+  p.kernel<Summed<quint8, float, true>, Summed<qint8, float, true>>("QuantizedMatMulWithBiasAndRelu @CPU");
   RegisterRequantized<false, float>(p, "QuantizedMatMulWithBiasAndRequantize @CPU");
   RegisterRequantized<false, qint32>(p, "QuantizedMatMulWithBiasAndRequantize @CPU");
   RegisterRequantized<true, float>(p, "QuantizedMatMulWithBiasAndReluAndRequantize @CPU");

@@ -74,18 +74,41 @@ def biased(draw_sizes=sizes):
             low_b, high_b = low_b[0], high_b[0]
         low, high = exact_range(d, d.types.get("Toutput", "qint8") if d.types.get("Toutput") != "float" else "qint8", d.integer(-2, 3))
         bias = d.rng.integers(-400, 400, n)
-        bias = F(bias / 16) if d.types["Tbias"] == "float" else quantised(bias, "qint32")
+        bias = F(bias / 16) if d.types.get("Tbias", "float") == "float" else quantised(bias, "qint32")
         return [*factors(d, m, k, n), bias, low_a, high_a, low_b, high_b, low, high]
     return draw
+
+
+def step_of_sums(kind, low_a, high_a, low_b, high_b, mode):
+    """The float from one sum to the next: one for all columns, or one for each."""
+    return scaled_step("qint8", low_b, high_b) * (scaled_step(kind, low_a, high_a) if mode == "SCALED" else float(F(high_a) - F(low_a)) / 255)
 
 
 def real(a, b, bias, low_a, high_a, low_b, high_b, transpose_a, transpose_b, mode):
     """Returns the results as real numbers, exactly."""
     kind = kind_of(a)
     zero = 0 if mode == "SCALED" else zero_point(kind, low_a, high_a)
-    whole = scaled_step("qint8", low_b, high_b) * (scaled_step(kind, low_a, high_a) if mode == "SCALED" else float(F(high_a) - F(low_a)) / 255)
+    whole = step_of_sums(kind, low_a, high_a, low_b, high_b, mode)
     added = np.asarray(bias, np.float64) if bias.dtype.names is None else numbers(bias) * whole
     return product(a, b, transpose_a, transpose_b, zero, 0) * whole + added
+
+
+def summed(a, b, bias, low_a, high_a, low_b, high_b, *, transpose_a, transpose_b, input_quant_mode):
+    kind = kind_of(a)
+    zero = 0 if input_quant_mode == "SCALED" else zero_point(kind, low_a, high_a)
+    whole = step_of_sums(kind, low_a, high_a, low_b, high_b, input_quant_mode)
+    added = np.rint(np.asarray(bias, np.float64) / whole).astype(np.int64) if bias.dtype.names is None else numbers(bias)
+    ends = whole * -2.0**31, whole * (2.0**31 - 1)
+    return [wrapped(product(a, b, transpose_a, transpose_b, zero, 0) + added), *(near(end, abs(end)) for end in ends)]
+
+
+def at_least_zero(*inputs, transpose_a, transpose_b, input_quant_mode):
+    sums, *ends = summed(*inputs, transpose_a=transpose_a, transpose_b=transpose_b, input_quant_mode=input_quant_mode)
+    return [quantised(np.maximum(numbers(sums), 0), "qint32"), *ends]
+
+
+def without_result_range(draw):
+    return lambda d: draw(d)[:-2]
 
 
 def requantized(a, b, bias, low_a, high_a, low_b, high_b, low, high, *, transpose_a, transpose_b, input_quant_mode, Toutput):
@@ -108,6 +131,10 @@ ASKED = ["transpose_a", "transpose_b", "input_quant_mode", "Toutput"]
 typed = dict(T1=EIGHT, T2="qint8", Tbias="float qint32")
 more = dict(draw=biased(), also=[biased(lambda d: (49, 129, 200)), biased(lambda d: (1, 64, 33))])
 lacks = {"b has 8 bits with a sign, and sums have 32": "quint8 qint16 quint16 qint32"}
+sums = dict(draw=without_result_range(biased()), also=[without_result_range(draw) for draw in more["also"]], ulps=4,
+            no_kernel={"b has 8 bits with a sign, and sums have 32": "qint8 quint8 qint16 quint16 qint32"})
+op("QuantizedMatMulWithBias", summed, types=typed | dict(Toutput="qint32"), **sums)
+op("QuantizedMatMulWithBiasAndRelu", at_least_zero, types=dict(T1=EIGHT, T2="qint8", Toutput="qint32"), **sums)
 op("QuantizedMatMulWithBiasAndRequantize", requantized, types=typed | dict(Toutput=EIGHT), no_kernel=lacks, **more)
 op("QuantizedMatMulWithBiasAndReluAndRequantize", relu, types=typed | dict(Toutput=EIGHT), no_kernel=lacks, asks=ASKED, **more)
 op("QuantizedMatMulWithBiasAndDequantize", dequantized, types=typed | dict(Toutput="float"), no_kernel=lacks, ulps=4, zero_signs=False, **more)
@@ -121,6 +148,16 @@ expect("QuantizedMatMul", [a, b, zero, F(255), F(-128), F(127)], [quantised([[25
 ends = [quantised(np.full(shape, -128), "qint8") for shape in ((1, 40), (40, 1))]
 far = F(8192 - 128), F(8192 + 127)
 expect("QuantizedMatMul", [*ends, *far, *far], [wrapped([[8064**2 * 40]])])
+# Sums of the largest magnitudes, which just fit in 32 bits, and those which wrap around.
+for k in (65793, 65794):
+    longest = quantised(np.full((1, k), 255), "quint8"), quantised(np.full((k, 1), -128), "qint8")
+    expect("QuantizedMatMul", [*longest, zero, F(255), F(-128), F(127)], [wrapped([[255 * -128 * k]])])
+# A bias in steps: halves go to the even number, floats beyond 32 bits to its ends, NaN to the lowest, and sums of both wrap around.
+ones = quantised([[1, -1]], "qint8"), quantised(np.ones((2, 6)), "qint8"), f32(0.5, 1.5, -2.5, np.inf, -1e12, np.nan)
+units = F(-127), F(127), F(-127), F(127)
+expect("QuantizedMatMulWithBias", [*ones, *units], [quantised([[0, 2, -2, 2**31 - 1, -2**31, -2**31]], "qint32")], input_quant_mode="SCALED")
+expect("QuantizedMatMulWithBias", [quantised([[1]], "qint8"), quantised([[127]], "qint8"), quantised([2**31 - 1], "qint32"), *units],
+       [wrapped([[127 + 2**31 - 1]])], input_quant_mode="SCALED")
 # A bias without a fraction: halves go to the even number, NaN to the lowest.
 four = quantised([[0, 0]], "qint8"), quantised(np.zeros((2, 5)), "qint8"), f32(0.5, 1.5, -2.5, np.inf, np.nan)
 expect("QuantizedMatMulWithBiasAndRequantize", [*four, F(-1), one, F(-1), one, F(-127), F(127)],
@@ -132,6 +169,13 @@ refuses("QuantizedMatMul", [matrix, matrix, F(-1), one, F(-1), one], "[2, 3]")
 refuses("QuantizedMatMul", [matrix, square, one, one, F(-1), one], "min_a", "1.0", "longer than 0")
 refuses("QuantizedMatMul", [matrix, square, F(-1), one, F(np.nan), one], "min_b", "nan")
 refuses("QuantizedMatMul", [matrix, square, F(-1), one, f32(-1, -1, -1), one], "min_b", "[3]")
+for name in ("QuantizedMatMulWithBias", "QuantizedMatMulWithBiasAndRelu"):
+    refuses(name, [matrix, square, f32(1, 2), F(-1), one, F(-1), one], "bias", "3", "2")
+    refuses(name, [matrix, square, vector, F(-1), one, f32(-1, -1), f32(1, 1)], "min_b", "3", "2")
+    refuses(name, [matrix, square, vector, F(-1), one, f32(-1, -1, -1), one], "min_b", "max_b", "[3]")
+    refuses(name, [matrix, square, vector, F(-1), one, F(2), one], "min_b", "2.0")
+    refuses(name, [matrix, square, vector, F(-1), f32(1, 1), F(-1), one], "max_a", "[2]")
+    refuses(name, [matrix, square, f32(0, 1, 0), F(-1), one, zero, zero], "bias", "1.0", "length 0")
 for name in ("QuantizedMatMulWithBiasAndRequantize", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize"):
     kind = type_of("float" if name.endswith("AndDequantize") else "qint8")
     refuses(name, [matrix, square, f32(1, 2), F(-1), one, F(-1), one, F(-1), one], "bias", "3", "2", Toutput=kind)

@@ -81,9 +81,10 @@ def biased(shapes=drawn):
         ends = [exact_range(d, "qint8", d.integer(-6, -4)) for _ in range(results if d.integer(0, 1) else 1)]
         low_filter, high_filter = np.array(ends, F).reshape(-1, 2).T
         bias = d.rng.integers(-400, 400, results)
-        bias = F(bias / 16) if d.types["Tbias"] == "float" else quantised(bias, "qint32")
-        inputs = [d("input", image), d("filter", kernel), bias, *exact_range(d, d.types["Tinput"], -3), low_filter, high_filter,
-                  *exact_range(d, d.types["out_type"], d.integer(-2, 3))]
+        bias = F(bias / 16) if d.types.get("Tbias", "float") == "float" else quantised(bias, "qint32")
+        inputs = [d("input", image), d("filter", kernel), bias, *exact_range(d, d.types["Tinput"], -3), low_filter, high_filter]
+        if "min_freezed_output" in d.inputs:
+            inputs += exact_range(d, d.types["out_type"], d.integer(-2, 3))
         if "summand" in d.inputs:
             inputs += [d("summand", result), *exact_range(d, d.types["Tsummand"], d.integer(-4, 0))]
         return inputs
@@ -94,6 +95,18 @@ def real(image, kernel, bias, low_in, high_in, low_filter, high_filter, *attrs):
     whole = scaled_step(kind_of(image), low_in, high_in) * scaled_step("qint8", low_filter, high_filter)
     added = np.asarray(bias, np.float64) if bias.dtype.names is None else numbers(bias) * whole
     return sums(image, kernel, 0, 0, *attrs) * whole + added
+
+
+def summed(image, kernel, bias, low_in, high_in, low_filter, high_filter, *, strides, padding, dilations, padding_list):
+    whole = scaled_step(kind_of(image), low_in, high_in) * scaled_step("qint8", low_filter, high_filter)
+    whole_sums = sums(image, kernel, 0, 0, strides, padding, dilations, padding_list)
+    ends = whole * -2.0**31, whole * (2.0**31 - 1)
+    return [wrapped(whole_sums + np.rint(np.asarray(bias, np.float64) / whole).astype(np.int64)), *(near(end, abs(end)) for end in ends)]
+
+
+def at_least_zero(*inputs, **attrs):
+    made, *ends = summed(*inputs, **attrs)
+    return [quantised(np.maximum(numbers(made), 0), "qint32"), *ends]
 
 
 def requantized(image, kernel, bias, low_in, high_in, low_filter, high_filter, low, high, *summed, strides, padding, dilations, padding_list,
@@ -114,6 +127,9 @@ asked = ["strides", "padding", "dilations", "padding_list", "out_type"]
 typed = dict(Tinput=EIGHT, Tfilter="qint8", Tbias="float qint32", out_type=EIGHT)
 more = dict(draw=biased(), also=[biased(shapes) for shapes in others], asks=asked, given=given, attrs=dict(padding_list=[[]]))
 lacks = {"filters have 8 bits with a sign, and sums have 32": "quint8 qint16 quint16 qint32"}
+for name, oracle in (("QuantizedConv2DWithBias", summed), ("QuantizedConv2DWithBiasAndRelu", at_least_zero)):
+    op(name, oracle, types=dict(Tinput=EIGHT, Tfilter="qint8", out_type="qint32"), ulps=4, **more | dict(asks=asked[:-1]),
+       no_kernel={"filters have 8 bits with a sign, and sums have 32": "qint8 quint8 qint16 quint16 qint32"})
 op("QuantizedConv2DWithBiasAndRequantize", requantized, types=typed, no_kernel=lacks, **more)
 op("QuantizedConv2DWithBiasAndReluAndRequantize", relu, types=typed, no_kernel=lacks, **more)
 op("QuantizedConv2DWithBiasSumAndReluAndRequantize", relu, types=typed | dict(Tsummand=EIGHT, out_type="quint8"),
@@ -130,6 +146,14 @@ refuses("QuantizedConv2D", [image, kernel, *ranges], "strides", "[1, 0, 1, 1]", 
 refuses("QuantizedConv2D", [image, kernel, one, one, minus, one], "min_input", "longer than 0", **given)
 refuses("QuantizedConv2D", [image, kernel, one, F(2), minus, one], "must contain 0", strides=[1, 1, 1, 1], padding="SAME")
 refuses("QuantizedConv2D", [image, kernel, minus, one, minus, F([1, 1])], "max_filter", "[2]", **given)
+for name in ("QuantizedConv2DWithBias", "QuantizedConv2DWithBiasAndRelu"):
+    refuses(name, [image, kernel, F([1, 2, 3]), *ranges], "bias", "2", "3", **given)
+    refuses(name, [image, kernel, F([1, 2]), minus, one, F([-1] * 3), F([1] * 3)], "min_filter", "2", "3", **given)
+    refuses(name, [image, kernel, F([1, 2]), minus, one, F([-1] * 2), one], "min_filter", "max_filter", "[2]", **given)
+    refuses(name, [image, kernel, F([1, 2]), one, F(-1), minus, one], "min_input", "1.0", **given)
+    refuses(name, [image, kernel, F([1, 2]), *ranges], "padding_list", "[1, 1]", padding_list=[1, 1], **given)
+    refuses(name, [image, kernel, F([1, 2]), *ranges], "dilations", "[1, 0, 1, 1]", dilations=[1, 0, 1, 1], **given)
+    refuses(name, [image, quantised(np.zeros((3, 3, 1, 3)), "qint8"), F([1, 2, 3]), *ranges], "groups", "3", "2", **given)
 for name in ("AndRequantize", "AndReluAndRequantize", "SumAndReluAndRequantize"):
     name, tail = f"QuantizedConv2DWithBias{name}", []
     if "Sum" in name:
