@@ -12,10 +12,27 @@
 #include <utility>
 #include <vector>
 
-#include "sink.h"
-#include "tensor.h"
+#include "../common/importer/sink.h"
 
 namespace thalweg::onnx {
+
+using importer::Attr;
+using importer::Attrs;
+using importer::AttrValue;
+using importer::CountOf;
+using importer::Dims;
+using importer::DtypeName;
+using importer::Edge;
+using importer::ElementBytes;
+using importer::Error;
+using importer::Func;
+using importer::IsFloating;
+using importer::IsInteger;
+using importer::ShapeAttr;
+using importer::Sink;
+using importer::Tensor;
+using importer::Text;
+using importer::Type;
 
 namespace proto {
 class AttributeProto;

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "host_sink.h"
+#include "../common/importer/host_sink.h"
 #include "model.h"
 #include "recognise.h"
 
@@ -15,7 +15,7 @@ using thalweg::onnx::Error;
 // Opens a file of the model; its memory lives as long as a tensor needs it.
 Bytes Open(const tw_host* h, const tw_model_source* source, const std::string& name) {
   tw_model_bytes* bytes = nullptr;
-  thalweg::onnx::Check(h, source->open(source, name.data(), name.size(), &bytes));
+  thalweg::importer::Check(h, source->open(source, name.data(), name.size(), &bytes));
   Bytes opened;
   opened.data = static_cast<const char*>(bytes->data);
   opened.size = bytes->bytes;
@@ -66,11 +66,11 @@ void AddSignature(const tw_host* h, tw_model_builder* to, const thalweg::onnx::P
                                          static_cast<uint32_t>(ports.outputs.size()),
                                          0,
                                          1};
-  thalweg::onnx::Check(h, to->signature(to, &signature));
+  thalweg::importer::Check(h, to->signature(to, &signature));
 }
 
 void AddProperty(const tw_host* h, tw_model_builder* to, std::string_view key, const std::string& text) {
-  if (!text.empty()) thalweg::onnx::Check(h, to->property(to, key.data(), key.size(), text.data(), text.size()));
+  if (!text.empty()) thalweg::importer::Check(h, to->property(to, key.data(), key.size(), text.data(), text.size()));
 }
 
 void AddProperties(const tw_host* h, tw_model_builder* to, const thalweg::onnx::proto::ModelProto& file) {
@@ -94,7 +94,7 @@ tw_status* Load(const tw_import_call* c) {
         if (found == opened.end()) found = opened.emplace(location, Open(h, c->source, location)).first;
         return found->second;
       };
-      thalweg::onnx::HostSink sink(h, c->to, c->to->graph);
+      thalweg::importer::HostSink sink(h, c->to, c->to->graph);
       const thalweg::onnx::Ports ports = thalweg::onnx::Import(file, external, sink);
       AddSignature(h, c->to, ports, file->graph().name());
       AddProperties(h, c->to, *file);

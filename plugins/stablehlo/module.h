@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "../onnx/tensor.h"
+#include "../common/importer/tensor.h"
 
 namespace thalweg::stablehlo {
 
-using onnx::Dims;
-using onnx::Error;
-using onnx::Tensor;
+using importer::Dims;
+using importer::Error;
+using importer::Tensor;
 
 // ---- Types ----
 

@@ -66,13 +66,13 @@ void Op::out(size_t i, Value v) {
   } else {
     const ShapeAttr declared = out_shape(i);
     if (v.dtype() != out_dtype(i)) {
-      fail("result " + std::to_string(i) + " is declared as " + Text(type) + ", but " + onnx::DtypeName(v.dtype()) + " comes out");
+      fail("result " + std::to_string(i) + " is declared as " + Text(type) + ", but " + importer::DtypeName(v.dtype()) + " comes out");
     }
     bool fits = !declared.known_rank || v.rank() < 0 || v.dims().size() == declared.dims.size();
     for (size_t k = 0; fits && declared.known_rank && v.rank() >= 0 && k < declared.dims.size(); ++k) {
       fits = declared.dims[k] < 0 || v.dims()[k] < 0 || declared.dims[k] == v.dims()[k];
     }
-    if (!fits) fail("result " + std::to_string(i) + " is declared as " + Text(type) + ", but " + onnx::Text(v.dims()) + " comes out");
+    if (!fits) fail("result " + std::to_string(i) + " is declared as " + Text(type) + ", but " + importer::Text(v.dims()) + " comes out");
     v = t_.shaped(v, declared);
   }
   t_.set(operation.results[i], std::move(v));

@@ -1,12 +1,12 @@
 // The importer of StableHLO modules and exports of JAX.
 #include "thalweg/cpp/plugin.hpp"
 
-#include "../onnx/host_sink.h"
+#include "../common/importer/host_sink.h"
 #include "import.h"
 
 namespace {
 
-using thalweg::onnx::Check;
+using thalweg::importer::Check;
 using thalweg::stablehlo::Error;
 using thalweg::stablehlo::File;
 using thalweg::stablehlo::Port;
@@ -79,7 +79,7 @@ tw_status* Load(const tw_import_call* c) {
       Check(h, c->source->open(c->source, "", 0, &bytes));
       const std::shared_ptr<const void> keep(bytes->data, [bytes](const void*) { bytes->release(bytes); });
       const File file = thalweg::stablehlo::ReadFile({static_cast<const char*>(bytes->data), bytes->bytes}, keep);
-      thalweg::onnx::HostSink sink(h, c->to, c->to->graph);
+      thalweg::importer::HostSink sink(h, c->to, c->to->graph);
       const Ports ports = thalweg::stablehlo::ImportFile(file, sink);
       AddSignature(h, c->to, ports, file.exported.function);
       AddProperties(h, c->to, file);

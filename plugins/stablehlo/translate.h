@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "../onnx/sink.h"
+#include "../common/importer/sink.h"
 #include "module.h"
 
 namespace thalweg::stablehlo {
 
-using onnx::Attrs;
-using onnx::Edge;
-using onnx::Func;
-using onnx::ShapeAttr;
-using onnx::Sink;
-using Dtype = onnx::Type;  // an attribute that is an element type: {"DstT", Dtype{TW_FLOAT}}
+using importer::Attrs;
+using importer::Edge;
+using importer::Func;
+using importer::ShapeAttr;
+using importer::Sink;
+using Dtype = importer::Type;  // an attribute that is an element type: {"DstT", Dtype{TW_FLOAT}}
 
 class Translation;
 

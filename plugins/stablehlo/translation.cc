@@ -68,7 +68,7 @@ bool Value::static_shape() const {
 int64_t Value::count() const {
   if (!static_shape()) return -1;
   try {
-    return onnx::CountOf(dims());
+    return importer::CountOf(dims());
   } catch (const Error&) {
     return -1;
   }
@@ -79,7 +79,7 @@ std::vector<int64_t> Value::integers() const {
   if (!splat()) throw Error{TW_UNIMPLEMENTED, "a value must be constant, but is computed"};
   const int64_t n = count();
   if (n < 0 || n > kMostKnown * 64)
-    throw Error{TW_UNIMPLEMENTED, "a constant of shape " + onnx::Text(dims()) + " is too large for its use"};
+    throw Error{TW_UNIMPLEMENTED, "a constant of shape " + importer::Text(dims()) + " is too large for its use"};
   return std::vector<int64_t>(static_cast<size_t>(n), splat()->integer(0));
 }
 
@@ -109,7 +109,7 @@ Value Translation::constant(Tensor t) {
 }
 
 Value Translation::fill(const Tensor& scalar, const Dims& dims) {
-  const int64_t n = onnx::CountOf(dims);
+  const int64_t n = importer::CountOf(dims);
   if (n == 1) return constant(scalar.Reshaped(dims));
   auto info = std::make_shared<Value::Info>();
   info->dtype = scalar.dtype();
@@ -195,7 +195,7 @@ Edge Translation::edge(const Value& v) {
 
 Value Translation::cast(const Value& v, uint32_t dtype) {
   if (v.dtype() == dtype) return v;
-  const bool whole = v.known() && (onnx::IsInteger(v.dtype()) || v.dtype() == TW_BOOL) && v.count() <= kMostKnown &&
+  const bool whole = v.known() && (importer::IsInteger(v.dtype()) || v.dtype() == TW_BOOL) && v.count() <= kMostKnown &&
                      (dtype == TW_INT32 || dtype == TW_INT64) && v.dtype() != TW_UINT64;
   if (whole) return constant(Tensor::Vector(dtype, v.integers()).Reshaped(v.dims()));
   return op("Cast", {v}, {{"DstT", Dtype{dtype}}});
@@ -204,7 +204,7 @@ Value Translation::cast(const Value& v, uint32_t dtype) {
 Value Translation::reshape(const Value& v, const Dims& dims) {
   if (v.static_shape() && v.dims() == dims) return v;
   const bool whole = std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 0; });
-  if (v.known() && whole && onnx::CountOf(dims) == v.count()) {
+  if (v.known() && whole && importer::CountOf(dims) == v.count()) {
     if (v.splat()) return fill(*v.splat(), dims);
     return constant(v.constant()->Reshaped(dims));
   }
@@ -499,8 +499,8 @@ std::vector<Value> Translation::run_while(const std::vector<Value>& first, const
     for (size_t i = 0; i < variables; ++i) {
       const Value& r = body.results[i];
       if (r.dtype() != start[i].dtype()) {
-        throw Error{TW_INVALID_ARGUMENT, "loop variable " + std::to_string(i) + " is " + onnx::DtypeName(start[i].dtype()) +
-                                             " at first, but " + onnx::DtypeName(r.dtype()) + " after an iteration"};
+        throw Error{TW_INVALID_ARGUMENT, "loop variable " + std::to_string(i) + " is " + importer::DtypeName(start[i].dtype()) +
+                                             " at first, but " + importer::DtypeName(r.dtype()) + " after an iteration"};
       }
       const ShapeAttr common = Common(shapes[i], r.shape());
       agree &= Same(common, shapes[i]);
@@ -539,8 +539,8 @@ std::vector<Value> Translation::run_if(const Value& condition, const Part& then,
   for (size_t i = 0; i < yes.results.size(); ++i) {
     const Value &y = yes.results[i], &n = no.results[i];
     if (y.dtype() != n.dtype()) {
-      throw Error{TW_INVALID_ARGUMENT, "result " + std::to_string(i) + " is " + onnx::DtypeName(y.dtype()) + " in one branch and " +
-                                           onnx::DtypeName(n.dtype()) + " in another"};
+      throw Error{TW_INVALID_ARGUMENT, "result " + std::to_string(i) + " is " + importer::DtypeName(y.dtype()) + " in one branch and " +
+                                           importer::DtypeName(n.dtype()) + " in another"};
     }
     types.push_back({y.dtype()});
     shapes.push_back(Common(y.shape(), n.shape()));

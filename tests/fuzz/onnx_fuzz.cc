@@ -7,12 +7,14 @@
 #include "plugins/onnx/model.h"
 #include "plugins/onnx/recognise.h"
 #include "tests/fuzz/broken.h"
-#include "tests/plugins/onnx/graph_sink.h"
+#include "tests/plugins/importer/graph_sink.h"
 
 namespace {
 
 using thalweg::fuzz::Broken;
 using namespace thalweg::onnx;
+using thalweg::importer::Check;
+using thalweg::importer::GraphSink;
 
 constexpr size_t kMostBytes = 64 << 10;
 

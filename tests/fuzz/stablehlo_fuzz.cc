@@ -6,7 +6,7 @@
 
 #include "plugins/stablehlo/import.h"
 #include "tests/fuzz/broken.h"
-#include "tests/plugins/onnx/graph_sink.h"
+#include "tests/plugins/importer/graph_sink.h"
 
 namespace {
 
@@ -18,10 +18,10 @@ constexpr size_t kMostBytes = 64 << 10;
 // The error of the import; "" if it succeeds.
 std::string Imported(const std::shared_ptr<const std::string>& bytes) {
   tw_graph* graph = nullptr;
-  thalweg::onnx::Check(tw_graph_create(nullptr, &graph));
+  thalweg::importer::Check(tw_graph_create(nullptr, &graph));
   std::string error;
   try {
-    thalweg::onnx::GraphSink sink(graph);
+    thalweg::importer::GraphSink sink(graph);
     const File file = ReadFile(*bytes, bytes);
     const Ports ports = ImportFile(file, sink);
     for (const Port& port : ports.outputs) {

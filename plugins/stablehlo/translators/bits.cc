@@ -113,7 +113,7 @@ Value ReducePrecision(Translation& t, const Value& x, int64_t exponent_bits, int
     case TW_BFLOAT16: f = {8, 7}; break;
     case TW_FLOAT: f = {8, 23}; break;
     case TW_DOUBLE: f = {11, 52}; break;
-    default: throw Error{TW_UNIMPLEMENTED, std::string("the precision of ") + onnx::DtypeName(x.dtype()) + " cannot be reduced"};
+    default: throw Error{TW_UNIMPLEMENTED, std::string("the precision of ") + importer::DtypeName(x.dtype()) + " cannot be reduced"};
   }
   if (exponent_bits < 1 || mantissa_bits < 0) {
     throw Error{TW_INVALID_ARGUMENT, "exponent_bits is " + std::to_string(exponent_bits) + " and mantissa_bits is " +

@@ -8,13 +8,13 @@ namespace thalweg::stablehlo {
 
 bool IsBool(const Value& v) { return v.dtype() == TW_BOOL; }
 bool IsComplex(const Value& v) { return v.dtype() == TW_COMPLEX64 || v.dtype() == TW_COMPLEX128; }
-bool IsReal(const Value& v) { return onnx::IsFloating(v.dtype()); }
-bool IsWhole(const Value& v) { return onnx::IsInteger(v.dtype()); }
+bool IsReal(const Value& v) { return importer::IsFloating(v.dtype()); }
+bool IsWhole(const Value& v) { return importer::IsInteger(v.dtype()); }
 bool IsUnsigned(const Value& v) {
   return v.dtype() == TW_UINT8 || v.dtype() == TW_UINT16 || v.dtype() == TW_UINT32 || v.dtype() == TW_UINT64;
 }
 
-uint32_t BitsOf(uint32_t dtype) { return onnx::ElementBytes(dtype) * 8; }
+uint32_t BitsOf(uint32_t dtype) { return importer::ElementBytes(dtype) * 8; }
 
 uint32_t UnsignedOf(uint32_t dtype) {
   switch (BitsOf(dtype)) {
@@ -22,7 +22,7 @@ uint32_t UnsignedOf(uint32_t dtype) {
     case 16: return TW_UINT16;
     case 32: return TW_UINT32;
     case 64: return TW_UINT64;
-    default: throw Error{TW_UNIMPLEMENTED, std::string("bits of ") + onnx::DtypeName(dtype) + " are not supported"};
+    default: throw Error{TW_UNIMPLEMENTED, std::string("bits of ") + importer::DtypeName(dtype) + " are not supported"};
   }
 }
 
@@ -53,7 +53,7 @@ Value Like(Translation& t, const Value& v, double value) {
 Value Whole(Translation& t, uint32_t dtype, uint64_t bits) {
   Tensor made(dtype, {});
   // The low bytes stand first on the machines that the runtime supports.
-  std::memcpy(made.mutable_data(), &bits, onnx::ElementBytes(dtype));
+  std::memcpy(made.mutable_data(), &bits, importer::ElementBytes(dtype));
   return t.constant(made);
 }
 

@@ -143,7 +143,7 @@ Value ConvolutionOf(Translation& t, const Op& op, const Value& lhs, const Value&
   }
   // Conv2D refuses what leaves no place for the filter by much, and filters without elements.
   const bool plain = x.static_shape() && filter.static_shape() && x.count() > 0 && filter.count() > 0 && op.out_type().static_shape() &&
-                     onnx::CountOf(op.out_shape().dims) > 0;
+                     importer::CountOf(op.out_shape().dims) > 0;
   Value y = image && (plain || !x.static_shape()) ? ByConv2D(t, x, filter, g) : ByWindows(t, op, x, filter, g, type);
   y = t.transpose(y, Inverse(Order(output)));
   return dtype == TW_BOOL ? t.op("NotEqual", {y, t.like(y, 0)}) : t.cast(y, dtype);

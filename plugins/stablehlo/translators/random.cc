@@ -69,7 +69,7 @@ Halves HalvesOf(const Dims& dims) {
   const auto even = std::find_if(d.begin(), d.end(), [](int64_t size) { return size % 2 == 0; });
   h.axis = static_cast<size_t>((even != d.end() ? even : std::max_element(d.begin(), d.end())) - d.begin());
   h.half[h.axis] = (h.half[h.axis] + 1) / 2;
-  h.count = onnx::CountOf(h.half);
+  h.count = importer::CountOf(h.half);
   return h;
 }
 
@@ -83,7 +83,7 @@ void RngBitGenerator(Translation& t, Op& op) {
   }
   const Dims& dims = type.dims;
   const uint32_t dtype = op.out_dtype(1);
-  const int64_t count = onnx::CountOf(dims);
+  const int64_t count = importer::CountOf(dims);
   constexpr int64_t kMostNumbers = int64_t{1} << 40;
   if (count > kMostNumbers)
     op.unsupported(std::to_string(count) + " numbers are asked for; at most " + std::to_string(kMostNumbers) + " are supported");

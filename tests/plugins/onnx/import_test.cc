@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "graph_sink.h"
 #include "plugins/onnx/model.h"
 #include "plugins/onnx/recognise.h"
+#include "tests/plugins/importer/graph_sink.h"
 
 namespace thalweg::onnx {
 namespace {
 
+using importer::Check;
+using importer::GraphSink;
 using proto::AttributeProto;
 using proto::GraphProto;
 using proto::ModelProto;

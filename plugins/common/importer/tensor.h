@@ -8,7 +8,7 @@
 
 #include "thalweg/types.h"
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 
 // A failure; `code` as in thalweg/types.h.
 struct Error {
@@ -70,4 +70,4 @@ bool IsFloating(uint32_t dtype);  // real, half and bfloat16 included
 int64_t CountOf(const Dims& dims);
 std::string Text(const Dims& dims);
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

@@ -7,7 +7,7 @@
 #include "sink.h"
 #include "thalweg/plugin/plugin.h"
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 
 class HostSink final : public Sink {
  public:
@@ -34,4 +34,4 @@ void Check(const tw_host* host, tw_status* status);
 // The text of a status, which stays the caller's.
 std::string TextOf(const tw_host* host, const tw_status* status);
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

@@ -11,7 +11,7 @@
 
 #include "tensor.h"
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 
 using Edge = uint64_t;  // a value of the graph; 0: none
 
@@ -60,4 +60,4 @@ class Sink {
   virtual std::string Define(const std::string& name, Sink& body, const std::vector<Edge>& args, const std::vector<Edge>& results) = 0;
 };
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

@@ -2,7 +2,7 @@
 
 #include <deque>
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 namespace {
 
 // A tensor that ends with the scope.
@@ -171,4 +171,4 @@ std::string HostSink::Define(const std::string& name, Sink& body, const std::vec
   return std::string(made.data, made.size);
 }
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

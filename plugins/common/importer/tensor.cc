@@ -5,7 +5,7 @@
 #include <limits>
 #include <new>
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 namespace {
 
 float FromHalf(uint16_t h) {
@@ -272,4 +272,4 @@ std::string Text(const Dims& dims) {
   return text + "]";
 }
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

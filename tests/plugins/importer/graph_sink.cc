@@ -1,6 +1,6 @@
 #include "graph_sink.h"
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 
 void Check(tw_status* status) {
   if (!status) return;
@@ -132,4 +132,4 @@ std::string GraphSink::Define(const std::string& name, Sink& body, const std::ve
   return made;
 }
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "plugins/onnx/sink.h"
+#include "plugins/common/importer/sink.h"
 #include "thalweg/thalweg.h"
 
-namespace thalweg::onnx {
+namespace thalweg::importer {
 
 class GraphSink final : public Sink {
  public:
@@ -34,4 +34,4 @@ tw_tensor* TensorFor(const Tensor& value);
 // Throws a failure of the C API as Error.
 void Check(tw_status* status);
 
-}  // namespace thalweg::onnx
+}  // namespace thalweg::importer
