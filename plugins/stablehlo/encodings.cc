@@ -130,14 +130,14 @@ const Attribute* Encodings::attribute(const Cursor& at, uint64_t index) {
   Attribute a;
   if (!entry.binary) {
     a.kind = Attribute::Kind::kOther;
-    a.text = std::string(c.text().substr(0, kMostText));
+    a.text = c.text().substr(0, kMostText);
   } else if (entry.dialect == "builtin") {
     Builtin(c, &a);
   } else if (entry.dialect == "vhlo") {
     Vhlo(c, &a);
   } else {  // shardings of sdy, for instance, which say nothing to one device
     a.kind = Attribute::Kind::kOther;
-    a.text = "an attribute of the dialect " + std::string(entry.dialect.substr(0, kMostText));
+    a.text = "an attribute of another dialect";
     c.take(c.left());
   }
   if (!c.empty()) c.fail(std::to_string(c.left()) + " bytes are left behind attribute " + std::to_string(index));
@@ -261,7 +261,7 @@ void Encodings::Number(Cursor& c, Attribute* a, bool real) {
       case Element::kF16: a->real = HalfOf(bits); return;
       default:
         a->kind = Attribute::Kind::kOther;
-        a->text = std::string("a number of type ") + Name(e);
+        a->text = "a number of another type";
         return;
     }
   }
@@ -395,7 +395,7 @@ void Encodings::Builtin(Cursor& c, Attribute* a) {
     case 2:
     case 3:
       a->kind = Attribute::Kind::kString;
-      a->text = std::string(string(c, c.varint()));
+      a->text = string(c, c.varint());
       if (code == 3) a->type = type(c);
       return;
     case 4:
@@ -418,7 +418,7 @@ void Encodings::Builtin(Cursor& c, Attribute* a) {
     default:
       // Locations among others: nothing in an operation refers to them but its place.
       a->kind = Attribute::Kind::kOther;
-      a->text = "MLIR attribute " + std::to_string(code);
+      a->text = "another attribute of MLIR";
       c.take(c.left());
   }
 }
@@ -514,7 +514,7 @@ void Encodings::Vhlo(Cursor& c, Attribute* a) {
     case 13: Enum(c, a, {nullptr, "UNIFORM", "NORMAL"}); return;
     case 14:
       a->kind = Attribute::Kind::kString;
-      a->text = std::string(string(c, c.varint()));
+      a->text = string(c, c.varint());
       return;
     case 15: Constant(c, a); return;
     case 16: Enum(c, a, {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"}); return;

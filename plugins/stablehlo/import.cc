@@ -41,7 +41,7 @@ class UnknownOps {
       for (const Block& inner : o.regions) Scan(inner, open);
       if (o.name == "stablehlo.return") continue;
       if (!FindTranslator(o.name)) ++unknown_[o.name];
-      const Attribute* callee = o.name == "func.call" ? Find(o.attributes, "callee") : Find(o.attributes, "decomposition");
+      const Attribute* callee = o.attribute(o.name == "func.call" ? "callee" : "decomposition");
       const Function* called = callee ? module_.find(callee->text) : nullptr;
       if (called && scanned_.insert(called).second) open->push_back(called);
     }
@@ -57,7 +57,7 @@ const Function& Main(const Module& module) {
     std::vector<std::string> names;
     for (const Function& f : module.functions) {
       if (f.is_private) continue;
-      names.push_back("'" + f.name + "'");
+      names.push_back("'" + std::string(f.name.substr(0, 200)) + "'");
       main = &f;
     }
     if (names.size() != 1) {
@@ -65,7 +65,7 @@ const Function& Main(const Module& module) {
       throw Error{TW_UNIMPLEMENTED, "the module has no function 'main'; " + found.substr(0, 1000)};
     }
   }
-  if (!main->has_body) throw Error{TW_INVALID_ARGUMENT, "function '" + main->name + "' has no body"};
+  if (!main->has_body) throw Error{TW_INVALID_ARGUMENT, "function '" + std::string(main->name) + "' has no body"};
   return *main;
 }
 
@@ -88,17 +88,19 @@ class Names {
   std::string operator()(std::string name, const char* otherwise, size_t i) {
     if (name.empty()) name = otherwise + std::to_string(i);
     std::string free = name;
-    for (int k = 1; !taken_.insert(free).second; ++k) free = name + "_" + std::to_string(k);
+    // The number is kept, so that many equal names cost no search each.
+    for (int& k = taken_[name]; !used_.insert(free).second;) free = name + "_" + std::to_string(++k);
     return free;
   }
 
  private:
-  std::set<std::string> taken_;
+  std::map<std::string, int> taken_;  // wanted names, with the last number behind them
+  std::set<std::string> used_;
 };
 
 std::string TextOf(const Attribute* dictionary, std::string_view name) {
   const Attribute* a = dictionary ? Find(dictionary->fields, name) : nullptr;
-  return a && a->kind == Attribute::Kind::kString ? a->text : "";
+  return a && a->kind == Attribute::Kind::kString ? std::string(a->text) : "";
 }
 
 // The names of main's arguments. With symbolic sizes, JAX names only those of the function that main calls, behind the sizes.
@@ -190,7 +192,7 @@ Ports ImportFile(const File& file, Sink& sink) {
   if (!unknown.all().empty()) {
     throw Error{TW_UNIMPLEMENTED, "the module uses ops that the importer does not have, with their counts: " + Joined(unknown.all(), ", ")};
   }
-  Import import{module, {}, 0, 0, 0, {}, {}};
+  Import import{module, {}, 0, 0, 0, {}, {}, {}, 0};
   Translation t(import, sink, nullptr);
   Ports ports;
   Names in_names, out_names;
@@ -198,9 +200,9 @@ Ports ImportFile(const File& file, Sink& sink) {
   // Inputs of the exported function that the program does not use are no arguments of main.
   size_t next = 0;
   std::vector<Value> arguments;
-  for (size_t i = 0; i < main.arguments.size(); ++i) {
-    const Type& type = *main.arguments[i];
-    const Attribute* attributes = main.argument_attributes[i];
+  for (size_t i = 0; i < main.arguments().size(); ++i) {
+    const Type& type = *main.arguments()[i];
+    const Attribute* attributes = main.argument_attribute(i);
     if (type.kind == Type::Kind::kToken) {
       arguments.push_back(t.token());
       continue;
@@ -233,15 +235,16 @@ Ports ImportFile(const File& file, Sink& sink) {
     if (import.errors.empty()) throw;
   }
   if (!import.errors.empty()) throw Error{import.code, Joined(import.errors, "; ")};
-  if (results.size() != main.results.size())
-    throw Error{TW_INVALID_ARGUMENT, "function '" + main.name + "' returns other values than declared"};
+  if (results.size() != main.results().size())
+    throw Error{TW_INVALID_ARGUMENT, "function '" + std::string(main.name) + "' returns other values than declared"};
   size_t outputs = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].token()) continue;
-    const std::string name = out_names(ResultName(main.result_attributes[i]), "output", outputs);
-    ports.outputs.push_back({name, results[i], t.edge(results[i]), Symbols(file.exported.out, outputs, *main.results[i])});
+    const std::string name = out_names(ResultName(main.result_attribute(i)), "output", outputs);
+    ports.outputs.push_back({name, results[i], t.edge(results[i]), Symbols(file.exported.out, outputs, *main.results()[i])});
     ++outputs;
   }
+  ports.effects = std::move(import.effects);
   return ports;
 }
 

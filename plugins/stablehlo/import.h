@@ -18,9 +18,11 @@ struct Import {
   std::vector<std::string> errors;      // of operations; the import goes on to find more of them
   uint32_t code = 0;                    // of the first error
   int depth = 0;                        // of bodies and calls around the current operation
-  int64_t operations = 0;               // that were translated, each time that a function is called or a body used
+  int64_t operations = 0;               // that were translated, each time that a function is called or a body used; 16 values count as one
   std::vector<std::string_view> calls;  // the functions around the current operation
   std::string name;                     // wanted for the nodes of the current operation
+  std::vector<Edge> effects;            // nodes of the main graph that run with it
+  int64_t nodes = 0;                    // of ours, in all graphs
 };
 
 // An input or output of `main`.
@@ -33,6 +35,7 @@ struct Port {
 
 struct Ports {
   std::vector<Port> inputs, outputs;
+  std::vector<Edge> effects;  // nodes that run with the outputs
 };
 
 // A file: a module alone, or inside an export of JAX.

@@ -131,6 +131,11 @@ const Attribute* Find(const std::vector<Field>& fields, std::string_view name) {
   return nullptr;
 }
 
+const Attribute* Operation::attribute(std::string_view attribute_name) const {
+  const Attribute* own = Find(attributes, attribute_name);
+  return own || !dictionary ? own : Find(dictionary->fields, attribute_name);
+}
+
 const Function* Module::find(std::string_view name) const {
   const auto found = named.find(name);
   return found == named.end() ? nullptr : found->second;

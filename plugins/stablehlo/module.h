@@ -140,7 +140,7 @@ struct Attribute {
   Kind kind = Kind::kUnit;
   int64_t integer = 0;
   double real = 0;
-  std::string text;
+  std::string_view text;  // lies in the file, in a literal or in Module::names: many attributes may share a long one
   const Type* type = nullptr;
   std::vector<const Attribute*> array;
   std::vector<Field> fields;  // in the order of the file
@@ -165,28 +165,37 @@ struct Block {
 struct Operation {
   std::string_view name;  // "stablehlo.add"; "func.call"
   std::vector<Id> operands, results;
-  std::vector<Field> attributes;
-  std::vector<Block> regions;  // an empty optional region has no operations
-  std::string_view location;   // as shown in messages: "jit(f)/add"; empty: unknown
-  uint64_t offset = 0;         // of the operation's encoding in the module's bytes, for messages
+  std::vector<Field> attributes;          // of its own
+  const Attribute* dictionary = nullptr;  // further ones, which operations may share; NULL: none
+  std::vector<Block> regions;             // an empty optional region has no operations
+  std::string_view location;              // as shown in messages: "jit(f)/add"; empty: unknown
+  uint64_t offset = 0;                    // of the operation's encoding in the module's bytes, for messages
+
+  const Attribute* attribute(std::string_view attribute_name) const;  // NULL: absent
 };
 
 struct Function {
-  std::string name;
+  std::string_view name;
   bool is_private = false;
-  bool has_body = true;  // false: declared only
-  std::vector<const Type*> arguments, results;
+  bool has_body = true;                     // false: declared only
+  const Type* type = nullptr;               // from `types` to `results`; functions may share it
   std::vector<std::string> argument_names;  // from the locations of the arguments, as JAX writes them; "": none
-  std::vector<const Attribute*> argument_attributes, result_attributes;  // dictionaries, or NULL; as many as arguments and results
-  std::vector<const Type*> values;                                       // the type of each Id
+  // Arrays of dictionaries, as many as arguments and results, which functions may share; NULL: none.
+  const Attribute *argument_attributes = nullptr, *result_attributes = nullptr;
+  std::vector<const Type*> values;  // the type of each Id
   Block body;
+
+  const std::vector<const Type*>& arguments() const { return type->types; }
+  const std::vector<const Type*>& results() const { return type->results; }
+  // A dictionary, or NULL. Its fields are those of an attribute that is none: it has none.
+  const Attribute* argument_attribute(size_t i) const { return argument_attributes ? argument_attributes->array[i] : nullptr; }
+  const Attribute* result_attribute(size_t i) const { return result_attributes ? result_attributes->array[i] : nullptr; }
 };
 
 struct Module {
   std::string producer;  // of the bytecode: "StableHLO_v1.9.0"
   std::string version;   // of the portable dialect: "1.9.0"
   uint64_t format = 0;   // version of MLIR's bytecode
-  std::vector<Field> attributes;
   std::vector<Function> functions;
   // What the pointers above point to.
   std::deque<Type> types;

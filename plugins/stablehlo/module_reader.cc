@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kMagic = "ML\xefR";
 constexpr uint64_t kNewestFormat = 6;
 constexpr int kNewestMajor = 1, kNewestMinor = 20;
-constexpr int kMostNested = 64;  // regions in regions
+constexpr int kMostNested = 64;      // regions in regions
+constexpr size_t kMostFields = 256;  // of the dictionary of an operation, in which each attribute is searched
 
 // Sections, by their numbers in the file.
 enum Section {
@@ -34,6 +35,9 @@ enum Has : uint8_t { kFields = 1, kResults = 2, kOperands = 4, kSuccessors = 8, 
 
 // Versions of the bytecode from which on something is encoded in another way.
 constexpr uint64_t kDialectVersions = 1, kSectionRegions = 2, kUseOrders = 3, kShortArguments = 4, kNativeProperties = 5;
+
+// A name in a message.
+std::string Shown(std::string_view name) { return std::string(name.substr(0, 200)); }
 
 struct OpName {
   std::string_view dialect, name;  // "vhlo", "add_v1"
@@ -253,7 +257,11 @@ class Reader {
     if (mask & kFields) {
       const Attribute* all = encodings_.attribute(c, c.varint());
       if (all->kind != Attribute::Kind::kDictionary) c.fail("the attributes of " + std::string(name.plain) + " are no dictionary");
-      op->attributes = all->fields;
+      if (all->fields.size() > kMostFields) {
+        c.fail(std::string(name.plain) + " has " + std::to_string(all->fields.size()) + " attributes; at most " +
+               std::to_string(kMostFields) + " are accepted");
+      }
+      op->dictionary = all;
     }
     if (!(mask & kOwnFields)) return;
     const uint64_t index = c.varint();
@@ -380,7 +388,6 @@ class Reader {
       if (op.name != "builtin.module" || regions != 1 || found)
         at.fail("the file holds " + std::string(op.name) + " instead of one module");
       found = true;
-      module_->attributes = op.attributes;
       InRegions(at, regions, isolated, [&](Cursor& inside) {
         Block none;
         ReadRegion(inside, &none, nullptr, [&](Cursor& f) { ReadFunction(f); });
@@ -389,26 +396,23 @@ class Reader {
     if (!found) c.fail("there is no module");
     for (const Function& f : module_->functions) {
       if (!module_->named.emplace(f.name, &f).second) {
-        throw Error{TW_INVALID_ARGUMENT, "the StableHLO module is damaged: there are two functions '" + f.name + "'"};
+        throw Error{TW_INVALID_ARGUMENT, "the StableHLO module is damaged: there are two functions '" + Shown(f.name) + "'"};
       }
     }
   }
 
-  std::string TextOf(const Cursor& c, const Operation& op, std::string_view name) {
-    const Attribute* a = Find(op.attributes, name);
+  std::string_view TextOf(const Cursor& c, const Operation& op, std::string_view name) {
+    const Attribute* a = op.attribute(name);
     if (!a || a->kind != Attribute::Kind::kString) c.fail("a function has no '" + std::string(name) + "'");
     return a->text;
   }
 
-  std::vector<const Attribute*> DictionariesOf(const Cursor& c, const Operation& op, std::string_view name, size_t count) {
-    const Attribute* a = Find(op.attributes, name);
-    if (!a || (a->kind == Attribute::Kind::kArray && a->array.empty())) return std::vector<const Attribute*>(count);
+  const Attribute* DictionariesOf(const Cursor& c, const Operation& op, std::string_view name, size_t count) {
+    const Attribute* a = op.attribute(name);
+    if (!a || (a->kind == Attribute::Kind::kArray && a->array.empty())) return nullptr;
     if (a->kind != Attribute::Kind::kArray || a->array.size() != count)
       c.fail("'" + std::string(name) + "' of a function has other counts");
-    for (const Attribute* d : a->array) {
-      if (d->kind != Attribute::Kind::kDictionary) c.fail("'" + std::string(name) + "' of a function holds no dictionaries");
-    }
-    return a->array;
+    return a;
   }
 
   void ReadFunction(Cursor& c) {
@@ -420,23 +424,23 @@ class Reader {
     }
     Function f;
     f.name = TextOf(c, op, "sym_name");
-    const Attribute* type = Find(op.attributes, "function_type");
+    const Attribute* type = op.attribute("function_type");
     if (!type || type->kind != Attribute::Kind::kType || type->type->kind != Type::Kind::kFunction) {
-      c.fail("function '" + f.name + "' has no type");
+      c.fail("function '" + Shown(f.name) + "' has no type");
     }
-    f.arguments = type->type->types;
-    f.results = type->type->results;
+    f.type = type->type;
     f.is_private = TextOf(c, op, "sym_visibility") == "private";
-    f.argument_attributes = DictionariesOf(c, op, "arg_attrs", f.arguments.size());
-    f.result_attributes = DictionariesOf(c, op, "res_attrs", f.results.size());
-    if (regions > 1 || op.results.size() || op.operands.size()) c.fail("function '" + f.name + "' has no single body");
+    f.argument_attributes = DictionariesOf(c, op, "arg_attrs", f.arguments().size());
+    f.result_attributes = DictionariesOf(c, op, "res_attrs", f.results().size());
+    if (regions > 1 || op.results.size() || op.operands.size()) c.fail("function '" + Shown(f.name) + "' has no single body");
     function_ = &f;
     InRegions(c, regions, isolated,
               [&](Cursor& inside) { ReadRegion(inside, &f.body, &f.argument_names, [&](Cursor& at) { ReadOperation(at, &f.body); }); });
     function_ = nullptr;
     f.has_body = !f.body.operations.empty();
-    f.argument_names.resize(f.arguments.size());
-    if (f.has_body && f.body.arguments.size() != f.arguments.size()) c.fail("function '" + f.name + "' has other numbers of arguments");
+    if (f.has_body) f.argument_names.resize(f.arguments().size());
+    if (f.has_body && f.body.arguments.size() != f.arguments().size())
+      c.fail("function '" + Shown(f.name) + "' has other numbers of arguments");
     module_->functions.push_back(std::move(f));
   }
 

@@ -82,7 +82,7 @@ void Op::out(size_t i, Value v) {
 
 // Newer versions write `none` for some attributes that are absent.
 const Attribute* Op::attr(std::string_view name) const {
-  const Attribute* a = Find(operation.attributes, name);
+  const Attribute* a = operation.attribute(name);
   return a && a->kind == Attribute::Kind::kType && a->type->kind == Type::Kind::kNone ? nullptr : a;
 }
 
@@ -159,7 +159,7 @@ std::string Op::s(std::string_view name) const {
   if (a.kind != Attribute::Kind::kString && a.kind != Attribute::Kind::kSymbol && a.kind != Attribute::Kind::kEnum) {
     Wrong(*this, name, a, "a string");
   }
-  return a.text;
+  return std::string(a.text);
 }
 std::string Op::s(std::string_view name, std::string_view otherwise) const { return has(name) ? s(name) : std::string(otherwise); }
 
@@ -175,7 +175,7 @@ std::vector<std::string> Op::strings(std::string_view name) const {
     if (one->kind != Attribute::Kind::kString && one->kind != Attribute::Kind::kSymbol && one->kind != Attribute::Kind::kEnum) {
       Wrong(*this, name, *one, "a string");
     }
-    v.push_back(one->text);
+    v.emplace_back(one->text);
   }
   return v;
 }

@@ -50,10 +50,10 @@ void AddSignature(const tw_host* h, tw_model_builder* to, const Ports& ports, co
                                          doc.size(),
                                          all.data(),
                                          all.data() + inputs,
-                                         nullptr,
+                                         ports.effects.data(),
                                          inputs,
                                          static_cast<uint32_t>(ports.outputs.size()),
-                                         0,
+                                         static_cast<uint32_t>(ports.effects.size()),
                                          1};
   Check(h, to->signature(to, &signature));
 }

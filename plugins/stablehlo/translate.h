@@ -169,6 +169,9 @@ class Translation {
   // Runs part `index`, an int32 scalar; the last one for an index outside.
   std::vector<Value> run_case(const Value& index, const std::vector<Part>& parts);
 
+  // Makes every run fail with `data` if `condition`, a bool scalar, is false. Only in the main graph; fails in others.
+  void check(const Value& condition, const std::vector<Value>& data);
+
   // ---- What translation.cc uses ----
   Import& import() { return import_; }
   Edge edge(const Value& v);  // emits a constant, captures a value of a graph around

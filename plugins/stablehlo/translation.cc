@@ -4,15 +4,18 @@
 #include <stdexcept>
 
 #include "import.h"
+#include "loose.h"
 
 namespace thalweg::stablehlo {
 namespace {
 
 constexpr int kMostNested = 64;  // bodies and calls
 constexpr int64_t kMostOperations = 1 << 20;
-constexpr size_t kMostErrors = 20;    // that are listed
-constexpr int64_t kMostKnown = 1024;  // elements of a splat that are also kept one by one
-constexpr int kMostTries = 4;         // of a loop's shapes: each try makes sizes or ranks unknown that changed
+constexpr size_t kMostErrors = 20;       // that are listed
+constexpr int64_t kMostNodes = 1 << 20;  // a plan has no more
+constexpr int64_t kMostKnown = 1024;     // elements of a constant that is computed with
+constexpr int64_t kMostFilled = 64;      // elements of a splat that are also kept one by one
+constexpr int kMostTries = 4;            // of a loop's shapes: each try makes sizes or ranks unknown that changed
 
 struct Deeper {
   explicit Deeper(Import& i) : import(i) {
@@ -47,6 +50,20 @@ ShapeAttr Common(const ShapeAttr& a, const ShapeAttr& b) {
 }
 
 bool Same(const ShapeAttr& a, const ShapeAttr& b) { return a.known_rank == b.known_rank && a.dims == b.dims; }
+
+// A short module may call a function very many times.
+void CountOperations(Import& import, size_t operations, size_t values) {
+  import.operations += static_cast<int64_t>(operations + values / 16);
+  if (import.operations <= kMostOperations) return;
+  throw Error{TW_RESOURCE_EXHAUSTED,
+              "the module has more than " + std::to_string(kMostOperations) + " operations, counted once for each call of a function"};
+}
+
+void CountNode(Import& import) {
+  if (++import.nodes <= kMostNodes) return;
+  throw Error{TW_RESOURCE_EXHAUSTED, "the module's graph has more than " + std::to_string(kMostNodes) +
+                                         " nodes; a function that is called often counts each time"};
+}
 
 bool IsIndex(const Value& v) { return !v.token() && (v.dtype() == TW_INT32 || v.dtype() == TW_INT64); }
 
@@ -91,6 +108,7 @@ Translation::Translation(Import& import, Sink& sink, Translation* parent)
 std::vector<Value> Translation::ops(std::string_view type, const std::vector<Value>& in, const Attrs& attrs, size_t n) {
   std::vector<Edge> inputs;
   for (const Value& v : in) inputs.push_back(edge(v));
+  CountNode(import_);
   const Edge first = sink_.Emit(std::string(type), import_.name, inputs, attrs);
   std::vector<Value> results;
   for (size_t i = 0; i < n; ++i) results.push_back(wrap(i ? sink_.Output(first, static_cast<uint32_t>(i)) : first));
@@ -115,7 +133,7 @@ Value Translation::fill(const Tensor& scalar, const Dims& dims) {
   info->dtype = scalar.dtype();
   info->shape = {dims, true};
   info->splat = std::make_shared<const Tensor>(scalar);
-  if (n <= kMostKnown) {
+  if (n <= kMostFilled) {
     Tensor all(scalar.dtype(), dims);
     const uint64_t size = scalar.bytes();
     for (int64_t i = 0; i < n; ++i)
@@ -155,6 +173,7 @@ Value Translation::wrap(Edge e) {
 }
 
 Value Translation::argument(const std::string& name, uint32_t dtype, const ShapeAttr& shape) {
+  CountNode(import_);
   return shaped(wrap(sink_.Argument(CleanName(name), dtype, shape)), shape);
 }
 
@@ -184,11 +203,20 @@ Edge Translation::edge(const Value& v) {
     for (const auto& [tensor, made] : same) {
       if (tensor.dtype() == v.constant()->dtype() && tensor.dims() == v.constant()->dims()) return made;
     }
+    CountNode(import_);
     const Edge made = sink_.Constant(*v.constant(), import_.name.empty() ? "constant" : import_.name + "/constant");
     same.emplace_back(*v.constant(), made);
     return made;
   }
   return v.info().owner == this ? v.info().edge : capture(v).info().edge;
+}
+
+void Translation::check(const Value& condition, const std::vector<Value>& data) {
+  if (parent_) throw Error{TW_UNIMPLEMENTED, "a check within a loop or branch is not supported"};
+  std::vector<Edge> inputs = {edge(condition)};
+  for (const Value& v : data) inputs.push_back(edge(v));
+  CountNode(import_);
+  import_.effects.push_back(sink_.Emit("Assert", import_.name, inputs, {{"summarize", -1}}));
 }
 
 // ---- Common steps ----
@@ -312,10 +340,7 @@ Value Translation::find(Id id) {
 void Translation::set(Id id, Value v) { values_.insert_or_assign(id, std::move(v)); }
 
 void Translation::translate(const Operation& operation) {
-  if (++import_.operations > kMostOperations) {
-    throw Error{TW_RESOURCE_EXHAUSTED,
-                "the module has more than " + std::to_string(kMostOperations) + " operations, counted once for each call of a function"};
-  }
+  CountOperations(import_, 1, operation.operands.size() + operation.results.size());
   const std::string before = import_.name;
   try {
     import_.name = CleanName(operation.location);
@@ -363,6 +388,7 @@ std::vector<Value> Translation::inlined(const Op& op, const Block& block, const 
     const Type& type = *op.function.values[block.arguments[i]];
     set(block.arguments[i], type.tensor() ? shaped(args[i], {type.dims, type.ranked}) : args[i]);
   }
+  if (!block.operations.empty()) CountOperations(import_, 0, block.arguments.size() + block.operations.back().operands.size());
   if (block.operations.empty() || block.operations.back().name != "stablehlo.return") op.fail("a body does not end with stablehlo.return");
   for (size_t i = 0; i + 1 < block.operations.size(); ++i) {
     // A body may be used again after it failed once.
@@ -395,7 +421,8 @@ std::vector<Value> Translation::call(const Op& op, std::string_view name, const 
   }
   // The values of the caller come back also if the call fails.
   struct Frame {
-    Frame(Translation& owner, const Function* f) : t(owner), function(owner.function_) {
+    Frame(Translation& owner, const Function* f, const Function* loose) : t(owner), function(owner.function_), types(owner.types_) {
+      t.types_ = loose;
       t.values_.swap(values);
       t.failed_.swap(failed);
       t.function_ = f;
@@ -404,22 +431,27 @@ std::vector<Value> Translation::call(const Op& op, std::string_view name, const 
     ~Frame() {
       t.import_.calls.pop_back();
       t.function_ = function;
+      t.types_ = types;
       t.failed_.swap(failed);
       t.values_.swap(values);
     }
     Translation& t;
-    const Function* function;
+    const Function *function, *types;
     std::unordered_map<Id, Value> values;
     std::unordered_set<Id> failed;
   };
   std::vector<Value> own;
   for (const Value& v : args) own.push_back(capture(v));
-  const Frame frame(*this, callee);
+  // Within a body whose scalars stand for many elements, those of the function do so too.
+  std::unique_ptr<const Loose> loose;
+  if (types_) loose = std::make_unique<const Loose>(*callee, callee->body);
+  const Function& types = loose ? loose->function() : *callee;
+  const Frame frame(*this, callee, loose ? &types : nullptr);
   Operation place;  // without operands, which are the caller's
   place.name = op.operation.name;
   place.location = op.operation.location;
   place.offset = op.operation.offset;
-  const Op inside(*this, place, *callee);
+  const Op inside(*this, place, types);
   return inlined(inside, callee->body, own);
 }
 
@@ -430,6 +462,22 @@ struct Translation::Graph {
   std::unique_ptr<Translation> fill;
   std::vector<Value> arguments, results;
 };
+
+Loose::Loose(const Function& function, const Block& block) {
+  function_.name = function.name;
+  function_.values = function.values;
+  const auto loosen = [&](Id id) {
+    if (id >= function_.values.size() || !function_.values[id] || !function_.values[id]->tensor()) return;
+    Type& type = types_.emplace_back(*function_.values[id]);
+    type.ranked = false;
+    type.dims.clear();
+    function_.values[id] = &type;
+  };
+  for (const Id id : block.arguments) loosen(id);
+  for (const Operation& o : block.operations) {
+    for (const Id id : o.results) loosen(id);
+  }
+}
 
 Translation::Graph Translation::Begin() {
   Graph g;
@@ -562,14 +610,21 @@ std::vector<Value> Translation::run_if(const Value& condition, const Part& then,
 std::vector<Value> Translation::run_case(const Value& index, const std::vector<Part>& parts) {
   if (parts.empty()) throw Error{TW_INVALID_ARGUMENT, "there is no branch"};
   if (parts.size() == 1) return parts[0](*this, {});
-  const std::vector<Part> rest(parts.begin() + 1, parts.end());
-  // Each branch is chosen by its own number, so that an index below 0 or behind the end leads to the last one.
-  std::function<std::vector<Value>(Translation&, size_t)> choose = [&](Translation& t, size_t i) -> std::vector<Value> {
-    if (i + 1 == parts.size()) return parts[i](t, {});
-    const Value here = t.op("Equal", {index, t.scalar(TW_INT32, static_cast<double>(i))});
-    return t.run_if(here, parts[i], [&, i](Translation& body, const std::vector<Value>&) { return choose(body, i + 1); });
+  const auto last = static_cast<int64_t>(parts.size()) - 1;
+  // An index below 0 or behind the end leads to the last branch.
+  const Value below = op("Less", {index, scalar(TW_INT32, 0)}),
+              behind = op("Greater", {index, scalar(TW_INT32, static_cast<double>(last))});
+  const Value inside = op("SelectV2", {op("LogicalOr", {below, behind}), scalar(TW_INT32, static_cast<double>(last)), index});
+  // Halves of the branches: very many of them are not nested deeply.
+  const std::function<std::vector<Value>(Translation&, size_t, size_t)> choose = [&](Translation& t, size_t begin, size_t end) {
+    if (end - begin == 1) return parts[begin](t, {});
+    const size_t middle = begin + (end - begin) / 2;
+    const Value first = t.op("Less", {inside, t.scalar(TW_INT32, static_cast<double>(middle))});
+    return t.run_if(
+        first, [&](Translation& body, const std::vector<Value>&) { return choose(body, begin, middle); },
+        [&](Translation& body, const std::vector<Value>&) { return choose(body, middle, end); });
   };
-  return choose(*this, 0);
+  return choose(*this, 0, parts.size());
 }
 
 }  // namespace thalweg::stablehlo

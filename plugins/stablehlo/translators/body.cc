@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
+
+#include "../import.h"
 
 namespace thalweg::stablehlo {
 namespace {
@@ -84,40 +87,37 @@ Combiner CombinerOf(const Op& op, const Block& block) {
   return Combiner::kOther;
 }
 
-bool Elementwise(const Block& block) {
-  return std::all_of(block.operations.begin(), block.operations.end(), [](const Operation& o) {
-    return std::find(std::begin(kElementwise), std::end(kElementwise), o.name) != std::end(kElementwise);
-  });
+bool Elementwise(Translation& t, const Block& block, std::string_view* other) {
+  std::vector<const Block*> open = {&block};
+  std::set<const Block*> seen = {&block};
+  while (!open.empty()) {
+    const Block& one = *open.back();
+    open.pop_back();
+    for (const Operation& o : one.operations) {
+      const Attribute* callee = o.name == "func.call" ? o.attribute("callee") : nullptr;
+      const Function* called = callee ? t.import().module.find(callee->text) : nullptr;
+      if (called && called->has_body) {
+        if (seen.insert(&called->body).second) open.push_back(&called->body);
+        continue;
+      }
+      if (std::find(std::begin(kElementwise), std::end(kElementwise), o.name) != std::end(kElementwise)) continue;
+      if (other) *other = o.name;
+      return false;
+    }
+  }
+  return true;
 }
 
 std::vector<Value> Vectorised(Translation& t, const Op& op, const Block& block, const std::vector<Value>& args) {
-  // The types of a function whose scalars have any shape, so that translators do not compare shapes with declared ones.
-  Function any;
-  any.name = op.function.name;
-  any.values = op.function.values;
-  std::deque<Type> types;
-  const auto loosen = [&](Id id) {
-    if (id >= any.values.size() || !any.values[id] || !any.values[id]->tensor()) return;
-    types.push_back(*any.values[id]);
-    types.back().ranked = false;
-    types.back().dims.clear();
-    any.values[id] = &types.back();
-  };
-  for (const Id id : block.arguments) loosen(id);
-  for (const Operation& o : block.operations) {
-    for (const Id id : o.results) loosen(id);
-  }
-  return t.inlined_as(any, op, block, args);
+  const Loose loose(op.function, block);
+  return t.inlined_as(loose.function(), op, block, args);
 }
 
-Fold::Fold(Translation& t, const Op& op, const Block& block) : t_(t), op_(op), block_(block), combiner_(CombinerOf(op, block)) {
-  if (combiner_ == Combiner::kOther && !Elementwise(block)) {
-    for (const Operation& o : block.operations) {
-      Block one;
-      one.operations.push_back({});
-      one.operations.back().name = o.name;
-      if (!Elementwise(one)) op.unsupported("its body has " + std::string(o.name) + ", but only element-wise ops are supported there");
-    }
+Fold::Fold(Translation& t, const Op& op, const Block& block)
+    : t_(t), op_(op), block_(block), combiner_(CombinerOf(op, block)), loose_(std::make_shared<const Loose>(op.function, block)) {
+  std::string_view other;
+  if (combiner_ == Combiner::kOther && !Elementwise(t, block, &other)) {
+    op.unsupported("its body has " + std::string(other) + ", but only element-wise ops are supported there");
   }
 }
 
@@ -138,7 +138,7 @@ std::vector<Value> Fold::operator()(const std::vector<Value>& a, const std::vect
   }
   std::vector<Value> args = a;
   args.insert(args.end(), b.begin(), b.end());
-  std::vector<Value> out = Vectorised(t_, op_, block_, args);
+  std::vector<Value> out = t_.inlined_as(loose_->function(), op_, block_, args);
   for (size_t i = 0; i < out.size(); ++i) {
     // A result that depends on no argument is a scalar.
     if (out[i].rank() == 0 && a[i].rank() != 0) out[i] = t_.broadcast(out[i], t_.shape(a[i]));

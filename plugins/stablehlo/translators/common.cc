@@ -119,8 +119,11 @@ std::vector<Value> SizesOf(Translation& t, const Value& v) {
 std::vector<Value> Parts(Translation& t, const Value& vector, int64_t count) {
   std::vector<Value> parts;
   if (vector.known()) {
-    std::vector<int64_t> all = vector.integers();
-    if (all.size() == 1 && count > 1) all.resize(static_cast<size_t>(count), all[0]);
+    const std::vector<int64_t> all = vector.integers();
+    if (all.size() != static_cast<size_t>(count)) {
+      throw Error{TW_INVALID_ARGUMENT,
+                  "sizes or places for " + std::to_string(count) + " axes are needed, but there are " + std::to_string(all.size())};
+    }
     for (const int64_t one : all) parts.push_back(Known(t, one));
     return parts;
   }
@@ -129,6 +132,12 @@ std::vector<Value> Parts(Translation& t, const Value& vector, int64_t count) {
     parts.push_back(t.reshape(t.op("Slice", {whole, t.ints({i}), t.ints({1})}), Dims{}));
   }
   return parts;
+}
+
+Value Places(Translation& t, const Value& indices) {
+  const Value wide = t.cast(indices, TW_INT64);
+  if (indices.dtype() != TW_UINT64) return wide;
+  return t.op("SelectV2", {t.op("Less", {wide, Known(t, 0)}), Known(t, int64_t{1} << 62), wide});
 }
 
 Value ReshapeTo(Translation& t, const Value& v, const std::vector<Value>& sizes) {
@@ -160,7 +169,7 @@ Value Product(Translation& t, const std::vector<Value>& sizes, size_t begin, siz
 
 Value Count(Translation& t, const Value& end) {
   const int64_t known = NumberOf(end);
-  if (known >= 0 && known <= 1024) {
+  if (known >= 0 && known <= 128) {
     std::vector<int64_t> numbers(static_cast<size_t>(known));
     std::iota(numbers.begin(), numbers.end(), 0);
     return t.ints(numbers);
@@ -192,6 +201,16 @@ int AxisOf(const Op& op, int64_t axis, int rank) {
             std::to_string(rank) + ")");
   }
   return static_cast<int>(axis);
+}
+
+void CheckParts(const Op& op, const std::vector<Value>& sizes, const std::vector<Value>& parts) {
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (!sizes[axis].constant() || !parts[axis].constant()) continue;
+    const int64_t size = sizes[axis].constant()->integer(0), part = parts[axis].constant()->integer(0);
+    if (part >= 0 && part <= size) continue;
+    op.fail("a part of " + std::to_string(part) + " elements is meant of axis " + std::to_string(axis) + ", which has " +
+            std::to_string(size));
+  }
 }
 
 bool Contains(const std::vector<int64_t>& all, int64_t one) { return std::find(all.begin(), all.end(), one) != all.end(); }

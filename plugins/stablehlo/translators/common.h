@@ -41,6 +41,8 @@ Value Vector(Translation& t, const std::vector<Value>& sizes);
 std::vector<Value> SizesOf(Translation& t, const Value& v);
 // Elements of a vector of `count` integers as int64 scalars.
 std::vector<Value> Parts(Translation& t, const Value& vector, int64_t count);
+// Indices as int64. Numbers of uint64 beyond it become 2^62, which is beyond every size.
+Value Places(Translation& t, const Value& indices);
 // Reshapes to these sizes.
 Value ReshapeTo(Translation& t, const Value& v, const std::vector<Value>& sizes);
 // Repeats `v` to these sizes; v has as many axes as `sizes`, each of that size or of size 1, or is a scalar.
@@ -57,6 +59,8 @@ void WantStatic(const Op& op, const Value& v, const char* why);
 int RankOf(const Op& op, const Value& v);
 // An axis of a value of this rank; fails outside.
 int AxisOf(const Op& op, int64_t axis, int rank);
+// Fails if a part is known to be longer than the axis that it is taken from.
+void CheckParts(const Op& op, const std::vector<Value>& sizes, const std::vector<Value>& parts);
 bool Contains(const std::vector<int64_t>& all, int64_t one);
 // Axes of a value of this rank that are not among `axes`, rising.
 std::vector<int64_t> Others(const std::vector<int64_t>& axes, int rank);

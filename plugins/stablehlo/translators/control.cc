@@ -51,6 +51,8 @@ void Zero(Translation& t, Op& op) { op.out(t.scalar(TW_UINT32, 0)); }
 
 void Alone(Translation&, Op& op) {
   const Attribute* groups = op.attr("replica_groups");
+  if (groups && groups->kind != Attribute::Kind::kElements)
+    op.unsupported("its replica_groups are no table of devices; programs for one device are supported");
   if (groups && groups->kind == Attribute::Kind::kElements && groups->type && groups->type->dims.size() == 2 && groups->type->dims[1] > 1) {
     op.unsupported("it exchanges values of " + std::to_string(groups->type->dims[1]) +
                    " replicas or partitions; programs for one device are supported");

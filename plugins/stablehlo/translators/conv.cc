@@ -107,6 +107,11 @@ Value ConvolutionOf(Translation& t, const Op& op, const Value& lhs, const Value&
       if (sorted[static_cast<size_t>(axis)] != axis) op.fail("the dimension numbers do not name each axis once");
     }
   }
+  const int64_t given = lhs.dim(static_cast<int>(input.feature)), in = rhs.dim(static_cast<int>(kernel.batch));
+  if (given >= 0 && in >= 0 && (given / g.groups != in || given % g.groups)) {
+    op.fail("the images have " + std::to_string(given) + " features, but filters of " + std::to_string(in) + " in " +
+            std::to_string(g.groups) + " groups are given");
+  }
   const uint32_t dtype = op.out_dtype();
   const bool image = (space == 1 || space == 2) && (dtype == TW_HALF || dtype == TW_BFLOAT16 || dtype == TW_FLOAT || dtype == TW_DOUBLE);
   const uint32_t type = WorkingType(dtype);

@@ -1,5 +1,5 @@
-// Calls of functions outside StableHLO: those that JAX's exports for processors make. Shardings and shape assertions leave values as they
-// are; LAPACK's functions become our ops of linear algebra.
+// Calls of functions outside StableHLO: those that JAX's exports for processors make. Shardings leave values as they are, shape
+// assertions become checks that every run makes, and LAPACK's functions become our ops of linear algebra.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -9,6 +9,8 @@
 
 namespace thalweg::stablehlo {
 namespace {
+
+constexpr size_t kMostMessage = 1000;  // bytes of the text of an assertion
 
 // A letter that LAPACK's interface takes as a number: 76 is 'L'.
 char Letter(const Op& op, const char* name) {
@@ -57,6 +59,7 @@ void Syevd(Translation& t, Op& op) {
 void Gesdd(Translation& t, Op& op) {
   const Value& x = op.in(0);
   const char mode = Letter(op, "mode");
+  if (mode == 'N') WantStatic(op, x, "a call for singular values alone");
   const std::vector<Value> out = t.ops("Svd", {x}, {{"compute_uv", true}, {"full_matrices", mode == 'A'}}, 3);
   op.out(0, x);
   op.out(1, IsComplex(x) ? t.op("Real", {out[0]}, {{"Tout", Dtype{PartOf(x.dtype())}}}) : out[0]);
@@ -222,8 +225,35 @@ void Identity(Translation&, Op& op) {
   for (size_t i = 0; i < op.outputs(); ++i) op.out(i, op.in(i));
 }
 
-void Nothing(Translation&, Op& op) {
+// The message has places {0}, {1}, ... for the operands behind the condition.
+void ShapeAssertion(Translation& t, Op& op) {
   if (op.outputs() != 0) op.unsupported("a shape assertion has no results");
+  const std::string message = Printable(op.s("error_message", "a shape does not fit the exported program").substr(0, kMostMessage));
+  std::vector<Value> data;
+  const auto add = [&](const std::string& text) {
+    if (!text.empty()) data.push_back(t.constant(Tensor::String({}, {text})));
+  };
+  size_t begin = 0;
+  for (size_t at = 0; at < message.size(); ++at) {
+    const size_t end = message[at] == '{' ? message.find('}', at) : std::string::npos;
+    if (end == std::string::npos || end == at + 1 || end > at + 3) continue;
+    const std::string number = message.substr(at + 1, end - at - 1);
+    if (number.find_first_not_of("0123456789") != std::string::npos) continue;
+    const size_t operand = static_cast<size_t>(std::stoul(number)) + 1;
+    if (operand >= op.inputs()) continue;
+    add(message.substr(begin, at - begin));
+    data.push_back(op.in(operand));
+    begin = end + 1;
+    at = end;
+  }
+  add(message.substr(begin));
+  const Value& holds = op.in(0);
+  if (holds.dtype() != TW_BOOL) op.fail("the condition is " + std::string(importer::DtypeName(holds.dtype())) + ", not bool");
+  if (holds.known()) {
+    if (holds.integers().at(0) == 0) op.fail("the shapes never fit: " + message);
+    return;
+  }
+  t.check(holds, data);
 }
 
 struct Target {
@@ -260,7 +290,7 @@ constexpr Target kTargets[] = {
     {"lapack_zheevd_ffi", &Syevd},
     {"lapack_zpotrf_ffi", &Potrf},
     {"lapack_ztrsm_ffi", &Trsm},
-    {"shape_assertion", &Nothing},
+    {"shape_assertion", &ShapeAssertion},
 };
 
 void CustomCall(Translation& t, Op& op) {

@@ -35,7 +35,7 @@ Starts StartsOf(Translation& t, const Op& op, const Value& indices, const Axes& 
   for (int axis = 0; axis < rank; ++axis) {
     if (axis != axes.vector_axis) s.batch.push_back(sizes[static_cast<size_t>(axis)]);
   }
-  const Value wide = indices.dtype() == TW_INT64 ? indices : t.cast(indices, TW_INT64);
+  const Value wide = Places(t, indices);
   if (axes.vector_axis == rank) {
     if (axes.map.size() != 1) op.fail("the indices are single numbers, but they are about " + std::to_string(axes.map.size()) + " axes");
     s.components.push_back(wide);
@@ -127,6 +127,7 @@ void GatherOf(Translation& t, Op& op, const std::vector<Value>& window) {
   CheckAxes(op, axes, rank, RankOf(op, indices), result_rank);
   if (window.size() != static_cast<size_t>(rank)) op.fail("slice_sizes must have " + std::to_string(rank) + " entries");
   const std::vector<Value> sizes = SizesOf(t, x);
+  CheckParts(op, sizes, window);
   const Starts s = StartsOf(t, op, indices, axes);
   const int counted = Counted(sizes, window, axes, false);
   std::vector<int64_t> none = axes.removed;
@@ -232,6 +233,7 @@ void Scatter(Translation& t, Op& op) {
   const std::vector<int64_t> shown = Others(none, rank);
   std::vector<Value> window(static_cast<size_t>(rank), Known(t, 1));
   for (size_t k = 0; k < shown.size(); ++k) window[static_cast<size_t>(shown[k])] = update_sizes[static_cast<size_t>(axes.window[k])];
+  CheckParts(op, sizes, window);
   const int counted = Counted(sizes, window, axes, true);
   std::vector<int64_t> split;
   for (const int64_t axis : shown) {

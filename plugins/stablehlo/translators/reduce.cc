@@ -96,7 +96,7 @@ void Reduce(Translation& t, Op& op) {
 }
 
 void Map(Translation& t, Op& op) {
-  if (!Elementwise(op.body())) op.unsupported("its body has other ops than element-wise ones");
+  if (!Elementwise(t, op.body())) op.unsupported("its body has other ops than element-wise ones");
   Value mapped = Vectorised(t, op, op.body(), op.all()).at(0);
   if (mapped.rank() == 0) mapped = BroadcastTo(t, mapped, SizesOf(t, op.in(0)));
   op.out(mapped);

@@ -37,6 +37,7 @@ void RealDynamicSlice(Translation& t, Op& op) {
 
 // Start indices as int64 scalars, moved so that the slice lies inside.
 std::vector<Value> Starts(Translation& t, const Op& op, size_t first, const std::vector<Value>& sizes, const std::vector<Value>& part) {
+  CheckParts(op, sizes, part);
   std::vector<Value> starts;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
     const Value& given = op.in(first + axis);
@@ -45,11 +46,7 @@ std::vector<Value> Starts(Translation& t, const Op& op, size_t first, const std:
       starts.push_back(Known(t, 0));
       continue;
     }
-    Value start = given.known() ? Known(t, given.integers().at(0)) : t.cast(given, TW_INT64);
-    if (given.dtype() == TW_UINT64 && !given.known()) {
-      // Numbers beyond int64 are beyond every size too.
-      start = t.op("SelectV2", {t.op("Less", {start, Known(t, 0)}), most, start});
-    }
+    const Value start = given.known() && given.dtype() != TW_UINT64 ? Known(t, given.integers().at(0)) : Places(t, given);
     starts.push_back(Sized(t, "Minimum", Sized(t, "Maximum", start, Known(t, 0)), most));
   }
   return starts;

@@ -16,21 +16,35 @@ namespace {
 
 constexpr int64_t kMostPairs = 2048;  // elements of an axis whose pairs are compared
 
-bool SameAttribute(const Attribute& a, const Attribute& b, int depth = 0) {
+constexpr int kMostDeep = 256;       // operations between an argument of a comparator and what it compares
+constexpr int kMostCompared = 4096;  // parts of two attributes: lists may share their parts, so their number has no other bound
+
+bool SameAttribute(const Attribute& a, const Attribute& b, int depth, int* left) {
   if (&a == &b) return true;
-  if (depth > 8 || a.kind != b.kind || a.integer != b.integer || std::memcmp(&a.real, &b.real, sizeof a.real) != 0 || a.text != b.text) {
+  if (depth > 8 || --*left < 0 || a.kind != b.kind || a.integer != b.integer || std::memcmp(&a.real, &b.real, sizeof a.real) != 0 ||
+      a.text != b.text) {
     return false;
   }
   if (a.array.size() != b.array.size() || a.fields.size() != b.fields.size()) return false;
   if ((a.type == nullptr) != (b.type == nullptr) || (a.type && Text(*a.type) != Text(*b.type))) return false;
   for (size_t i = 0; i < a.array.size(); ++i) {
-    if (!SameAttribute(*a.array[i], *b.array[i], depth + 1)) return false;
+    if (!SameAttribute(*a.array[i], *b.array[i], depth + 1, left)) return false;
   }
   for (size_t i = 0; i < a.fields.size(); ++i) {
-    if (a.fields[i].name != b.fields[i].name || !SameAttribute(*a.fields[i].value, *b.fields[i].value, depth + 1)) return false;
+    if (a.fields[i].name != b.fields[i].name || !SameAttribute(*a.fields[i].value, *b.fields[i].value, depth + 1, left)) return false;
   }
   return a.elements.splat == b.elements.splat && a.elements.bytes == b.elements.bytes &&
          (a.elements.bytes == 0 || std::memcmp(a.elements.data, b.elements.data, a.elements.bytes) == 0);
+}
+
+bool SameAttributes(const Operation& p, const Operation& q) {
+  int left = kMostCompared;
+  if (p.attributes.size() != q.attributes.size() || (p.dictionary == nullptr) != (q.dictionary == nullptr)) return false;
+  for (size_t i = 0; i < p.attributes.size(); ++i) {
+    if (p.attributes[i].name != q.attributes[i].name || !SameAttribute(*p.attributes[i].value, *q.attributes[i].value, 0, &left))
+      return false;
+  }
+  return !p.dictionary || SameAttribute(*p.dictionary, *q.dictionary, 0, &left);
 }
 
 // Compares what two values of a body are made of: one of left arguments, the other in the same way of right ones.
@@ -43,7 +57,8 @@ class Mirror {
     for (size_t i = 0; i < block.arguments.size(); ++i) argument_[block.arguments[i]] = i;
   }
   // left_first: `left` is of the arguments 0, 2, ..., `right` of 1, 3, ...
-  bool Same(Id left, Id right, bool left_first) {
+  bool Same(Id left, Id right, bool left_first, int depth = 0) {
+    if (depth > kMostDeep) return false;
     if (!seen_.insert({left, right}).second) return true;
     const auto a = argument_.find(left), b = argument_.find(right);
     if (a != argument_.end() || b != argument_.end()) {
@@ -54,13 +69,11 @@ class Mirror {
     const auto x = made_.find(left), y = made_.find(right);
     if (x == made_.end() || y == made_.end()) return left == right;  // values of the graph around
     const Operation &p = *x->second, &q = *y->second;
-    if (p.name != q.name || p.operands.size() != q.operands.size() || p.attributes.size() != q.attributes.size()) return false;
+    if (p.name != q.name || p.operands.size() != q.operands.size()) return false;
     if (p.results.size() != 1 || q.results.size() != 1 || !p.regions.empty() || !q.regions.empty()) return false;
-    for (size_t i = 0; i < p.attributes.size(); ++i) {
-      if (p.attributes[i].name != q.attributes[i].name || !SameAttribute(*p.attributes[i].value, *q.attributes[i].value)) return false;
-    }
+    if (!SameAttributes(p, q)) return false;
     for (size_t i = 0; i < p.operands.size(); ++i) {
-      if (!Same(p.operands[i], q.operands[i], left_first)) return false;
+      if (!Same(p.operands[i], q.operands[i], left_first, depth + 1)) return false;
     }
     return true;
   }
@@ -73,8 +86,8 @@ class Mirror {
 };
 
 std::string EnumOf(const Operation& o, std::string_view name, const char* otherwise) {
-  const Attribute* a = Find(o.attributes, name);
-  return a ? a->text : otherwise;
+  const Attribute* a = o.attribute(name);
+  return a ? std::string(a->text) : otherwise;
 }
 
 // The keys in whose ascending order the elements are to stand; absent if the comparator is no comparison of keys.
@@ -142,7 +155,7 @@ void Sort(Translation& t, Op& op) {
   int64_t axis = op.i("dimension", rank - 1);
   if (axis < 0) axis += rank;
   AxisOf(op, axis, rank);
-  if (!Elementwise(op.body())) op.unsupported("its comparator has other ops than element-wise ones");
+  if (!Elementwise(t, op.body())) op.unsupported("its comparator has other ops than element-wise ones");
   std::vector<int64_t> perm(static_cast<size_t>(rank));
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[static_cast<size_t>(axis)], perm.back());

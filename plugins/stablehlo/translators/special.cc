@@ -28,10 +28,18 @@ const Twin* TwinOf(std::string_view name) {
   return nullptr;
 }
 
-// The k largest elements of the last axis, NaN first, as TopKV2 has it.
+// The k largest elements of the last axis, the first of equals first. Real numbers stand in IEEE 754's total order, as in XLA: NaN is the
+// largest, NaN with a sign the smallest, and 0 is larger than -0.
 void Largest(Translation& t, Op& op, int64_t k) {
   const Value& x = op.in(0);
   const bool truth = IsBool(x);
+  if (IsReal(x)) {
+    const int last = RankOf(op, x) - 1;
+    const Value places = t.ops("TopKV2", {TotalOrder(t, x), t.scalar(TW_INT32, static_cast<double>(k))},
+                               {{"sorted", true}, {"index_type", Dtype{op.out_dtype(1)}}}, 2)[1];
+    op.out(0, t.op("GatherV2", {x, places, t.scalar(TW_INT32, last)}, {{"batch_dims", last}}));
+    return op.out(1, places);
+  }
   const std::vector<Value> out = t.ops("TopKV2", {truth ? t.cast(x, TW_UINT8) : x, t.scalar(TW_INT32, static_cast<double>(k))},
                                        {{"sorted", true}, {"index_type", Dtype{op.out_dtype(1)}}}, 2);
   op.out(0, truth ? t.cast(out[0], TW_BOOL) : out[0]);

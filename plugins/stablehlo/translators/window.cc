@@ -173,7 +173,7 @@ void SelectAndScatter(Translation& t, Op& op) {
   const int rank = x.rank();
   const Windows w = WindowsOf(op, rank);
   const Block &select = op.body(0), &scatter = op.body(1);
-  if (!Elementwise(select)) op.unsupported("the body that selects has other ops than element-wise ones");
+  if (!Elementwise(t, select)) op.unsupported("the body that selects has other ops than element-wise ones");
   const Fold fold(t, op, scatter);
   const Combiner combiner = fold.combiner();
   const bool truth = combiner == Combiner::kOr || combiner == Combiner::kAnd;  // of truth values: a maximum or a minimum of 0 and 1

@@ -31,9 +31,10 @@ std::string Section(int number, const std::string& inside) {
   return std::string(1, static_cast<char>(number)) + Varint(inside.size()) + inside;
 }
 
-// A module of format 6 whose only attributes are these builtin ones and whose IR is `ir`. Attribute 0 is an unknown location.
-std::string Module6(const std::vector<std::string>& attributes, const std::string& ir) {
-  const std::vector<std::string> names = {"builtin", "vhlo", "module", "func_v1"};
+// A module of format 6 whose only attributes are these builtin ones and whose IR is `ir`. Attribute 0 is an unknown location, string 4 is
+// `text`.
+std::string Module6(const std::vector<std::string>& attributes, const std::string& ir, const std::string& text = "text") {
+  const std::vector<std::string> names = {"builtin", "vhlo", "module", "func_v1", text};
   std::string lengths, texts, data = Varint(15), sizes;
   for (auto n = names.rbegin(); n != names.rend(); ++n) lengths += Varint(n->size() + 1);
   for (const std::string& n : names) texts += n + std::string(1, '\0');
@@ -45,7 +46,7 @@ std::string Module6(const std::vector<std::string>& attributes, const std::strin
   const std::string dialects = Varint(2) + Varint(0 << 1) + Varint(1 << 1) + Varint(2) + Varint(0) + Varint(1) + Varint(2 << 1 | 1) +
                                Varint(1) + Varint(1) + Varint(3 << 1 | 1);
   return std::string("ML\xefR") + Varint(6) + std::string("StableHLO_v1.9.0") + std::string(1, '\0') +
-         Section(0, Varint(4) + lengths + texts) + Section(1, dialects) + Section(2, data) + Section(3, sizes) + Section(4, ir);
+         Section(0, Varint(5) + lengths + texts) + Section(1, dialects) + Section(2, data) + Section(3, sizes) + Section(4, ir);
 }
 
 // The block that holds the module: op 0 with the attributes of this index, one region, isolated, in a section of its own.
@@ -125,6 +126,32 @@ TEST(StableHloReader, DeepAttributesAreRefused) {
   for (uint64_t i = 0; i < 80; ++i) chain.push_back(Varint(0) + Varint(1) + Varint(i + 2));
   chain.push_back(Varint(1) + Varint(0));
   EXPECT_HAS(Failure(Module6(chain, Top(1, Varint(0)))), "nested more than 64 deep");
+}
+
+// A short file can refer to a long text very often.
+TEST(StableHloReader, TextsAreNotCopied) {
+  constexpr uint64_t kTexts = 3000;
+  std::vector<std::string> attributes = {Varint(1) + Varint(1) + Varint(2) + Varint(3), Varint(2) + Varint(0)};
+  std::string list = Varint(0) + Varint(kTexts);
+  for (uint64_t i = 0; i < kTexts; ++i) list += Varint(4 + i);
+  attributes.push_back(list);
+  attributes.insert(attributes.end(), kTexts, Varint(2) + Varint(4));
+  const auto keep = std::make_shared<const std::string>(
+      Module6(attributes, Top(1, Varint(1) + Varint(0) + Varint(0)), std::string(size_t{1} << 20, 'a')));
+  const std::unique_ptr<Module> m = ReadModule(*keep, keep);
+  uint64_t found = 0;
+  for (const Attribute& a : m->owned) {
+    if (a.text.size() != size_t{1} << 20) continue;
+    ++found;
+    EXPECT_TRUE(a.text.data() > keep->data() && a.text.data() < keep->data() + keep->size());
+  }
+  EXPECT_EQ(found, kTexts);
+}
+
+TEST(StableHloReader, LongDictionariesOfOperationsAreRefused) {
+  std::string fields;
+  for (int i = 0; i < 300; ++i) fields += Varint(2) + Varint(2);
+  EXPECT_HAS(Failure(Module6({Varint(1) + Varint(300) + fields, Varint(2) + Varint(0)}, Top(1, Varint(0)))), "at most 256 are accepted");
 }
 
 TEST(StableHloReader, OtherFilesAreNamed) {
