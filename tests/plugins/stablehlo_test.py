@@ -1,5 +1,5 @@
-"""Loads files of jax.export and portable artifacts of StableHLO and compares with what JAX computed when stablehlo/make.py wrote them; then
-loads damaged files, which must fail with a message.
+"""Loads files of jax.export and portable artifacts of StableHLO and compares with what JAX computed when stablehlo/make.py and make_edges.py
+wrote them; then loads damaged files and files beyond the limits, which must fail with a message.
 
 usage: stablehlo_test.py
 Exit status: 0 all is well, 1 not."""
@@ -10,21 +10,21 @@ import tempfile
 import numpy as np
 import thalweg as tw
 
-ARTIFACTS = pathlib.Path(__file__).parent / "stablehlo" / "artifacts.npz"
+ARCHIVES = [pathlib.Path(__file__).parent / "stablehlo" / name for name in ("artifacts.npz", "edges.npz")]
 EXACT = "biu?"      # kinds of elements that must be equal
 TOLERANCE = 2e-5    # of the largest expected element, for real and complex numbers
 
 
 def cases():
     """Returns the cases by name: bytes of the file, inputs, outputs. A case without bytes uses those of the case before."""
-    found, data = {}, np.load(ARTIFACTS)
-    for key in data.files:
+    found = {}
+    for key, value in ((key, data[key]) for data in map(np.load, ARCHIVES) for key in data.files if not key.startswith("limits/")):
         name, part, *rest = key.split("/", 2)
         case = found.setdefault(name, {"file": b"", "in": {}, "out": {}})
         if part == "file":
-            case["file"] = data[key].tobytes()
+            case["file"] = value.tobytes()
         else:
-            case[part][rest[0]] = data[key]
+            case[part][rest[0]] = value
     before = b""
     for case in found.values():
         before = case["file"] = case["file"] or before
@@ -44,8 +44,12 @@ def differences(got, expected):
             if not np.array_equal(value, wanted):
                 yield f"'{key}' differs"
         else:
-            scale = max(1.0, float(np.abs(wanted).max(initial=0)))
-            error = float(np.abs(value.astype(np.complex128) - wanted).max(initial=0)) / scale
+            finite = np.isfinite(wanted)
+            if not np.array_equal(value[~finite], wanted[~finite], equal_nan=True):
+                yield f"'{key}' has other infinities or NaNs"
+                continue
+            scale = max(1.0, float(np.abs(wanted[finite]).max(initial=0)))
+            error = float(np.abs(value.astype(np.complex128)[finite] - wanted[finite]).max(initial=0)) / scale
             if not error <= TOLERANCE:
                 yield f"'{key}' differs by {error:.1e}"
 
@@ -105,10 +109,36 @@ def messages(folder):
     return bad
 
 
+def limits(folder):
+    """Loads a module whose functions call each other 2^26 times, and runs an export whose inputs do not fit each other. Returns how many
+    checks fail."""
+    bad, file, data = 0, folder / "limits.bin", np.load(ARCHIVES[1])
+
+    def said(call, part):
+        try:
+            call()
+            text = "nothing"
+        except tw.Error as e:
+            text = str(e)
+        if part in text:
+            return 0
+        print(f"an error says '{text}' without '{part}'")
+        return 1
+    file.write_bytes(data["limits/calls"].tobytes())
+    bad += said(lambda: tw.load(file), "counted once for each call")
+    file.write_bytes(data["limits/shapes"].tobytes())
+    model, x = tw.load(file), np.ones(3, np.float32)
+    if not np.array_equal(np.asarray(model(x, np.zeros(7, np.float32))["z"]), np.full(7, 3, np.float32)):
+        print("an export with a checked shape computes other values")
+        bad += 1
+    bad += said(lambda: model(x, np.zeros(8, np.float32)), "Found inconsistency between dimension size args[1].shape[0] (= ")
+    return bad
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        return 1 if compare(folder) + damaged(folder) + messages(folder) else 0
+        return 1 if compare(folder) + damaged(folder) + messages(folder) + limits(folder) else 0
 
 
 if __name__ == "__main__":
