@@ -1,4 +1,5 @@
 """Recorded steps and their replay: the same bits in another process, with dropout, random numbers, iterators and loops."""
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,14 +13,15 @@ rng = np.random.default_rng(26)
 IMAGES, LABELS = rng.normal(size=(40, 8, 8, 1)).astype(np.float32), rng.integers(0, 4, 40).astype(np.int32)
 
 
-@pytest.fixture
-def trained(graph):
+@pytest.fixture(scope="module")
+def trained():
     """A net with dropout and batch normalisation, some steps into a training with Adam: (session, fetches, feeds)."""
     tw.random.seed(5)
-    x, y = tw.placeholder("float32", [None, 8, 8, 1], name="x"), tw.placeholder("int32", [None], name="y")
-    net = tw.nn.Sequential(tw.nn.Conv2D(4, 3, "relu"), tw.nn.BatchNorm(), tw.nn.Flatten(), tw.nn.Dropout(0.5), tw.nn.Dense(4))
-    loss = tw.ops.sparse_softmax_cross_entropy_with_logits(net(x), y).loss.mean()
-    step = tw.train.Adam(0.01).minimize(loss)
+    with tw.Graph() as graph:
+        x, y = tw.placeholder("float32", [None, 8, 8, 1], name="x"), tw.placeholder("int32", [None], name="y")
+        net = tw.nn.Sequential(tw.nn.Conv2D(4, 3, "relu"), tw.nn.BatchNorm(), tw.nn.Flatten(), tw.nn.Dropout(0.5), tw.nn.Dense(4))
+        loss = tw.ops.sparse_softmax_cross_entropy_with_logits(net(x), y).loss.mean()
+        step = tw.train.Adam(0.01).minimize(loss)
     tw.random.seed(None)
     feeds = {x: IMAGES, y: LABELS, tw.nn.training(graph): True}
     with tw.Session(graph) as s:
@@ -116,6 +118,31 @@ def test_what_a_step_draws_is_recorded(graph, tmp_path):
         assert replay.same and np.array_equal(replay.values[value.name].numpy(), got) and len(calls) == n + 1
 
 
+def test_an_update_before_a_value_that_is_drawn_is_replayed(graph, tmp_path):
+    count = tw.Variable(np.float32(2), name="count")
+    with tw.control_dependencies([count.assign_add(1)]):
+        x = tw.ops.identity(tw.constant(np.float32(4)))
+    y = tw.py_function(lambda x: [np.float32(x + 1)], [x], ["float32"], [[]])[0]
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        assert tw.record_step(s, y, folder=tmp_path / "step") == 5
+    replay = tw.replay_step(tmp_path / "step")
+    assert replay.same and replay.values["variable count"].numpy() == 3
+
+
+def test_checks_of_numbers_are_not_drawn(graph, tmp_path):
+    """The replay computes what a check looks at, so it sees another value."""
+    count = tw.Variable(np.float32(2), name="count")
+    y = tw.ops.check_numerics(count * 3, message="count")
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        assert tw.record_step(s, y, folder=tmp_path / "step") == 6
+    assert tw.replay_step(tmp_path / "step").same
+    tw.write_checkpoint(tmp_path / "step" / "before", {"count": np.float32(-0.0)})
+    tw.write_checkpoint(tmp_path / "step" / "results", {y.name: np.float32(0)})
+    assert tw.replay_step(tmp_path / "step").differing == [f"{y.name}: 1 of 1 elements differ, by up to 0"]
+
+
 def test_a_loop_is_replayed(graph, tmp_path):
     cell = tw.recurrent.GRUCell(3, 5, seed=2)
     x = tw.placeholder("float32", [None, 2, 3])
@@ -134,18 +161,36 @@ def test_what_cannot_be_recorded_is_refused(graph, x, tmp_path):
     with tw.Session(graph) as s:
         with pytest.raises(tw.UnimplementedError, match="QueueEnqueueV2 .* has state that is neither a variable nor"):
             tw.record_step(s, queue.enqueue(x), {x: 1}, folder=tmp_path / "a")
-        noisy = tw.cond(x > 0, lambda: tw.ops.random_standard_normal([2], dtype="float32"), lambda: tw.ops.random_standard_normal([2], dtype="float32"))
-        try:
-            tw.record_step(s, noisy, {x: 1}, folder=tmp_path / "b")
-        except tw.UnimplementedError as e:
-            assert "random" in str(e) and "stateless" in str(e)
-        else:  # the condition was lowered, and its random numbers are values of the step
-            assert tw.replay_step(tmp_path / "b").same
+        inside = {"RandomStandardNormal draws random numbers.*stateless": lambda: tw.ops.random_standard_normal([], dtype="float32"),
+                  "PyFunc may give something else": lambda: tw.py_function(lambda: [np.float32(1)], [], ["float32"], [[]])[0],
+                  "ReadFile may give something else": lambda: tw.ops.string_to_number(tw.ops.read_file(tw.constant("file", "string")))}
+        for k, (message, value) in enumerate(inside.items()):
+            with pytest.raises(tw.UnimplementedError, match=f"If 'If.*calls the function '.*', in which {message}"):
+                tw.record_step(s, tw.cond(x > 0, value, lambda: tw.constant(np.float32(0))), {x: 1}, folder=tmp_path / f"b{k}")
         assert not (tmp_path / "a/step.json").exists()
         with pytest.raises(FileExistsError, match="has files already"):
             (tmp_path / "c").mkdir()
             (tmp_path / "c/file").touch()
             tw.record_step(s, x + 1, {x: 1}, folder=tmp_path / "c")
+
+
+def test_a_recording_of_a_stranger_calls_nothing(x, tmp_path):
+    """The graph of a recording was exchanged for one that calls a function of this program, or reads a file."""
+    of, calls = tmp_path / "step", []
+    with tw.Session(x.graph) as s:
+        tw.record_step(s, x * 2, {x: 3}, folder=of)
+    about = json.loads((of / "step.json").read_text())
+
+    def called():
+        return tw.py_function(lambda: [calls.append(1) or np.float32(1)], [], ["float32"], [[]])[0]
+    for value in (called, lambda: tw.function(called)(), lambda: tw.ops.read_file(tw.constant(str(of / "step.json"), "string"))):
+        with tw.Graph() as other:
+            fetched, graph = value(), other.to_bytes()
+            (of / "graph.pb").write_bytes(graph)
+            (of / "step.json").write_text(json.dumps(about | {"graph": hashlib.sha256(graph).hexdigest(), "fetches": [fetched.name], "inputs": []}))
+            with pytest.raises((tw.InvalidArgumentError, tw.UnimplementedError), match="something else"):
+                tw.replay_step(of)
+    assert not calls
 
 
 def test_a_damaged_recording_is_refused(graph, x, tmp_path):

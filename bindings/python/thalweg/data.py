@@ -313,7 +313,7 @@ class Dataset:
     def _batched(self, size: Union[int, Output], drop_remainder: bool) -> "Dataset":
         def build(graph: Graph) -> tuple[Output, Spec]:
             value, spec = self._in(graph)
-            new = spec.stacked(size if drop_remainder and isinstance(size, int) else None)
+            new = spec.stacked(size if drop_remainder and not isinstance(size, Output) else None)
             return graph.op("BatchDatasetV2", value, _long(graph, size), graph.constant(drop_remainder, "bool"), **_attrs(new)), new
         return Dataset(build)
 
@@ -323,7 +323,7 @@ class Dataset:
             value, spec = self._in(graph)
             if shapes is not None:
                 spec = spec.with_shapes(shapes)
-            new = spec.stacked(size if drop_remainder and isinstance(size, int) else None)
+            new = spec.stacked(size if drop_remainder and not isinstance(size, Output) else None)
             fills = [b"" if t == _string else 0 for t, _ in spec.parts] if padding is None else flat(padding, spec, "padding")
             dims = []
             for s in spec.ranked("padded_batch"):

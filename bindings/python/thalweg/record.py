@@ -37,6 +37,7 @@ _REFERENCES = ("TemporaryVariable", "Variable", "VariableV2")
 _LOCAL = ("TensorArray", "Stack")                 # their state lives in one step
 _PASSING = ("Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch")
 _SILENT = ("Assert", "NoOp", "Print", "PrintV2")   # stateful, and the results of a step do not depend on them
+_SAME = ("CheckNumerics", "StatelessRandomGetAlg")  # stateful for another reason: their results follow from their inputs
 
 
 def __dir__() -> list[str]:
@@ -58,7 +59,7 @@ class Replay(NamedTuple):
 def record_step(session: Session, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, folder: Path) -> Any:
     """Runs a step as session.run does, and writes to a new folder what a replay needs. Returns the results of the step.
     Raises FileExistsError for a folder that has files, UnimplementedError naming an operation whose state cannot be recorded (a table, a
-    summary writer, random numbers inside of a function), and the errors of Session.run; the folder then has no step.json, and is no
+    summary writer, random numbers, files or functions of Python inside of a function), and the errors of Session.run; the folder then has no step.json, and is no
     recording."""
     to = pathlib.Path(folder)
     to.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,7 @@ def record_step(session: Session, fetches: Any, feeds: Optional[Mapping[Any, Any
         if tensors:
             write_checkpoint(to / name, tensors)
     about = {"format": _FORMAT, "graph": hashlib.sha256(graph).hexdigest(), "fetches": [x.name for x in wanted if isinstance(x, Output)],
-             "targets": [x.name for x in wanted if isinstance(x, Operation)], **{name: sorted(tensors) for name, tensors in parts.items()}}
+             "targets": [x.name for x in [*wanted, *needs.updates] if isinstance(x, Operation)], **{name: sorted(tensors) for name, tensors in parts.items()}}
     new = to / "step.json.new"
     new.write_text(json.dumps(about, indent=1) + "\n")
     os.replace(new, to / "step.json")  # the last file: a folder with it is whole
@@ -93,7 +94,10 @@ def record_step(session: Session, fetches: Any, feeds: Optional[Mapping[Any, Any
 
 def replay_step(folder: Path, **options: Any) -> Replay:
     """Runs a recorded step again, with a session of its own. options: of the session, as in Session(g, threads=1).
-    Raises InvalidArgumentError for a folder that is no recording, DataLossError for a damaged one, errors of the step."""
+    The folder may come from a stranger: operations that read files or call functions of Python are refused, and memory is bounded as in
+    sessions of other imported graphs.
+    Raises InvalidArgumentError for a folder that is no recording, DataLossError for a damaged one, UnimplementedError for a graph that
+    record_step would refuse, errors of the step."""
     of = pathlib.Path(folder)
     about = _about(of)
     data = (of / "graph.pb").read_bytes()
@@ -104,13 +108,15 @@ def replay_step(folder: Path, **options: Any) -> Replay:
     variables = {v.name: v for v in graph.variables()}
     placeholders = {name: graph.placeholder(t.dtype, t.shape) for name, t in parts["before"].items()}
     restore = [variables[name].assign(x) for name, x in placeholders.items()]
+    feeds = {graph.output(name): t for part in ("inputs", "drawn") for name, t in parts[part].items()}
+    wanted = [*(graph.output(name) for name in about["fetches"]), *(graph.operation(name) for name in about["targets"])]
+    if drawn := _Needs(graph, wanted, set(feeds)).drawn:
+        raise InvalidArgumentError(f"'{of}': {drawn[0].operation.type} '{drawn[0].operation.name}' would give something else than in the recorded "
+                                   "step, and step.json does not list it under 'drawn'; the recording is damaged")
     with Session(graph, **options) as session:
         if restore:
             session.run(restore, {x: parts["before"][name] for name, x in placeholders.items()})
-        feeds = {graph.output(name): t for part in ("inputs", "drawn") for name, t in parts[part].items()}
-        values = session.run([[graph.output(name) for name in about["fetches"]], [graph.operation(name) for name in about["targets"]]], feeds,
-                             as_tensors=True)[0]
-        found = dict(zip(about["fetches"], values))
+        found = dict(zip(about["fetches"], session.run(wanted, feeds, as_tensors=True)))
         updated = [variables[name.removeprefix("variable ")] for name in parts["results"] if name.startswith("variable ")]
         found |= {f"variable {name}": t for name, t in _read(session, updated).items()}
     return Replay(found, [f"{name}: {_difference(found[name], t)}" for name, t in parts["results"].items() if _digest(found[name]) != _digest(t)])
@@ -119,39 +125,61 @@ def replay_step(folder: Path, **options: Any) -> Replay:
 # ---- What a step depends on ----
 
 class _Needs:
-    """variables: that the step reads or updates.   drawn: the values that are others in each step."""
+    """variables: that the step reads or updates.   drawn: the values that are others in each step.   updates: operations that change a
+    variable before such a value, which a replay must run as targets."""
 
     def __init__(self, graph: Graph, wanted: list[Any], fed: set[Output]):
-        self.graph, self.drawn = graph, list[Output]()
-        handles: set[int] = set()
-        functions: Optional[dict[str, tuple[set[str], set[str]]]] = None
-        seen: set[Operation] = set()
+        self.graph, self.drawn, self.updates = graph, list[Output](), list[Operation]()
+        self._fed, self._handles, self._seen = fed, set[int](), set[Operation]()
+        self._functions: Optional[dict[str, tuple[set[str], set[str]]]] = None
         left = [x if isinstance(x, Operation) else x.operation for x in wanted if x not in fed]
+        while left:
+            self._walk(left)
+            left = self._hidden_updates()
+            self.updates += left
+        self.variables: list[Variable] = [v for v in graph.variables() if v.handle.number in self._handles]
+
+    def _walk(self, left: list[Operation]) -> None:
+        """Looks at these operations and all that they need."""
+        while left:
+            operation = left.pop()
+            if operation in self._seen:
+                continue
+            self._seen.add(operation)
+            for called in _functions_of(operation):
+                self._functions = _library(self.graph.to_bytes()) if self._functions is None else self._functions
+                self._check_function(operation, called, self._functions)
+            if operation.type in _REFERENCES:
+                raise UnimplementedError(f"record_step: variable '{operation.name}' is a reference ({operation.type}); only variables with handles, as "
+                                         "tw.Variable makes them, can be recorded")
+            if operation.type in _HANDLES:
+                self._handles.add(operation.outputs[0].number)
+            elif self._draws(operation):
+                self.drawn += [x for x in operation.outputs if x not in self._fed]
+                continue  # its inputs are not needed: its outputs are fed
+            left += [x.operation for x in operation.inputs if x not in self._fed] + operation.control_inputs
+
+    def _hidden_updates(self) -> list[Operation]:
+        """The operations that change a variable and that only drawn values need."""
+        found, seen = list[Operation](), set[Operation]()
+        left = [x.operation for x in self.drawn]
         while left:
             operation = left.pop()
             if operation in seen:
                 continue
             seen.add(operation)
-            for called in _functions_of(operation):
-                functions = _library(graph.to_bytes()) if functions is None else functions
-                self._check_function(operation, called, functions)
-            if operation.type in _REFERENCES:
-                raise UnimplementedError(f"record_step: variable '{operation.name}' is a reference ({operation.type}); only variables with handles, as "
-                                         "tw.Variable makes them, can be recorded")
-            if operation.type in _HANDLES:
-                handles.add(operation.outputs[0].number)
-            elif self._draws(operation):
-                self.drawn += [x for x in operation.outputs if x not in fed]
-                continue  # its inputs are not needed: its outputs are fed
-            left += [x.operation for x in operation.inputs if x not in fed] + operation.control_inputs
-        self.variables: list[Variable] = [v for v in graph.variables() if v.handle.number in handles]
+            if operation not in self._seen and not operation.outputs and any(x.dtype.name == "resource" and "VarHandleOp" in _origins(x)
+                                                                             for x in operation.inputs):
+                found.append(operation)
+            left += [x.operation for x in operation.inputs if x.dtype.name not in ("resource", "variant")] + operation.control_inputs
+        return found
 
     def _draws(self, operation: Operation) -> bool:
         """Whether its results are others in each step, apart from those of variables. Raises if they cannot be recorded."""
         kinds = set[str]().union(*(_origins(x) for x in operation.inputs if x.dtype.name == "resource"))
         others = any(kind not in _HANDLES and not kind.startswith(_LOCAL) for kind in kinds)
         stateful = (self.graph.runtime.op(operation.type) or {}).get("stateful", False)
-        if operation.type in _SILENT or operation.type in _PASSING or operation.type.startswith(_LOCAL):
+        if operation.type in (*_SILENT, *_PASSING, *_SAME) or operation.type.startswith(_LOCAL):
             return False
         if not others and (kinds or not stateful or _functions_of(operation)):
             return False
@@ -170,10 +198,15 @@ class _Needs:
             seen.add(at)
             ops, called = functions[at]
             for op in ops:
-                about = self.graph.runtime.op(op) or {}
-                if about.get("stateful") and {"seed", "seed2"} <= {a["name"] for a in about["attrs"]}:
-                    raise UnimplementedError(f"record_step: {operation.type} '{operation.name}' calls the function '{at}', in which {op} draws random "
-                                             "numbers that cannot be recorded; use the stateless form of the op")
+                about = self.graph.runtime.op(op) or {"inputs": [], "attrs": []}
+                if not about.get("stateful") or op in (*_SILENT, *_PASSING, *_SAME) or op.startswith(_LOCAL):
+                    continue
+                if any(a["kind"] == "func" for a in about["attrs"]) or any(x.get("type") == "resource" for x in about["inputs"]):
+                    continue  # its state is that of a handle, which the caller gives
+                random = {"seed", "seed2"} <= {a["name"] for a in about["attrs"]}
+                raise UnimplementedError(f"record_step: {operation.type} '{operation.name}' calls the function '{at}', in which {op} " +
+                                         ("draws random numbers that cannot be recorded; use the stateless form of the op" if random else
+                                          "may give something else in each step, which cannot be recorded; call it outside of the function"))
             left += called
 
 
@@ -274,8 +307,11 @@ def _difference(now: Tensor, then: Tensor) -> str:
     a, b = now.numpy(), then.numpy()
     if a.dtype == object or a.dtype == bool:
         return f"{int(np.sum(a != b))} of {a.size} elements differ"
-    difference = np.abs(a.astype(np.float64) - b.astype(np.float64)) if a.dtype.kind != "c" else np.abs(a - b)
-    return f"{int(np.sum((a != b) & ~((a != a) & (b != b))))} of {a.size} elements differ, by up to {np.nanmax(difference):.6g}"
+    bits = [np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8) for x in (a, b)]  # -0.0 and 0.0 differ, and so may two NaNs
+    with np.errstate(all="ignore"):
+        difference = np.abs(a.astype(np.float64) - b.astype(np.float64)) if a.dtype.kind != "c" else np.abs(a - b)
+    most = np.max(difference[np.isfinite(difference)], initial=0)
+    return f"{int(np.sum(np.any(bits[0] != bits[1], axis=1)))} of {a.size} elements differ, by up to {most:.6g}"
 
 
 def _plain(tensor: Tensor) -> Any:
