@@ -23,7 +23,11 @@ void Finish(StoredArray* a, const std::vector<uint64_t>& sizes, uint64_t each) {
   }
   if (__builtin_mul_overflow(a->rows, a->row_bytes, &whole) || whole > UINT64_MAX - a->begin)
     Fail(TW_DATA_LOSS, a->what + "the sizes of the array are too large");
-  // The size of packed contents is known at their end only.
+  // The size of packed contents is known at their end only, but deflate has no more than 1,032 bytes in one.
+  constexpr uint64_t kMostUnpacked = 1032;
+  if (a->in->packed() && whole / kMostUnpacked > a->in->size())
+    Fail(TW_DATA_LOSS, a->what + "the array has " + std::to_string(whole) + " bytes, and so many cannot be in the " +
+                           std::to_string(a->in->size()) + " bytes of its compressed data");
   if (!a->in->packed() && a->in->size() - std::min(a->begin, a->in->size()) < whole) {
     Fail(TW_DATA_LOSS, a->what + "the array has " + std::to_string(whole) + " bytes, and the file only " + std::to_string(a->in->size()) +
                            " with its head; it was cut off, or is still being written");
@@ -37,14 +41,19 @@ class NpyHead {
  public:
   NpyHead(std::string_view text, const std::string& what) : left_(text), what_(what) {
     Want('{');
+    bool has_order = false, has_shape = false;
     while (!Have('}')) {
       const std::string key = Text();
       Want(':');
-      if (key == "descr") {
+      if (key == "descr" && descr.empty()) {
         descr = Text();
-      } else if (key == "fortran_order") {
-        fortran = Word() == "True";
-      } else if (key == "shape") {
+      } else if (key == "fortran_order" && !has_order) {
+        const std::string_view word = Word();
+        if (word != "True" && word != "False") Bad();
+        has_order = true;
+        fortran = word == "True";
+      } else if (key == "shape" && !has_shape) {
+        has_shape = true;
         Shape();
       } else {
         Bad();
@@ -54,7 +63,7 @@ class NpyHead {
         break;
       }
     }
-    if (descr.empty() || !has_shape_) Bad();
+    if (descr.empty() || !has_order || !has_shape) Bad();
   }
   std::string descr;
   bool fortran = false;
@@ -92,7 +101,6 @@ class NpyHead {
     return word;
   }
   void Shape() {
-    has_shape_ = true;
     Want('(');
     while (!Have(')')) {
       Blank();
@@ -111,7 +119,6 @@ class NpyHead {
   }
   std::string_view left_;
   const std::string& what_;
-  bool has_shape_ = false;
 };
 
 struct NamedType {
@@ -188,17 +195,23 @@ class Archive {
   // Returns where the contents of a member are.
   FilePart Find(const std::string& member) {
     std::string others;
+    std::string_view found_entry, found_extra;
     for (uint64_t at = 0; at < directory_.size();) {
       const std::string_view entry = std::string_view(directory_).substr(at);
       if (entry.size() < kEntryHead || entry.substr(0, 4) != "PK\x01\x02") Bad("its directory is damaged");
       const uint64_t name = Little(entry, 28, 2), extra = Little(entry, 30, 2), whole = kEntryHead + name + extra + Little(entry, 32, 2);
       if (entry.size() < whole) Bad("its directory is damaged");
       const std::string_view found = entry.substr(kEntryHead, name);
-      if (found == member) return Part(entry, entry.substr(kEntryHead + name, extra), member);
+      if (found == member) {
+        if (!found_entry.empty()) Bad("it has several members '" + member + "'");
+        found_entry = entry;
+        found_extra = entry.substr(kEntryHead + name, extra);
+      }
       if (others.size() < 400 && found.ends_with(".npy"))
         others += (others.empty() ? "'" : ", '") + std::string(found.substr(0, name - 4)) + "'";
       at += whole;
     }
+    if (!found_entry.empty()) return Part(found_entry, found_extra, member);
     Invalid(what_ + "the archive has no array '" + member.substr(0, member.size() - 4) + "'; it has " + (others.empty() ? "none" : others));
   }
 
@@ -228,9 +241,13 @@ class Archive {
     if ((flags & 1) != 0) Invalid(what_ + "member '" + member + "' is encrypted; save it without");
     if (method != 0 && method != 8)
       Invalid(what_ + "member '" + member + "' is compressed by method " + std::to_string(method) + "; there are stored and deflate");
+    if (method == 0 && packed != size)
+      Bad("its directory says that member '" + member + "' has " + std::to_string(size) + " bytes in " + std::to_string(packed));
     const std::string head = Bytes(local, kLocalHead);
-    if (head.substr(0, 4) != "PK\x03\x04") Bad("member '" + member + "' is not where the directory says");
-    const uint64_t from = local + kLocalHead + Little(head, 26, 2) + Little(head, 28, 2);
+    const uint64_t name = Little(head, 26, 2);
+    if (head.substr(0, 4) != "PK\x03\x04" || Bytes(local + kLocalHead, name) != member)
+      Bad("member '" + member + "' is not where the directory says");
+    const uint64_t from = local + kLocalHead + name + Little(head, 28, 2);
     if (from > in_.size() || packed > in_.size() - from) Bad("member '" + member + "' ends behind the end of the file");
     return {from, packed, method == 8 ? Compression::kDeflate : Compression::kNone};
   }
@@ -251,20 +268,16 @@ constexpr IdxType kIdxTypes[] = {{0x08, TW_UINT8}, {0x09, TW_INT8},  {0x0B, TW_I
 
 }  // namespace
 
-Ref StoredArray::Row(const Call& c) {
+void StoredArray::Take(const Ref& row) {
   const uint64_t at = in->offset();
-  const std::string_view bytes = in->Read(row_bytes);
-  if (bytes.size() < row_bytes)
-    Fail(TW_DATA_LOSS, what + "the array ends at byte " + std::to_string(at + bytes.size()) + " within row " +
-                           std::to_string(row_bytes == 0 ? 0 : (at - begin) / row_bytes) + " of " + std::to_string(rows));
-  Ref row = c.Make(dtype, dims);
   char* const to = static_cast<char*>(row.view().data);
-  if (row_bytes > 0) std::memcpy(to, bytes.data(), row_bytes);
+  if (const uint64_t got = in->ReadTo(to, row_bytes); got < row_bytes)
+    Fail(TW_DATA_LOSS, what + "the array ends at byte " + std::to_string(at + got) + " within row " +
+                           std::to_string((at - begin) / row_bytes) + " of " + std::to_string(rows));
   if (swapped > 1)
     for (uint64_t i = 0; i < row_bytes; i += swapped) std::reverse(to + i, to + i + swapped);
   if (dtype == TW_BOOL)
     for (uint64_t i = 0; i < row_bytes; ++i) to[i] = to[i] != 0;
-  return row;
 }
 
 StoredArray OpenNpy(const Call& c, const std::string& path, uint64_t piece, Compression compression) {

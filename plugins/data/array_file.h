@@ -23,8 +23,8 @@ struct StoredArray {
 
   // Moves to a row. REQUIRES: row <= rows.
   void Seek(uint64_t row) { in->Seek(begin + row * row_bytes); }
-  // Reads the next row. Throws DATA_LOSS if the file ends before.
-  Ref Row(const Call& c);
+  // Reads the next row into a tensor of dtype and dims. Throws DATA_LOSS if the file ends before.
+  void Take(const Ref& row);
 };
 
 // Each opens a file. Throws DATA_LOSS for damaged files, INVALID_ARGUMENT for types, orders and

@@ -61,12 +61,7 @@ class ArrayRows final : public Dataset {
       for (; file_ < source_->files.size(); c.CheckCancelled()) {
         if (arrays_.empty()) Open(c, 0);
         if (row_ < arrays_[0].rows) {
-          out->clear();
-          // A row that cannot be read ends its file, because those behind it cannot be read either.
-          const uint64_t row = row_;
-          row_ = arrays_[0].rows;
-          for (StoredArray& a : arrays_) out->push_back(a.Row(c));
-          row_ = row + 1;
+          TakeRow(c, out);
           return true;
         }
         arrays_.clear();
@@ -94,6 +89,18 @@ class ArrayRows final : public Dataset {
     }
 
    private:
+    void TakeRow(Call& c, Element* out) {
+      out->clear();
+      if (apart_)
+        for (StoredArray& a : arrays_) a.Seek(row_);
+      apart_ = true;
+      const uint64_t row = row_++;  // a row for which there is no memory is lost
+      for (StoredArray& a : arrays_) out->push_back(c.Make(a.dtype, a.dims));
+      row_ = arrays_[0].rows;  // a row that cannot be read ends its file, because those behind it cannot be read either
+      for (size_t k = 0; k < arrays_.size(); ++k) arrays_[k].Take((*out)[k]);
+      row_ = row + 1;
+      apart_ = false;
+    }
     void Open(Call& c, uint64_t row) {
       std::vector<StoredArray> all = source_->Open(c, source_->files[file_]);
       if (row > all[0].rows)
@@ -101,12 +108,14 @@ class ArrayRows final : public Dataset {
              all[0].what + "the array has only " + std::to_string(all[0].rows) + " rows; it is not that of the saved position");
       for (StoredArray& a : all) a.Seek(row);
       arrays_ = std::move(all);
+      apart_ = false;
       row_ = row;
     }
     const std::shared_ptr<const Source> source_;
     size_t file_ = 0;
     uint64_t row_ = 0;                 // the next one
     std::vector<StoredArray> arrays_;  // of the file; empty before it is opened
+    bool apart_ = false;               // a row was not taken from all arrays, so their readers may be at different rows
   };
 
   const std::shared_ptr<const Source> source_;

@@ -2,6 +2,7 @@
 // for each column. A quoted field may hold ends of lines. Errors name the file and the line in
 // which the record begins.
 #include <algorithm>
+#include <optional>
 
 #include "csv_fields.h"
 #include "feature_tensors.h"
@@ -52,6 +53,15 @@ std::string Quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
 }
 
+constexpr uint64_t kCharged = 64 << 10;  // bytes of a record whose fields are charged to the call
+
+// A bound on the memory of the fields of a record. Each may have one byte of it and becomes a string.
+uint64_t FieldBytes(std::string_view record, char delim) {
+  constexpr uint64_t kVectors = 3;  // a vector grows into one of twice its size
+  const uint64_t fields = 1 + uint64_t(std::count(record.begin(), record.end(), delim));
+  return fields * (kVectors * sizeof(std::string) + tw::kHeapBlock) + record.size();
+}
+
 struct Columns final : FileFacts {
   std::vector<size_t> at;          // of each component
   size_t fields = 0;               // of a record; 0: enough for `at`
@@ -71,7 +81,7 @@ class Csv final : public Format {
   Csv(CsvRules rules, Choice choice, Element defaults, std::vector<uint32_t> element_types)
       : Format(std::move(element_types)), rules_(std::move(rules)), choice_(std::move(choice)), defaults_(std::move(defaults)) {}
 
-  std::unique_ptr<FileFacts> Start(FileReader& in, Call&) const override {
+  std::unique_ptr<FileFacts> Start(FileReader& in, Call& c) const override {
     auto columns = std::make_unique<Columns>();
     columns->at = choice_.at;
     columns->fields = choice_.fields;
@@ -80,6 +90,8 @@ class Csv final : public Format {
     const std::string_view record = Take(in, rules_);
     if (choice_.names.empty()) return columns;
     if (record.empty()) Invalid(WhereLine(in, 0) + "the file is empty; it must begin with the names of its columns");
+    std::optional<tw::Charge> charge;
+    if (record.size() >= kCharged) charge.emplace(c.f, FieldBytes(record, rules_.delim));
     std::vector<std::string> fields;
     if (const char* wrong = SplitCsv(WithoutEnd(record), rules_, &fields))
       Invalid(WhereLine(in, 0) + "field " + std::to_string(fields.size()) + " of the header " + wrong);
@@ -100,6 +112,8 @@ class Csv final : public Format {
     const uint64_t start = in.offset();
     const std::string_view record = Take(in, rules_);
     if (record.empty()) return false;
+    std::optional<tw::Charge> charge;
+    if (record.size() >= kCharged) charge.emplace(c.f, FieldBytes(record, rules_.delim));
     std::vector<std::string> fields;
     if (const char* wrong = SplitCsv(WithoutEnd(record), rules_, &fields))
       Invalid(WhereLine(in, start) + "field " + std::to_string(fields.size()) + " " + wrong);

@@ -41,6 +41,10 @@ void FileReader::Seek(uint64_t offset) {
     at_ = offset;
     return;
   }
+  if (offset >= from_ && offset <= from_ + filled_) {
+    at_ = offset;  // it is in the buffer
+    return;
+  }
   if (offset < at_) {
     inflate_ = std::make_unique<Inflate>(compression_);
     at_ = from_ = filled_ = packed_at_ = packed_from_ = packed_filled_ = 0;
@@ -57,6 +61,7 @@ void FileReader::Unpack(uint64_t n) {
     Fail(TW_RESOURCE_EXHAUSTED,
          Where(at_) + "an element of " + std::to_string(n) + " bytes in a compressed file; at most 1 GiB is unpacked at once");
   }
+  if (counts_lines_) CountTo(at_);
   filled_ -= at_ - from_;
   if (filled_ > 0) std::memmove(buffer_.data(), buffer_.data() + (at_ - from_), filled_);
   from_ = at_;
@@ -92,6 +97,10 @@ std::string_view FileReader::Peek(uint64_t n) {
   if (at_ < from_ || at_ + n > from_ + filled_) {
     // Keep what is there already, and read a whole piece behind it.
     uint64_t kept = 0;
+    if (at_ > from_ + filled_)
+      counts_lines_ = false;  // the bytes between are not read
+    else if (counts_lines_ && at_ >= from_)
+      CountTo(at_);
     if (at_ >= from_ && at_ < from_ + filled_) {
       kept = from_ + filled_ - at_;
       std::memmove(buffer_.data(), buffer_.data() + (at_ - from_), kept);
@@ -114,18 +123,67 @@ std::string_view FileReader::Read(uint64_t n) {
   return bytes;
 }
 
-std::string WhereLine(FileReader& in, uint64_t offset) {
-  constexpr uint64_t kStep = 64 << 10;
-  const uint64_t back = in.offset();
-  uint64_t line = 1;
-  in.Seek(0);
-  while (in.offset() < offset) {
-    const std::string_view bytes = in.Read(std::min(kStep, offset - in.offset()));
-    if (bytes.empty()) break;
-    line += uint64_t(std::count(bytes.begin(), bytes.end(), '\n'));
+uint64_t FileReader::ReadTo(char* to, uint64_t n) {
+  uint64_t done = 0;
+  if (packed()) {
+    while (done < n) {
+      const std::string_view bytes = Read(std::min(piece_, n - done));
+      if (bytes.empty()) break;
+      std::memcpy(to + done, bytes.data(), bytes.size());
+      done += bytes.size();
+    }
+    return done;
   }
-  in.Seek(back);
-  return "'" + in.path() + "' line " + std::to_string(line) + ": ";
+  n = std::min(n, size_ - at_);
+  while (done < n) {
+    const bool buffered = at_ >= from_ && at_ < from_ + filled_;
+    if (!buffered && n - done >= piece_) {
+      tw::check(api_.read(file_, base_ + at_, to + done, n - done));
+      fetched_ += n - done;
+      at_ += n - done;
+      return n;
+    }
+    const std::string_view bytes = Read(buffered ? std::min(n - done, from_ + filled_ - at_) : n - done);
+    std::memcpy(to + done, bytes.data(), bytes.size());
+    done += bytes.size();
+  }
+  return done;
+}
+
+void FileReader::CountTo(uint64_t offset) {
+  if (offset <= counted_) return;
+  const char* const begin = buffer_.data() - from_;
+  lines_ += uint64_t(std::count(begin + counted_, begin + offset, '\n'));
+  counted_ = offset;
+}
+
+uint64_t FileReader::LinesBefore(uint64_t offset) {
+  constexpr uint64_t kStep = 64 << 10;
+  if (offset < counted_) {
+    counted_ = lines_ = 0;
+    counts_lines_ = false;
+  }
+  if (counts_lines_ && offset <= from_ + filled_) {
+    CountTo(offset);
+    return lines_;
+  }
+  const uint64_t back = at_;
+  counts_lines_ = false;
+  Seek(counted_);
+  while (at_ < offset) {
+    const std::string_view bytes = Read(std::min(kStep, offset - at_));
+    if (bytes.empty()) break;
+    lines_ += uint64_t(std::count(bytes.begin(), bytes.end(), '\n'));
+  }
+  counted_ = at_;
+  const uint64_t found = lines_;
+  counts_lines_ = true;  // on the way back, too
+  Seek(back);
+  return found;
+}
+
+std::string WhereLine(FileReader& in, uint64_t offset) {
+  return "'" + in.path() + "' line " + std::to_string(in.LinesBefore(offset) + 1) + ": ";
 }
 
 namespace {

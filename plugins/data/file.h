@@ -42,6 +42,12 @@ class FileReader {
   std::string_view Peek(uint64_t n);
   // As Peek, and moves behind them.
   std::string_view Read(uint64_t n);
+  // Copies the next n bytes, or fewer at the end of the file, and moves behind them. Returns their number. The
+  // reader needs no memory for them beyond a piece.
+  uint64_t ReadTo(char* to, uint64_t n);
+  // Returns the number of line feeds before byte `offset`, which must not lie behind offset(). The first call reads
+  // the file from its start; those after it count on, so that all of them together read the file once more.
+  uint64_t LinesBefore(uint64_t offset);
   // Returns true if there are n more bytes, without reading them unless the file is packed.
   bool Has(uint64_t n) { return packed() ? Peek(n).size() == n : n <= size_ - at_; }
   // "'path' at byte 12: "
@@ -56,6 +62,11 @@ class FileReader {
   std::vector<char> buffer_;
   uint64_t from_ = 0, filled_ = 0;  // bytes [from_, from_ + filled_) of the file are in the buffer
   const uint64_t piece_;
+
+  // Counting of lines. While counts_lines_, counted_ is not before from_, so nothing uncounted leaves the buffer.
+  void CountTo(uint64_t offset);
+  bool counts_lines_ = false;
+  uint64_t counted_ = 0, lines_ = 0;  // there are lines_ line feeds in bytes [0, counted_)
 
   // Of a packed file.
   void Unpack(uint64_t n);
@@ -87,8 +98,8 @@ class Format {
   const std::vector<uint32_t> types;
 };
 
-// "'path' line 3: ", of the line in which byte `offset` of the contents is. Reads the file from its
-// start, so it is for errors; it leaves the reader where it was.
+// "'path' line 3: ", of the line in which byte `offset` of the contents is. It is for errors, because the first
+// call reads the file from its start (LinesBefore). It leaves the reader where it was.
 std::string WhereLine(FileReader& in, uint64_t offset);
 
 // Makes a dataset of the elements of the files, one file after the other. compression: "", GZIP

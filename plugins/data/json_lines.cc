@@ -124,6 +124,8 @@ class JsonLines final : public Format {
     out->clear();
     for (const Member& m : members_) {
       const JsonValue& v = root[m.key];
+      if (std::count(root.keys().begin(), root.keys().end(), m.key) > 1)
+        Invalid(WhereLine(in, start) + "member '" + m.key + "' is there several times; give each member a name of its own");
       if (v.null() && m.otherwise.get()) {
         out->push_back(m.otherwise);
         continue;

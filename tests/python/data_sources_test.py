@@ -19,6 +19,7 @@ import thalweg as tw
 from thalweg import data
 
 rng = np.random.default_rng(26)
+NIGHTLY = "THALWEG_TEST_NIGHTLY" in os.environ
 
 
 def values(dataset):
@@ -146,6 +147,40 @@ def test_a_record_that_is_wrong_does_not_hide_those_behind_it(tmp_path):
     assert got == [1, 2, 3] and wrong == 2
 
 
+@pytest.mark.parametrize("compression", ["", "gzip"])
+def test_many_wrong_records_have_their_lines(tmp_path, compression):
+    """Lines are counted on from error to error, also where a quoted field has some, and over many pieces of the file."""
+    good, bad, text, line = [], [], ["a,b\n"], 2
+    for k in range(40_000):
+        wrong, field = k % 150 == 7, '"two\nlines"' if k % 3 == 0 else "one line"
+        text.append(f"{'x' if wrong else k},{field}\n")
+        (bad if wrong else good).append(line if wrong else k)
+        line += 2 if k % 3 == 0 else 1
+    contents = "".join(text).encode()
+    assert len(contents) > 2 * (256 << 10)  # bytes of a piece
+    path = written(tmp_path / "a.csv", gzip.compress(contents, 1) if compression else contents)
+    i, got, lines = data.csv(path, {"a": "int32"}, compression=compression).batch(500).iterator(), [], []
+    while True:
+        try:
+            got += next(i)["a"].numpy().tolist()
+        except tw.InvalidArgumentError as e:
+            lines.append(int(re.search(r" line (\d+): column 'a' is 'x'", str(e))[1]))
+        except StopIteration:
+            break
+    assert lines == bad and set(got) <= set(good)  # a batch that has begun is lost with its wrong record
+
+
+def test_fields_of_long_records_are_charged(tmp_path):
+    path = written(tmp_path / "a.csv", "," * (1 << 20) + "\n")
+    for columns in ({"a": "string"}, ["string"]):
+        with tw.Graph() as g:
+            steps = data.csv(path, columns, header=isinstance(columns, dict)).steps()
+            with tw.Session(g, memory_limit="32M") as s:
+                s.run(steps.start)
+                with pytest.raises(tw.ResourceExhaustedError, match="memory_limit"):
+                    s.run(steps.next)
+
+
 @pytest.mark.parametrize("columns,message", [
     ({"a": "complex64"}, "csv: column 'a' is complex64; there are float32"), ("int32", "columns is 'int32'; it must be a dict"),
     ({"a": ("int32", 1, 2)}, "a pair of a type and a default"), ({"a": tw.data.Column("int32", shape=[2])}, "a field is a single value"), ([], "must be a dict"),
@@ -198,6 +233,7 @@ JSON_WRONG = [
     ('{"a": 1, "v": [1, 1e39]}', "line 2: member 'v' is the number"), ("{\"a\": " + "[" * 100, "line 2: this JSON has more than 64"),
     ('{"a": 1, "m": [[1, 2], [3]]}', "line 2: member 'm' is an array with 1 elements on axis 1; it must have 2"),
     ('{"a": "\xff"}', "line 2: this is no JSON"),
+    ('{"a": 1, "b": 2, "a": 3}', "line 2: member 'a' is there several times"),
 ]
 
 
@@ -238,7 +274,7 @@ def test_rows_of_npy_files(tmp_path, dtype):
     assert d.spec[1] == (2, 3)
     got = [x.numpy() for x in d]
     assert got[0].dtype == np.dtype(dtype).newbyteorder("=") and np.array_equal(np.stack(got), whole)
-    continues(d)
+    continues(d, 1 if dtype == TYPES[0] else 5)
     with gzip.open(tmp_path / "a.npy.gz", "wb") as f:
         np.save(f, arrays[0])
     assert np.array_equal([x.numpy() for x in data.npy(str(tmp_path / "a.npy.gz"), compression="gzip")], arrays[0])
@@ -255,7 +291,7 @@ def test_rows_of_npz_files(tmp_path, save):
     assert d.spec == {"x": (tw.float32, (500,)), "y": (tw.int64, ())}
     got = list(d)
     assert all(np.array_equal([g[n].numpy() for g in got], a) for n, a in whole.items())
-    continues(d, 11)
+    continues(d, 23)
     assert values(data.npz(names, ["y"])) == [{"y": int(y)} for y in whole["y"]]
     assert values(data.npz(names, {"y": ("int64", ())}).batch(70))[0]["y"] == whole["y"].tolist()
 
@@ -269,7 +305,7 @@ def test_rows_of_idx_files(tmp_path, code, dtype):
     a = rng.integers(0, 100, (5, 4, 3)).astype(dtype)
     path = written(tmp_path / "a-idx3", idx(a, code))
     assert np.array_equal([x.numpy() for x in data.idx(path)], a)
-    continues(data.idx([path, path]))
+    continues(data.idx([path, path]), 3)
     packed = written(tmp_path / "a-idx3.gz", gzip.compress(idx(a, code)))
     assert np.array_equal([x.numpy() for x in data.idx(packed, compression="gzip")], a)
     assert np.array_equal([x.numpy() for x in data.idx(packed, a.dtype, [4, None], compression="gzip")], a)
@@ -302,6 +338,10 @@ NPY_WRONG = [
     (tw.DataLossError, npy_head("{'descr': '<f4', 'shape': (1000000000, 2), 'fortran_order': False}"), "the array has 8000000000 bytes, and the file only"),
     (tw.DataLossError, npy_head("{'descr': '<f4', 'shape'"), "cannot be read"), (tw.DataLossError, npy_head("{", length=60000), "is cut off"),
     (tw.DataLossError, npy_head("{'shape': (1,), 'fortran_order': False}"), "cannot be read"),
+    (tw.DataLossError, npy_head("{'descr': '<f4', 'shape': (2, 2)}") + bytes(16), "cannot be read"),
+    (tw.DataLossError, npy_head("{'descr': '<f4', 'shape': (2, 2), 'fortran_order': true}") + bytes(16), "cannot be read"),
+    (tw.DataLossError, npy_head("{'descr': '<f4', 'shape': (2,), 'shape': (2,), 'fortran_order': False}") + bytes(16), "cannot be read"),
+    (tw.DataLossError, npy_head("{'descr': '<f4', 'shape': (-1, 2), 'fortran_order': False}"), "cannot be read"),
 ]
 
 
@@ -336,7 +376,7 @@ def test_errors_of_archives_name_the_array(tmp_path):
         with pytest.raises(error, match=re.escape(message)) as caught:
             values(data.npz(path, kinds))
         assert path in str(caught.value)
-    for _ in range(300):  # any damage is an error or gives rows, and nothing else
+    for _ in range(2000 if NIGHTLY else 60):  # any damage is an error or gives rows, and nothing else
         spoilt = bytearray(good)
         for place in rng.integers(0, len(good), 3):
             spoilt[place] = rng.integers(256)
@@ -345,6 +385,55 @@ def test_errors_of_archives_name_the_array(tmp_path):
             assert len(values(data.npz(path, kinds))) == 50
         except (tw.DataLossError, tw.InvalidArgumentError) as e:
             assert path in str(e)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_directories_of_archives_that_lie(tmp_path):
+    def found(contents):
+        return values(data.npz(written(tmp_path / "a.npz", bytes(contents)), {"x": ("int64", ())}))
+    out = io.BytesIO()
+    np.savez(out, x=np.arange(3), y=np.arange(3, 6))
+    good = bytearray(out.getvalue())
+    assert [row["x"] for row in found(good)] == [0, 1, 2]
+    x = good.index(b"PK\1\2")  # entries of the directory
+    y = good.index(b"PK\1\2", x + 4)
+    other = bytearray(good)
+    other[x + 42:x + 46] = good[y + 42:y + 46]  # where the member begins
+    with pytest.raises(tw.DataLossError, match="member 'x.npy' is not where the directory says"):
+        found(other)
+    other = bytearray(good)
+    other[x + 24] += 8  # bytes that a stored member has unpacked
+    with pytest.raises(tw.DataLossError, match="its directory says that member 'x.npy' has"):
+        found(other)
+    with zipfile.ZipFile(out, "a") as z:
+        z.writestr("x.npy", saved(np.arange(7, 9)))
+    with pytest.raises(tw.DataLossError, match="it has several members 'x.npy'"):
+        found(out.getvalue())
+
+
+def test_rows_larger_than_a_piece_and_rows_that_compressed_data_cannot_have(tmp_path):
+    whole = rng.normal(size=(3, 90_001)).astype(np.float32)
+    path, packed = tmp_path / "a.npy", tmp_path / "a.npy.gz"
+    np.save(path, whole)
+    for d in (data.npy(str(path)), data.npy(written(packed, gzip.compress(path.read_bytes(), 1)), compression="gzip")):
+        got = continues(d)
+        assert np.array_equal(np.float32(got), whole)
+    written(packed, gzip.compress(npy_head("{'descr': '<f4', 'shape': (1, 1000000000), 'fortran_order': False}") + bytes(100)))
+    with pytest.raises(tw.DataLossError, match="4000000000 bytes, and so many cannot be in the .* bytes of its compressed data"):
+        values(data.npy(str(packed), "float32", [None], compression="gzip"))
+
+
+def test_a_row_that_is_too_large_for_the_memory_does_not_hide_the_others(tmp_path):
+    np.savez(tmp_path / "1.npz", x=np.arange(4), y=np.zeros((4, 1 << 20)))
+    with tw.Graph() as g:
+        steps = data.npz(str(tmp_path / "1.npz")).steps()
+        with tw.Session(g, memory_limit="4M") as s:
+            s.run(steps.start)
+            for _ in range(4):
+                with pytest.raises(tw.ResourceExhaustedError):
+                    s.run(steps.next)
+            with pytest.raises(tw.OutOfRangeError):
+                s.run(steps.next)
 
 
 def test_errors_of_idx_files(tmp_path):
@@ -374,7 +463,7 @@ def test_what_cannot_be_looked_at_must_be_said(tmp_path):
 
 # ---- Each element once ----
 
-@pytest.mark.parametrize("kills", [3 if "THALWEG_TEST_NIGHTLY" not in os.environ else 50])
+@pytest.mark.parametrize("kills", [50 if NIGHTLY else 2])
 def test_each_element_is_seen_exactly_once_over_kills(tmp_path, kills):
     a = tmp_path
     written(a / "0.csv", "x\n" + "".join(f"{k}\n" for k in range(50)))
