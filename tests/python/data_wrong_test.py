@@ -165,17 +165,17 @@ def test_files_that_vanish_grow_and_shrink_while_they_are_read(tmp_path):
     names = [str(tmp_path / f"{k}.txt") for k in range(3)]
     for name in names:
         with open(name, "w") as f:
-            f.writelines(f"{k}\n" for k in range(100_000))
+            f.writelines(f"{k:200}\n" for k in range(3000))  # more than a piece of a reader
     i = data.lines(names).iterator()
-    assert next(i).numpy().item() == b"0"
+    assert next(i).numpy().item().strip() == b"0"
     os.unlink(names[1])
     with open(names[0], "a") as f:  # a reader gives what was there when it began
         f.write("late\n")
     got = []
     with pytest.raises(tw.NotFoundError, match="1.txt"):
         for x in i:
-            got.append(x.numpy().item())
-    assert got == [b"%d" % k for k in range(1, 100_000)]
+            got.append(int(x.numpy().item()))
+    assert got == list(range(1, 3000))
     i = data.lines(names[2]).iterator()
     next(i)
     with open(names[2], "r+") as f:
