@@ -128,7 +128,7 @@ def limits(folder):
     bad += said(lambda: tw.load(file), "counted once for each call")
     file.write_bytes(data["limits/shapes"].tobytes())
     model, x = tw.load(file), np.ones(3, np.float32)
-    if not np.array_equal(np.asarray(model(x, np.zeros(7, np.float32))["z"]), np.full(7, 3, np.float32)):
+    if np.asarray(model(x, np.ones(7, np.float32))["z"]) != 10:
         print("an export with a checked shape computes other values")
         bad += 1
     bad += said(lambda: model(x, np.zeros(8, np.float32)), "Found inconsistency between dimension size args[1].shape[0] (= ")
