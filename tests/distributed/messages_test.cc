@@ -201,7 +201,7 @@ TEST(Messages, StatisticsHaveTheReportsOfKernels) {
   ASSERT_EQ(begun.span_records().size(), 1u);
   EXPECT_STREQ(begun.span_records()[0].name, "read");
   EXPECT_EQ(begun.span_records()[0].start_ns, 1010);
-  EXPECT_EQ(begun.span_records()[0].thread, 1u);  // 0 is the client's
+  EXPECT_EQ(begun.span_records()[0].thread, 2u);  // 0 is the client's, 1 the thread that called the task's step
   ASSERT_EQ(begun.count_records().size(), 1u);
   EXPECT_EQ(begun.count_records()[0].value, -7);
 }
