@@ -62,6 +62,8 @@ def element(v, dtype):
         return real(v.real) + real(v.imag)
     if dtype.kind == "f" or dtype == tw.bfloat16:
         return real(tw.from_bfloat16(v) if dtype == tw.bfloat16 else v)
+    if dtype.names and dtype.names[0].startswith("q"):  # a quantised number
+        return number(v[0])
     return number(v) if dtype.kind in "iu" else bytes([int(v[0]) % 256])
 
 
