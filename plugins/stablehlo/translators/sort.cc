@@ -50,7 +50,7 @@ bool SameAttributes(const Operation& p, const Operation& q) {
 // Compares what two values of a body are made of: one of left arguments, the other in the same way of right ones.
 class Mirror {
  public:
-  explicit Mirror(const Block& block) : block_(block) {
+  explicit Mirror(const Block& block) {
     for (const Operation& o : block.operations) {
       for (const Id id : o.results) made_[id] = &o;
     }
@@ -79,7 +79,6 @@ class Mirror {
   }
 
  private:
-  const Block& block_;
   std::unordered_map<Id, const Operation*> made_;
   std::unordered_map<Id, size_t> argument_;
   std::set<std::pair<Id, Id>> seen_;
