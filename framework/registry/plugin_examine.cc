@@ -285,7 +285,7 @@ Status PluginLoader::CheckId(const std::vector<std::string>& disabled, PluginRec
   if (found == found_.end()) return first ? SameId(record, *first) : Status();
   PluginRecord* other = (*found)->record.get();
   if (!IsNewer(record->version, other->version)) return SameId(record, *other);
-  // Of two files of one search the newer version wins, whatever their order.
+  // If one search finds two files of a plugin, the newer version wins, whatever their order.
   SameId(other, *record).IgnoreError();
   found_.erase(found);
   return Status();

@@ -63,9 +63,9 @@ class Profilers {
 
   Runtime* const runtime_;
   const Origin origin_;
-  std::mutex mu_;  // held during calls of `step` to `done`, which a self gets one at a time
+  std::mutex mu_;  // guards running_; held during calls of `step` to `done`, which a self gets one at a time
   std::vector<Running> running_;
-  std::mutex spare_mu_;  // guards what follows
+  std::mutex spare_mu_;  // guards spare_ and coming_
   std::vector<std::unique_ptr<StepStats>> spare_;
   std::condition_variable all_came_;
   uint32_t coming_ = 0;

@@ -77,7 +77,7 @@ class FileReader {
   uint64_t packed_filled_ = 0;                // bytes in packed_
 };
 
-// What a format has learned from the head of a file, such as the places of columns.
+// Facts that a format reads from the head of a file, such as the places of columns.
 class FileFacts {
  public:
   virtual ~FileFacts() = default;

@@ -15,7 +15,7 @@ namespace {
 using common::JsonValue;
 using Dims = std::vector<int64_t>;
 
-// What one component is.
+// The description of one component.
 struct Member {
   std::string key;
   uint32_t dtype = 0;

@@ -79,7 +79,7 @@ class Endpoint {
   std::unique_ptr<Context> context_;
   int epoll_ = -1, bell_ = -1, listener_ = -1;
 
-  std::mutex mu_;
+  std::mutex mu_;  // guards the fields from here to count_, and the connections
   std::condition_variable changed_;
   bool closing_ = false, sleeping_ = false;
   bool rung_ = false;                   // an entry has something to do for the driver

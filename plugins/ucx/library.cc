@@ -60,7 +60,7 @@ bool Load(Library* out, std::string* why) {
 }  // namespace
 
 const Library* LoadUcx(std::string* why) {
-  static std::mutex mu;
+  static std::mutex mu;  // guards library and loaded
   static Library library;
   static bool loaded = false;
   std::lock_guard lock(mu);

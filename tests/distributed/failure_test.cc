@@ -157,7 +157,7 @@ TEST_F(Links, ThatResetAreConnectedAgain) {
 // Sends everything that a session once sent to the task that took the old one's place; the task
 // must do nothing.
 TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
-  if (!OverSockets()) GTEST_SKIP() << "what is said again are packets of the socket transport";
+  if (!OverSockets()) GTEST_SKIP() << "this test repeats packets of the socket transport";
   tw::Graph graph(client_);
   tw::Scope s(graph);
   s.on(Servers::task(1).c_str());
@@ -209,7 +209,7 @@ TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
 
 // A peer of another version, whose messages begin with another number.
 TEST_F(Links, ThatCarryAnotherProtocolAreToldBothVersions) {
-  if (!OverSockets()) GTEST_SKIP() << "what is said are packets of the socket transport";
+  if (!OverSockets()) GTEST_SKIP() << "this test reads packets of the socket transport";
   tw::Graph graph(client_);
   tw::Scope s(graph);
   const tw_output y = Placed(s, 1, "Neg", {s.scalar(TW_FLOAT, 3)});

@@ -227,7 +227,7 @@ class Signs : public ::testing::Test {
   }
   ~Signs() override { std::filesystem::remove_all(folder_); }
   void SetUp() override {
-    if (!OverSockets()) GTEST_SKIP() << "what is counted are packets of the socket transport";
+    if (!OverSockets()) GTEST_SKIP() << "this test counts packets of the socket transport";
   }
   const std::string folder_;
 };

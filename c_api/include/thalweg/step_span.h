@@ -1,4 +1,4 @@
-/* What kernels report of themselves in step statistics: spans, which are parts of a kernel's call, and
+/* Reports of kernels in step statistics: spans, which are parts of a kernel's call, and
  * values of counters. plugin/kernel.h and cpp/trace.hpp say how a kernel reports them; the trace of
  * tw_step_stats_json shows them, too.
  * Threads: as step_stats.h: any number may read while no run fills the object.

@@ -46,7 +46,7 @@ typedef struct tw_profiled_step {
   uint32_t made_plan;       /* 1: its plan was made for it; 0: there was one */
 } tw_profiled_step;
 
-/* What a span is a record of. A profiler passes over kinds that it does not know. */
+/* The kind of a span says which activity it records. A profiler ignores kinds that it does not know. */
 enum {
   TW_PROFILED_NODE = 1,     /* a node, from the time that a thread took it until its results were complete */
   TW_PROFILED_COPY = 2,     /* a copy between host and devices; name: "CopyToDevice", "CopyToHost" or "CopyToPeer" */
