@@ -25,18 +25,6 @@ struct Deeper {
   Model& model;
 };
 
-// Names of nodes: letters, digits and `_.-/>`, beginning with a letter, digit or dot.
-std::string CleanName(const std::string& name) {
-  std::string clean;
-  for (const char c : name) {
-    const bool fine =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
-    clean += fine ? c : '_';
-  }
-  while (!clean.empty() && (clean[0] == '/' || clean[0] == '_' || clean[0] == '-')) clean.erase(0, 1);
-  return clean.substr(0, 200);
-}
-
 }  // namespace
 
 // ---- Values ----
@@ -232,7 +220,7 @@ Value Builder::wrap(Edge e) {
 }
 
 Value Builder::argument(const std::string& name, uint32_t dtype, const ShapeAttr& shape) {
-  return wrap(sink_.Argument(CleanName(name), dtype, shape));
+  return wrap(sink_.Argument(importer::CleanName(name), dtype, shape));
 }
 
 Value Builder::capture(const Value& outer) {
@@ -304,7 +292,7 @@ void Builder::TranslateNode(const proto::NodeProto& node) {
   const int64_t opset = imported == opsets_.end() ? 1 : imported->second;
   const std::string before = node_name_;
   const std::string shown = node.name().empty() ? (node.output_size() ? node.output(0) : node.op_type()) : node.name();
-  const std::string own = CleanName(shown);
+  const std::string own = importer::CleanName(shown);
   if (!own.empty()) node_name_ = before.empty() ? own : before + "/" + own;
   try {
     bool waits = false;  // on a node that failed

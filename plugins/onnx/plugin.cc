@@ -3,12 +3,14 @@
 
 #include <map>
 
-#include "../common/importer/host_sink.h"
+#include "../common/importer/host_model.h"
 #include "model.h"
 #include "recognise.h"
 
 namespace {
 
+using thalweg::importer::AddProperty;
+using thalweg::importer::AddSignature;
 using thalweg::onnx::Bytes;
 using thalweg::onnx::Error;
 
@@ -21,56 +23,6 @@ Bytes Open(const tw_host* h, const tw_model_source* source, const std::string& n
   opened.size = bytes->bytes;
   opened.keep = std::shared_ptr<const void>(bytes->data, [bytes](const void*) { bytes->release(bytes); });
   return opened;
-}
-
-// The record of an input or output, with the texts that it points to.
-struct Record {
-  std::vector<tw_string> symbols;
-  tw_import_value value;
-};
-
-Record RecordOf(const thalweg::onnx::Port& port) {
-  Record r;
-  bool named = false;
-  // Names are for sizes that the graph does not know, of values whose rank it knows.
-  const bool fits = port.value.rank() == static_cast<int>(port.symbols.size());
-  for (size_t i = 0; fits && i < port.symbols.size(); ++i) {
-    const std::string& s = port.symbols[i];
-    const bool open = port.value.dim(static_cast<int>(i)) < 0 && !s.empty();
-    r.symbols.push_back({s.data(), open ? s.size() : 0});
-    named |= open;
-  }
-  r.value = {TW_SIZED(tw_import_value), port.name.data(), port.name.size(), port.edge, nullptr, 0, 0, nullptr, nullptr};
-  if (named) {
-    r.value.symbols = r.symbols.data();
-    r.value.n_symbols = static_cast<uint32_t>(r.symbols.size());
-  }
-  return r;
-}
-
-void AddSignature(const tw_host* h, tw_model_builder* to, const thalweg::onnx::Ports& ports, const std::string& doc) {
-  std::vector<Record> records;
-  for (const auto& port : ports.inputs) records.push_back(RecordOf(port));
-  for (const auto& port : ports.outputs) records.push_back(RecordOf(port));
-  std::vector<const tw_import_value*> all;
-  for (Record& r : records) all.push_back(&r.value);
-  const auto inputs = static_cast<uint32_t>(ports.inputs.size());
-  const tw_import_signature signature = {TW_SIZED(tw_import_signature),
-                                         TW_S("main"),
-                                         doc.data(),
-                                         doc.size(),
-                                         all.data(),
-                                         all.data() + inputs,
-                                         nullptr,
-                                         inputs,
-                                         static_cast<uint32_t>(ports.outputs.size()),
-                                         0,
-                                         1};
-  thalweg::importer::Check(h, to->signature(to, &signature));
-}
-
-void AddProperty(const tw_host* h, tw_model_builder* to, std::string_view key, const std::string& text) {
-  if (!text.empty()) thalweg::importer::Check(h, to->property(to, key.data(), key.size(), text.data(), text.size()));
 }
 
 void AddProperties(const tw_host* h, tw_model_builder* to, const thalweg::onnx::proto::ModelProto& file) {
@@ -96,7 +48,7 @@ tw_status* Load(const tw_import_call* c) {
       };
       thalweg::importer::HostSink sink(h, c->to, c->to->graph);
       const thalweg::onnx::Ports ports = thalweg::onnx::Import(file, external, sink);
-      AddSignature(h, c->to, ports, file->graph().name());
+      AddSignature(h, c->to, ports.inputs, ports.outputs, {}, file->graph().name());
       AddProperties(h, c->to, *file);
     } catch (const Error& e) {
       if (e.code != TW_OK) throw tw::Error{e.code, e.text};  // else the host has the failure

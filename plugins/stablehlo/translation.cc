@@ -27,30 +27,6 @@ struct Deeper {
   Import& import;
 };
 
-// Names of nodes: letters, digits and `_.-/>`, beginning with a letter, digit or dot.
-std::string CleanName(std::string_view name) {
-  std::string clean;
-  for (const char c : name.substr(0, 200)) {
-    const bool fine =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
-    clean += fine ? c : '_';
-  }
-  while (!clean.empty() && (clean[0] == '/' || clean[0] == '_' || clean[0] == '-')) clean.erase(0, 1);
-  return clean;
-}
-
-// What is known of both shapes.
-ShapeAttr Common(const ShapeAttr& a, const ShapeAttr& b) {
-  if (!a.known_rank || !b.known_rank || a.dims.size() != b.dims.size()) return {{}, false};
-  ShapeAttr both = a;
-  for (size_t i = 0; i < a.dims.size(); ++i) {
-    if (a.dims[i] != b.dims[i]) both.dims[i] = -1;
-  }
-  return both;
-}
-
-bool Same(const ShapeAttr& a, const ShapeAttr& b) { return a.known_rank == b.known_rank && a.dims == b.dims; }
-
 // A short module may call a function very many times.
 void CountOperations(Import& import, size_t operations, size_t values) {
   import.operations += static_cast<int64_t>(operations + values / 16);
@@ -174,7 +150,7 @@ Value Translation::wrap(Edge e) {
 
 Value Translation::argument(const std::string& name, uint32_t dtype, const ShapeAttr& shape) {
   CountNode(import_);
-  return shaped(wrap(sink_.Argument(CleanName(name), dtype, shape)), shape);
+  return shaped(wrap(sink_.Argument(importer::CleanName(std::string_view(name).substr(0, 200)), dtype, shape)), shape);
 }
 
 Value Translation::capture(const Value& outer) {
@@ -343,7 +319,7 @@ void Translation::translate(const Operation& operation) {
   CountOperations(import_, 1, operation.operands.size() + operation.results.size());
   const std::string before = import_.name;
   try {
-    import_.name = CleanName(operation.location);
+    import_.name = importer::CleanName(std::string_view(operation.location).substr(0, 200));
     sink_.Place(Printable(operation.name) + " '" + Printable(operation.location) + "'");
     Op op(*this, operation, types_ ? *types_ : *function_);
     const Translate run = FindTranslator(operation.name);

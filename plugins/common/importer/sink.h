@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,9 +24,32 @@ struct ShapeAttr {
   Dims dims;
   bool known_rank = true;
 };
+inline bool Same(const ShapeAttr& a, const ShapeAttr& b) { return a.known_rank == b.known_rank && a.dims == b.dims; }
+// Returns the part of both shapes that is known and equal.
+inline ShapeAttr Common(const ShapeAttr& a, const ShapeAttr& b) {
+  if (!a.known_rank || !b.known_rank || a.dims.size() != b.dims.size()) return {{}, false};
+  ShapeAttr both = a;
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    if (a.dims[i] != b.dims[i]) both.dims[i] = -1;
+  }
+  return both;
+}
 struct Func {
   std::string name;
 };
+
+// Returns a name that a node may have, made of at most 200 characters: letters, digits and `_.-/`, the
+// first one a letter, digit or dot. Other characters become `_`. It may be empty.
+inline std::string CleanName(std::string_view name) {
+  std::string clean;
+  for (const char c : name) {
+    const bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
+    clean += fine ? c : '_';
+  }
+  while (!clean.empty() && (clean[0] == '/' || clean[0] == '_' || clean[0] == '-')) clean.erase(0, 1);
+  return clean.substr(0, 200);
+}
 
 using AttrValue = std::variant<int64_t, double, bool, std::string, Type, ShapeAttr, Tensor, Func, std::vector<int64_t>, std::vector<double>,
                                std::vector<Type>, std::vector<ShapeAttr>, std::vector<std::string>>;

@@ -23,18 +23,6 @@ Part Begin(Builder& b) {
   return part;
 }
 
-// What is known of both shapes.
-ShapeAttr Common(const ShapeAttr& a, const ShapeAttr& b) {
-  if (!a.known_rank || !b.known_rank || a.dims.size() != b.dims.size()) return {{}, false};
-  ShapeAttr both = a;
-  for (size_t i = 0; i < a.dims.size(); ++i) {
-    if (a.dims[i] != b.dims[i]) both.dims[i] = -1;
-  }
-  return both;
-}
-
-bool Same(const ShapeAttr& a, const ShapeAttr& b) { return a.known_rank == b.known_rank && a.dims == b.dims; }
-
 Value Argument(Part& part, const Value& like, const ShapeAttr& shape) {
   const Value made = part.builder->argument("argument", like.dtype(), shape);
   return like.listed() ? Described(made, *like.listed()) : made;
