@@ -1,6 +1,6 @@
 #include "c_api/any_session.h"
 
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {

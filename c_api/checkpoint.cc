@@ -4,7 +4,7 @@
 #include "c_api/shim.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_folder.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 using thalweg::Status;
 

@@ -5,7 +5,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/json/json.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 struct tw_devices {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the devices

@@ -11,7 +11,7 @@
 #include "framework/graph/graph_def.h"
 #include "framework/graph/left_out.h"
 #include "framework/runtime/choose_kernel.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 using thalweg::Edge;
 using thalweg::Enter;

@@ -14,7 +14,7 @@
 #include "framework/graph/attr_value.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/runtime.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/trace/step_stats.h"
 #include "thalweg/graph.h"
 
 struct tw_buffer {

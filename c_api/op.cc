@@ -8,13 +8,13 @@
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/base/utf8.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/node_links.h"
 #include "framework/graph/node_marks.h"
-#include "framework/json/utf8.h"
-#include "framework/plan/read_once.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/device.h"
+#include "framework/planner/passes/read_once.h"
+#include "framework/runtime/devices/device.h"
+#include "framework/runtime/state/container.h"
 #include "thalweg/status.h"
 
 using thalweg::AttrValue;

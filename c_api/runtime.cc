@@ -6,8 +6,8 @@
 #include "c_api/handles.h"
 #include "c_api/option_list.h"
 #include "c_api/shim.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
+#include "framework/runtime/state/container.h"
 #include "ops/ops.h"
 
 namespace thalweg {

@@ -12,9 +12,9 @@
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/registry/registry.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/state/container.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/status.h"
 

@@ -1,8 +1,8 @@
 #include "c_api/step_call.h"
 
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
-#include "framework/runtime/step_trace.h"
+#include "framework/runtime/trace/step_trace.h"
 
 namespace thalweg {
 

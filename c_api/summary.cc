@@ -7,10 +7,10 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/io/event_writer.h"
-#include "framework/io/run_metadata.h"
 #include "framework/io/summary.h"
 #include "framework/io/summary_parts.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
+#include "framework/runtime/trace/run_metadata.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/status.h"
 

@@ -7,7 +7,7 @@
 #include "c_api/shim.h"
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
 #include "framework/tensor/lent.h"
 #include "framework/tensor/tensor.h"

@@ -4,7 +4,7 @@
 #include "distributed/messages.h"
 #include "distributed/wire.h"
 #include "framework/base/shown.h"
-#include "framework/runtime/container.h"
+#include "framework/runtime/state/container.h"
 
 namespace thalweg::distributed {
 

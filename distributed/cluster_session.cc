@@ -8,7 +8,7 @@
 #include "distributed/cluster_reset.h"
 #include "distributed/cluster_step.h"
 #include "distributed/server.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/session/profilers.h"
 
 namespace thalweg::distributed {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
 
 namespace thalweg::distributed {
 namespace {

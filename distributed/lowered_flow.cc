@@ -5,7 +5,7 @@
 
 #include "framework/graph/flow.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg::distributed {

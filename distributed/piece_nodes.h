@@ -7,7 +7,7 @@
 
 #include "distributed/piece.h"
 #include "framework/registry/registry.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg::distributed {
 

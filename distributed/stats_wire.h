@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "framework/base/status.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/trace/step_stats.h"
 
 namespace thalweg::distributed {
 

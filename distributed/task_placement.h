@@ -13,7 +13,7 @@
 #include "distributed/flow_map.h"
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg::distributed {
 

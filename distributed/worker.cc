@@ -8,8 +8,8 @@
 #include "distributed/sandbox/pipe_transport.h"
 #include "distributed/worker_parts.h"
 #include "framework/base/shown.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
+#include "framework/runtime/state/container.h"
 #include "framework/session/limits.h"
 
 namespace thalweg::distributed {

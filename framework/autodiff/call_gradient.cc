@@ -9,7 +9,7 @@
 #include "framework/graph/builder.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/node_marks.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {

@@ -8,8 +8,8 @@
 #include "framework/autodiff/differentiated.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/runtime/evaluate.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step/evaluate.h"
 
 namespace thalweg {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/eager/tape.h"
-#include "framework/runtime/container.h"
+#include "framework/runtime/state/container.h"
 
 namespace thalweg {
 

@@ -6,9 +6,9 @@
 
 #include "framework/autodiff/autodiff.h"
 #include "framework/graph/graph.h"
-#include "framework/runtime/device.h"
-#include "framework/runtime/resource.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/state/resource.h"
 
 namespace thalweg {
 namespace {

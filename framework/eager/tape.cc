@@ -8,7 +8,7 @@
 
 #include "framework/autodiff/autodiff.h"
 #include "framework/base/dtype.h"
-#include "framework/runtime/resource.h"
+#include "framework/runtime/state/resource.h"
 
 namespace thalweg {
 namespace {

@@ -1,6 +1,6 @@
 // Control flow ops: a graph uses them to decide at run time which nodes run: branches (Switch,
 // Merge) and loops in frames (Enter, Exit, NextIteration, LoopCond). They have no kernels; the
-// executor runs them itself (runtime/frame_run.h). An op is recognised by its role. Threads: any.
+// executor runs them itself (runtime/flow/frame_run.h). An op is recognised by its role. Threads: any.
 #pragma once
 #include <cstdint>
 #include <iterator>

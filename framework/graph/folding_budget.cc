@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "framework/base/dtype.h"
-#include "framework/runtime/evaluate.h"
+#include "framework/runtime/step/evaluate.h"
 #include "framework/tensor/memory_budget.h"
 #include "framework/tensor/texts.h"
 

@@ -56,7 +56,7 @@ struct StoredGradient {
 };
 
 // A loop of Enter, Merge, Switch, NextIteration and Exit in the form of a node that calls
-// functions, in a graph of its own (see plan/sequence_pass.cc).
+// functions, in a graph of its own (see planner/passes/sequence_pass.cc).
 struct LoopCall {
   std::shared_ptr<Graph> graph;  // contains the node
   const Node* node = nullptr;    // NULL: the loop cannot be such a node

@@ -15,10 +15,10 @@
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/evaluate.h"
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/state/container.h"
+#include "framework/runtime/step/evaluate.h"
 
 namespace thalweg {
 

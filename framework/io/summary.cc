@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "framework/base/shown.h"
+#include "framework/base/utf8.h"
 #include "framework/io/summary_parts.h"
-#include "framework/json/utf8.h"
 
 namespace thalweg {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/base/shown.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 
 namespace thalweg {
 namespace {

@@ -7,7 +7,7 @@
 #include "framework/model/importers.h"
 #include "framework/model/model_builder.h"
 #include "framework/model/model_source.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {

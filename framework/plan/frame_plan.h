@@ -1,5 +1,5 @@
 // FramePlan: the data of a plan, beside its nodes, that the engine for control flow
-// (runtime/frame_run.h) needs: the frame of each node, the receivers of its outputs, and the counts
+// (runtime/flow/frame_run.h) needs: the frame of each node, the receivers of its outputs, and the counts
 // of an iteration. Immutable.
 #pragma once
 #include <cstdint>

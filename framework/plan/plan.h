@@ -14,7 +14,7 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
-#include "framework/runtime/frame.h"
+#include "framework/runtime/step/frame.h"
 #include "framework/tensor/value_check.h"
 
 namespace thalweg {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "framework/base/shown.h"
-#include "framework/runtime/frame.h"
 #include "framework/runtime/node_record.h"
+#include "framework/runtime/step/frame.h"
 
 namespace thalweg {
 namespace {

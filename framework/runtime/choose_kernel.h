@@ -8,7 +8,7 @@
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 #include "framework/registry/kernel_spec.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {

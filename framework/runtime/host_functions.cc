@@ -9,10 +9,10 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/runtime/async_calls.h"
-#include "framework/runtime/frame.h"
 #include "framework/runtime/later_calls.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step/async_calls.h"
+#include "framework/runtime/step/frame.h"
 
 namespace thalweg {
 

@@ -7,7 +7,7 @@
 #include "framework/base/signals.h"
 #include "framework/base/thread_reserve.h"
 #include "framework/runtime/cancel.h"
-#include "framework/runtime/frame.h"
+#include "framework/runtime/step/frame.h"
 
 namespace thalweg {
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
-#include "framework/runtime/device.h"
-#include "framework/runtime/frame.h"
+#include "framework/runtime/devices/device.h"
+#include "framework/runtime/step/frame.h"
 #include "thalweg/plugin/kernel.h"
 
 namespace thalweg {

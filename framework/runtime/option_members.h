@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "framework/base/option.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
+#include "framework/runtime/state/container.h"
 
 namespace thalweg {
 

@@ -6,11 +6,11 @@
 #include <iterator>
 
 #include "framework/base/shown.h"
+#include "framework/base/utf8.h"
 #include "framework/io/scheme_files.h"
-#include "framework/json/utf8.h"
 #include "framework/registry/user_folders.h"
-#include "framework/runtime/host_table.h"
-#include "framework/runtime/missing_device.h"
+#include "framework/runtime/devices/missing_device.h"
+#include "framework/runtime/host/host_table.h"
 #include "thalweg/log.h"
 
 namespace thalweg {

@@ -15,10 +15,10 @@
 #include "framework/base/status.h"
 #include "framework/registry/plugin_loader.h"
 #include "framework/registry/registry.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "framework/runtime/options.h"
-#include "framework/runtime/resource.h"
 #include "framework/runtime/run_gate.h"
+#include "framework/runtime/state/resource.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {

@@ -13,8 +13,8 @@
 #include "framework/graph/graph.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/cancel.h"
-#include "framework/runtime/executor.h"
-#include "framework/runtime/step.h"
+#include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
 #include "framework/session/placement_trial.h"
 #include "framework/session/plan_cache.h"
 

@@ -4,8 +4,8 @@
 
 #include "framework/base/shown.h"
 #include "framework/base/stack.h"
-#include "framework/runtime/executor.h"
-#include "framework/runtime/waiting_calls.h"
+#include "framework/runtime/state/waiting_calls.h"
+#include "framework/runtime/step/executor.h"
 #include "framework/session/session.h"
 
 namespace thalweg {

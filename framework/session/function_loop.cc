@@ -9,7 +9,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/runtime/executor.h"
+#include "framework/runtime/step/executor.h"
 #include "framework/session/session.h"
 
 namespace thalweg {

@@ -3,7 +3,7 @@
 #include "framework/base/machine_memory.h"
 #include "framework/io/confined_files.h"
 #include "framework/io/read_only_files.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {

@@ -1,6 +1,6 @@
 #include "framework/session/options.h"
 
-#include "framework/plan/work_graph.h"
+#include "framework/planner/work_graph.h"
 #include "framework/runtime/option_members.h"
 #include "framework/runtime/run_gate.h"
 

@@ -7,7 +7,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/io/whole_file.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "framework/base/status.h"
-#include "framework/plan/cost_model.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/placement/cost_model.h"
 #include "framework/runtime/runtime.h"
 #include "framework/session/options.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/strings.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "framework/plan/plan.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/trace/step_stats.h"
 #include "framework/session/placement_store.h"
 
 namespace thalweg {

@@ -11,7 +11,7 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
-#include "framework/runtime/step.h"
+#include "framework/runtime/step/step.h"
 
 namespace thalweg {
 

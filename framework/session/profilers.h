@@ -10,7 +10,7 @@
 #include "framework/base/origin.h"
 #include "framework/base/status.h"
 #include "framework/registry/profiler_role.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/trace/step_stats.h"
 
 namespace thalweg {
 

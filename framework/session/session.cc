@@ -8,10 +8,10 @@
 #include <unordered_map>
 
 #include "framework/base/shown.h"
-#include "framework/runtime/container.h"
-#include "framework/runtime/evaluate.h"
-#include "framework/runtime/executor.h"
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
+#include "framework/runtime/state/container.h"
+#include "framework/runtime/step/evaluate.h"
+#include "framework/runtime/step/executor.h"
 #include "framework/session/profilers.h"
 
 namespace thalweg {

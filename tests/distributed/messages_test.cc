@@ -9,7 +9,7 @@
 #include "distributed/piece.h"
 #include "distributed/stats_wire.h"
 #include "distributed/task_status.h"
-#include "framework/runtime/step_trace.h"
+#include "framework/runtime/trace/step_trace.h"
 
 namespace thalweg::distributed {
 namespace {

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/runtime/device_queues.h"
+#include "framework/runtime/devices/device_queues.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 #include "tests/plugins/fake_runtime.h"

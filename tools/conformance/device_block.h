@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg::conformance {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "framework/base/dtype.h"
-#include "framework/runtime/resource.h"
+#include "framework/runtime/state/resource.h"
 #include "tools/conformance/kernel_call.h"
 #include "tools/conformance/numbers.h"
 

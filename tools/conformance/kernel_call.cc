@@ -9,9 +9,9 @@
 
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
-#include "framework/runtime/async_calls.h"
-#include "framework/runtime/evaluate.h"
-#include "framework/runtime/one_call_step.h"
+#include "framework/runtime/step/async_calls.h"
+#include "framework/runtime/step/evaluate.h"
+#include "framework/runtime/step/one_call_step.h"
 #include "tools/conformance/gate.h"
 #include "tools/conformance/guarded.h"
 #include "tools/conformance/held.h"

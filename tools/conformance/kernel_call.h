@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
-#include "framework/runtime/frame.h"
+#include "framework/runtime/step/frame.h"
 #include "tools/conformance/held.h"
 #include "tools/conformance/sleep_meter.h"
 

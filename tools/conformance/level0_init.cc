@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "framework/registry/registrar.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/process.h"
 #include "tools/conformance/process_settings.h"

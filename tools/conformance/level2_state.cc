@@ -2,7 +2,7 @@
 // resources saved as bytes.
 #include <algorithm>
 
-#include "framework/runtime/resource.h"
+#include "framework/runtime/state/resource.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/numbers.h"
 #include "tools/conformance/process.h"

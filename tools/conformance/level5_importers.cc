@@ -7,7 +7,7 @@
 #include "framework/io/file_system.h"
 #include "framework/model/loaded_model.h"
 #include "framework/model/model_source.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "tools/conformance/levels.h"
 
 namespace thalweg::conformance {

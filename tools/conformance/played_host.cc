@@ -18,7 +18,7 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/op_schema.h"
 #include "framework/registry/role.h"
-#include "framework/runtime/one_call_step.h"
+#include "framework/runtime/step/one_call_step.h"
 #include "tools/conformance/guarded.h"
 #include "tools/conformance/place.h"
 

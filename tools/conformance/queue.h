@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
-#include "framework/runtime/device.h"
-#include "framework/runtime/timeline.h"
+#include "framework/runtime/devices/device.h"
+#include "framework/runtime/devices/timeline.h"
 
 namespace thalweg::conformance {
 

@@ -17,7 +17,7 @@
 #include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_manifest.h"
 #include "framework/registry/plugin_probe.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {

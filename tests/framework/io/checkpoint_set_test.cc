@@ -1,10 +1,10 @@
-#include "framework/io/checkpoint_set.h"
+#include "framework/runtime/host/checkpoint_set.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "framework/base/status.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "framework/tensor/tensor.h"
 #include "tests/framework/io/fake_files.h"
 

@@ -1,12 +1,12 @@
 // Tests the set "files" of the host table: whole files for kernels and readers of plugins.
-#include "framework/io/file_set.h"
+#include "framework/runtime/host/file_set.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "framework/base/status.h"
 #include "framework/io/confined_files.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "tests/framework/io/fake_files.h"
 #include "tests/framework/io/recorded_files.h"
 

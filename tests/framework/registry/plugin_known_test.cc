@@ -11,7 +11,7 @@
 #include "framework/base/sha256.h"
 #include "framework/registry/own_build.h"
 #include "framework/registry/plugin_digest.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "tests/framework/registry/loading.h"
 
 namespace thalweg {

@@ -10,7 +10,7 @@
 
 #include "framework/base/float_state.h"
 #include "framework/registry/plugin_file.h"
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 #include "tests/framework/registry/loading.h"
 
 namespace thalweg {

@@ -1,5 +1,5 @@
 // Steps of plans with batches: parallel execution gives the results of sequential execution.
-#include "framework/runtime/batch_run.h"
+#include "framework/runtime/step/batch_run.h"
 
 #include <cstring>
 #include <thread>
@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/runtime/executor.h"
-#include "tests/framework/plan/planning.h"
+#include "framework/runtime/step/executor.h"
+#include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/device.h"
+#include "framework/runtime/devices/device.h"
 
 #include <thread>
 

@@ -1,6 +1,6 @@
 // Both engines over random graphs and over the cases that they treat specially. Steps go through a
 // session.
-#include "framework/runtime/executor.h"
+#include "framework/runtime/step/executor.h"
 
 #include <cstring>
 

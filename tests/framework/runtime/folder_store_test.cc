@@ -1,4 +1,4 @@
-#include "framework/runtime/folder_store.h"
+#include "framework/runtime/state/folder_store.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 
-#include "framework/runtime/frame.h"
+#include "framework/runtime/step/frame.h"
 
 namespace thalweg {
 namespace {

@@ -1,6 +1,6 @@
 // Loops of Enter, Merge, LoopCond, Switch, NextIteration and Exit, built with support/flow_graph.h,
 // and branches.
-#include "framework/runtime/frame_run.h"
+#include "framework/runtime/flow/frame_run.h"
 
 #include <algorithm>
 #include <thread>

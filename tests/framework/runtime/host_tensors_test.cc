@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/plugin.h"
 

@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 
 #include "framework/runtime/cancel.h"
-#include "framework/runtime/frame.h"
-#include "framework/runtime/host_table.h"
+#include "framework/runtime/host/host_table.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step/frame.h"
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/callback.h"
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/memory_story.h"
+#include "framework/runtime/devices/memory_story.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

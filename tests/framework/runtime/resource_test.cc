@@ -1,4 +1,4 @@
-#include "framework/runtime/resource.h"
+#include "framework/runtime/state/resource.h"
 
 #include <chrono>
 #include <thread>

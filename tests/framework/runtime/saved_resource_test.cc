@@ -1,4 +1,4 @@
-#include "framework/runtime/saved_resource.h"
+#include "framework/runtime/state/saved_resource.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/trace/step_stats.h"
 
 #include <chrono>
 #include <map>

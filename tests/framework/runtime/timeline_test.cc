@@ -1,4 +1,4 @@
-#include "framework/runtime/timeline.h"
+#include "framework/runtime/devices/timeline.h"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/variant.h"
+#include "framework/runtime/state/variant.h"
 
 #include <memory>
 #include <string>
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/runtime/frame.h"
+#include "framework/runtime/step/frame.h"
 #include "framework/tensor/memory_budget.h"
 #include "tests/framework/support/fakes.h"
 

@@ -1,6 +1,6 @@
 // Kernels that wait at a resource, in steps that block a thread meanwhile and in steps that block
 // none.
-#include "framework/runtime/waiting_calls.h"
+#include "framework/runtime/state/waiting_calls.h"
 
 #include <chrono>
 #include <condition_variable>

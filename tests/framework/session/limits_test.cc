@@ -10,7 +10,7 @@
 
 #include "framework/base/machine_memory.h"
 #include "framework/graph/graph_def.h"
-#include "framework/runtime/give_memory_back.h"
+#include "framework/runtime/devices/give_memory_back.h"
 #include "framework/session/session.h"
 #include "tests/framework/io/bridged_files.h"
 #include "tests/framework/io/fake_files.h"

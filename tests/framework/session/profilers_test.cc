@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "framework/base/strings.h"
-#include "framework/runtime/step_trace.h"
+#include "framework/runtime/trace/step_trace.h"
 #include "tests/framework/support/test_ops.h"
 
 namespace thalweg {
