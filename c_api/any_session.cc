@@ -2,6 +2,7 @@
 
 #include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 
 namespace thalweg {
 
@@ -31,7 +32,7 @@ void AnySession::Start(const CallableSpec& spec, const Tensor* feeds, const RunO
   if (Status s = CheckOnHost(spec, feeds); !s.ok()) return done(std::move(s));
   // The callback of the program may block and may end the session, so it must not run on a thread
   // of the transport, which must not keep a reference to the session either.
-  ThreadPool& pool = cluster->graph().runtime().pool();
+  ThreadPool& pool = RuntimeOf(cluster->graph()).pool();
   cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) mutable {
     pool.Blocking([done = std::move(done), s = std::move(s)] { done(s); });
   });

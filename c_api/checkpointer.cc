@@ -6,6 +6,7 @@
 #include "c_api/shim.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpointer.h"
+#include "framework/runtime/runtime_of.h"
 #include "thalweg/log.h"
 
 using thalweg::Checkpointer;
@@ -66,7 +67,7 @@ StatusOr<NamedTensors> ReadValues(const tw_checkpointer& c) {
 // For savers with TW_SAVER_BY_TASK: the values stay on their tasks.
 StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix) {
   RETURN_IF_ERROR(FromC(tw_saver_save(c.saver, c.session, prefix.c_str())));
-  ASSIGN_OR_RETURN(const auto reader, thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()));
+  ASSIGN_OR_RETURN(const auto reader, thalweg::CheckpointReader::Open(prefix, RuntimeOf(*c.graph).files()));
   uint64_t bytes = 0;
   for (const thalweg::CheckpointEntry* e : reader->entries()) bytes += e->size;
   return bytes;
@@ -77,7 +78,7 @@ std::optional<double> ToMetric(const double* metric) { return metric ? std::opti
 // *whole: false if the checkpoint is damaged or missing; true if it does not fit or cannot be read
 // now.
 Status TryRestore(const tw_checkpointer& c, const std::string& prefix, bool* whole) {
-  Status s = thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()).status();
+  Status s = thalweg::CheckpointReader::Open(prefix, RuntimeOf(*c.graph).files()).status();
   *whole = !thalweg::IsNoWholeCheckpoint(s);
   if (!s.ok()) return s;
   s = FromC(tw_saver_restore(c.saver, c.session, prefix.c_str()));
@@ -91,7 +92,7 @@ Status TryRestore(const tw_checkpointer& c, const std::string& prefix, bool* who
 // to the log.
 StatusOr<std::string> RestoreFirst(const tw_checkpointer& c, const std::vector<std::string>& candidates,
                                    std::vector<std::string>* skipped) {
-  const auto log = [&](const std::string& line) { c.graph->runtime().Log(TW_LOG_WARNING, line); };
+  const auto log = [&](const std::string& line) { c.graph->host().Log(TW_LOG_WARNING, line); };
   for (const std::string& line : *skipped) log(line);
   for (const std::string& prefix : candidates) {
     bool whole;
@@ -112,14 +113,14 @@ StatusOr<std::string> Restore(const tw_checkpointer& c, uint32_t which, std::vec
   const thalweg::CheckpointFolder& folder = c.checkpointer->folder();
   if (which == TW_CHECKPOINT_BEST) {
     ASSIGN_OR_RETURN(const std::string best,
-                     thalweg::BestCheckpoint(folder.folder(), folder.name(), c.smaller_is_better, c.graph->runtime().files()));
+                     thalweg::BestCheckpoint(folder.folder(), folder.name(), c.smaller_is_better, RuntimeOf(*c.graph).files()));
     bool whole;
     RETURN_IF_ERROR(TryRestore(c, best, &whole));
     return best;
   }
   if (which != TW_CHECKPOINT_LATEST) return InvalidArgument("tw_checkpointer_restore: which is ", which, "; it is 0, latest, or 1, best");
   ASSIGN_OR_RETURN(const std::vector<std::string> candidates,
-                   thalweg::FindCheckpoints(folder.folder(), folder.name(), c.graph->runtime().files(), skipped));
+                   thalweg::FindCheckpoints(folder.folder(), folder.name(), RuntimeOf(*c.graph).files(), skipped));
   return RestoreFirst(c, candidates, skipped);
 }
 
@@ -143,10 +144,10 @@ tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const ch
     ASSIGN_OR_RETURN(const tw_checkpointer_options o, ReadOptions(given));
     ASSIGN_OR_RETURN(const thalweg::CheckpointerOptions options, ToOptions(o));
     const std::shared_ptr<thalweg::Graph> graph = tw_saver_graph(saver)->graph;
-    auto log = [graph](uint32_t level, std::string_view text) { graph->runtime().Log(level, text); };
+    auto log = [graph](uint32_t level, std::string_view text) { graph->host().Log(level, text); };
     auto made = std::make_unique<tw_checkpointer>(tw_checkpointer{saver, session, graph, options.keep.smaller_is_better, nullptr});
     ASSIGN_OR_RETURN(made->checkpointer,
-                     Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log, graph->runtime().files()));
+                     Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log, RuntimeOf(*graph).files()));
     *out_checkpointer = made.release();
     return Status();
   });

@@ -78,7 +78,7 @@ tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape*
   return Enter([&]() -> Status {
     if (!body->captures) return thalweg::InvalidArgument("the graph is no open body");
     ASSIGN_OR_RETURN(const Edge outer, thalweg::DecodeAround(*body, like, "like"));
-    ASSIGN_OR_RETURN(const thalweg::OpSchema* op, body->graph->runtime().registry().FindRole("placeholder"));
+    ASSIGN_OR_RETURN(const thalweg::OpSchema* op, body->graph->host().FindRole("placeholder"));
     thalweg::NodeSpec spec;
     spec.op = op->name;
     spec.name = body->graph->UniqueName(outer.node->name());

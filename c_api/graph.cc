@@ -12,6 +12,7 @@
 #include "framework/graph/left_out.h"
 #include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/devices/device.h"
+#include "framework/runtime/runtime_of.h"
 
 using thalweg::Edge;
 using thalweg::Enter;
@@ -188,7 +189,7 @@ tw_status* tw_graph_verify(tw_runtime* runtime, const void* data, uint64_t bytes
     thalweg::Graph scratch(std::move(r));
     RETURN_IF_ERROR(thalweg::ImportGraphDef(data, bytes, thalweg::ImportOptions(), &scratch));
     RETURN_IF_ERROR(thalweg::CheckNothingLeftOut(scratch));
-    for (int32_t i = 0; i < scratch.size(); ++i) RETURN_IF_ERROR(CheckKernel(scratch.runtime(), *scratch.node(i)));
+    for (int32_t i = 0; i < scratch.size(); ++i) RETURN_IF_ERROR(CheckKernel(RuntimeOf(scratch), *scratch.node(i)));
     return Status();
   });
 }

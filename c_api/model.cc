@@ -10,6 +10,7 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/model/importers.h"

@@ -8,10 +8,10 @@
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
-#include "framework/base/utf8.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/node_links.h"
 #include "framework/graph/node_marks.h"
+#include "framework/json/utf8.h"
 #include "framework/planner/passes/read_once.h"
 #include "framework/runtime/devices/device.h"
 #include "framework/runtime/state/container.h"
@@ -260,7 +260,7 @@ void tw_op_set_message(tw_op* op, const char* attr, const void* data, uint64_t b
   }
   SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
     ASSIGN_OR_RETURN(const std::string message, ToText({static_cast<const char*>(data), bytes}));
-    const thalweg::OpSchema* schema = op->graph->graph->runtime().registry().FindOp(op->spec.op);
+    const thalweg::OpSchema* schema = op->graph->graph->host().FindOp(op->spec.op);
     const int i = schema ? schema->FindAttr(attr) : -1;
     if (!schema) return AttrValue();  // tw_op_finish reports the unknown op
     if (i < 0) return InvalidArgument("op ", op->spec.op, " has no such attribute");

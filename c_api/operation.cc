@@ -4,6 +4,7 @@
 #include "framework/graph/graph_def.h"
 #include "framework/graph/node_links.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 #include "thalweg/op.h"
 #include "thalweg/plugin/resource.h"
 #include "thalweg/status.h"
@@ -46,7 +47,7 @@ const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uin
   if (type.empty()) return nullptr;
   if (!out_saved) return type.c_str();
   tw_status_release(thalweg::Enter([&]() -> Status {
-    const thalweg::ResourceType* known = operation->graph->graph->runtime().registry().FindResourceType(type);
+    const thalweg::ResourceType* known = RuntimeOf(*operation->graph->graph).registry().FindResourceType(type);
     *out_saved = type == TW_VARIABLE_TYPE || (known && known->saves);
     return Status();
   }));

@@ -9,8 +9,8 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/io/wire.h"
 #include "framework/json/json.h"
+#include "framework/proto/wire.h"
 #include "thalweg/op.h"
 
 struct tw_ops {

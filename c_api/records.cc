@@ -4,9 +4,9 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
+#include "framework/files/whole_file.h"
 #include "framework/io/record_file.h"
-#include "framework/io/whole_file.h"
 #include "thalweg/dataset.h"
 
 using thalweg::Status;

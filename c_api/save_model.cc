@@ -7,12 +7,13 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/files/whole_file.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/prune_def.h"
-#include "framework/io/tensor_proto.h"
-#include "framework/io/whole_file.h"
-#include "framework/io/wire.h"
 #include "framework/proto/graph.pb.h"
+#include "framework/proto/tensor_proto.h"
+#include "framework/proto/wire.h"
+#include "framework/runtime/runtime_of.h"
 #include "thalweg/cpp/signature.hpp"
 #include "thalweg/op.h"
 #include "thalweg/scope.h"
@@ -269,6 +270,6 @@ tw_status* tw_model_save(tw_graph* graph, tw_session* session, const tw_saved_si
   return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const std::vector<SavedSignature> wanted, Signatures(graph, signatures, n));
     ASSIGN_OR_RETURN(const std::string model, Model(graph, session, wanted));
-    return thalweg::ReplaceFile(path, thalweg::TemporaryName(path, "model"), model, graph->graph->runtime().files());
+    return thalweg::ReplaceFile(path, thalweg::TemporaryName(path, "model"), model, RuntimeOf(*graph->graph).files());
   });
 }

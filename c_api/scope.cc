@@ -142,7 +142,7 @@ void PlaceByDefault(const tw_scope& scope, tw_op* op) {
 // Sets the container attribute of an operation that creates state.
 void SetContainer(const tw_scope& scope, const char* type, tw_op* op) {
   if (scope.container.empty()) return;
-  const thalweg::OpSchema* schema = scope.graph->graph->runtime().registry().FindOp(type);
+  const thalweg::OpSchema* schema = scope.graph->graph->host().FindOp(type);
   if (schema && schema->FindAttr("container") >= 0) tw_op_set_string(op, "container", scope.container.data(), scope.container.size());
 }
 
@@ -292,7 +292,7 @@ tw_output tw_scope_name(tw_scope* scope, const char* name, tw_output value) {
   return Step<tw_output>(scope, [&]() -> StatusOr<tw_output> {
     if (!name || !*name) return InvalidArgument("tw_scope_name: name is NULL or empty");
     thalweg::NodeSpec spec;
-    ASSIGN_OR_RETURN(const thalweg::OpSchema* identity, scope->graph->graph->runtime().registry().FindRole("identity"));
+    ASSIGN_OR_RETURN(const thalweg::OpSchema* identity, scope->graph->graph->host().FindRole("identity"));
     spec.op = identity->name;
     spec.place = scope->place;
     spec.device = scope->device;
@@ -308,7 +308,7 @@ const tw_operation* tw_scope_group(tw_scope* scope, const char* name, const tw_o
   return Step<const tw_operation*>(scope, [&]() -> StatusOr<const tw_operation*> {
     thalweg::NodeSpec spec;
     thalweg::Graph& graph = *scope->graph->graph;
-    ASSIGN_OR_RETURN(const thalweg::OpSchema* no_op, graph.runtime().registry().FindRole("no_op"));
+    ASSIGN_OR_RETURN(const thalweg::OpSchema* no_op, graph.host().FindRole("no_op"));
     spec.op = no_op->name;
     spec.place = scope->place;
     spec.device = TaskOf(scope->device);
@@ -356,7 +356,7 @@ tw_output tw_scope_ints(tw_scope* scope, const int32_t* values, uint32_t n) {
 tw_output tw_scope_placeholder(tw_scope* scope, const char* name, uint32_t dtype, const int64_t* dims, int32_t rank) {
   return Step<tw_output>(scope, [&]() -> StatusOr<tw_output> {
     thalweg::Graph& graph = *scope->graph->graph;
-    ASSIGN_OR_RETURN(const thalweg::OpSchema* placeholder, graph.runtime().registry().FindRole("placeholder"));
+    ASSIGN_OR_RETURN(const thalweg::OpSchema* placeholder, graph.host().FindRole("placeholder"));
     const std::string full = MakeName(*scope, name, "input");
     tw_op* op = tw_op_create(scope->graph, placeholder->name.c_str(), full.c_str());
     if (!op) return thalweg::ResourceExhausted("out of host memory for an operation");

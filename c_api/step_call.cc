@@ -2,6 +2,7 @@
 
 #include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 #include "framework/runtime/trace/step_trace.h"
 
 namespace thalweg {
@@ -12,7 +13,7 @@ static Status ToDevices(const Graph& graph, const char* const* names, uint32_t n
   for (uint32_t i = 0; names && i < n; ++i) {
     devices->push_back(nullptr);
     if (!names[i]) continue;
-    ASSIGN_OR_RETURN(devices->back(), FindDevice(graph.runtime(), names[i]));
+    ASSIGN_OR_RETURN(devices->back(), FindDevice(RuntimeOf(graph), names[i]));
     if (devices->back()->host_memory()) devices->back() = nullptr;
   }
   return Status();

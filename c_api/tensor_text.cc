@@ -9,7 +9,7 @@
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/base/small_float.h"
-#include "framework/base/utf8.h"
+#include "framework/json/utf8.h"
 #include "framework/runtime/devices/device.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/tensor.h"

@@ -9,6 +9,7 @@
 #include "distributed/cluster_step.h"
 #include "distributed/server.h"
 #include "framework/runtime/devices/device.h"
+#include "framework/runtime/runtime_of.h"
 #include "framework/session/profilers.h"
 
 namespace thalweg::distributed {
@@ -95,7 +96,7 @@ ClusterSession::ClusterSession(std::shared_ptr<Graph> graph, const SessionOption
       options_(options),
       id_(NewIncarnation()),
       clock_(std::make_unique<SystemClock>()),
-      locals_(graph_->runtime().Common<LocalTasks>()),
+      locals_(RuntimeOf(*graph_).Common<LocalTasks>()),
       answers_(std::make_shared<Gate>()) {}
 
 StatusOr<std::shared_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
@@ -106,7 +107,7 @@ StatusOr<std::shared_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr
     if (session->origin_.here()) delete session;
   });
   RETURN_IF_ERROR(s->Connect(std::move(texts)));
-  ASSIGN_OR_RETURN(s->profilers_, Profilers::Start(&s->graph_->runtime(), options.profilers));
+  ASSIGN_OR_RETURN(s->profilers_, Profilers::Start(&RuntimeOf(*s->graph_), options.profilers));
   return s;
 }
 
@@ -115,7 +116,7 @@ Status ClusterSession::Connect(std::vector<std::string> texts) {
     if (ForTasks(text)) texts_.push_back(std::move(text));
   }
   ASSIGN_OR_RETURN(const Address target, ParseAddress(options_.target));
-  ASSIGN_OR_RETURN(auto transport, FindTransport(&graph_->runtime(), target, options_.insecure));
+  ASSIGN_OR_RETURN(auto transport, FindTransport(&RuntimeOf(*graph_), target, options_.insecure));
   scheme_ = target.scheme;
   auto nobody = [](std::shared_ptr<Incoming> request) {
     request->Fail({Unimplemented("a client is asked for nothing; its address is no server's"), false});
@@ -311,7 +312,7 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
     coming.reset();  // `done` may close the session
     return done(std::move(s));
   }
-  if (coming) done = AfterHandOver(&graph_->runtime().pool(), std::move(coming), std::move(done));
+  if (coming) done = AfterHandOver(&RuntimeOf(*graph_).pool(), std::move(coming), std::move(done));
   auto step_of = std::make_shared<std::weak_ptr<ClusterStep>>();
   StepTrace* const watch = trace.get();
   // The callback alone owns the trace, so that the trace has ended when `done` is called. `done` owns
@@ -351,7 +352,7 @@ Status ClusterSession::StartAsync(std::function<void()> work) {
     if (closed_) return Closed();
     ++async_;
   }
-  graph_->runtime().pool().Blocking(std::move(work));
+  RuntimeOf(*graph_).pool().Blocking(std::move(work));
   return Status();
 }
 
@@ -363,7 +364,7 @@ void ClusterSession::EndAsync() {
 StatusOr<uint64_t> ClusterSession::Reset(std::string_view container) {
   RETURN_IF_ERROR(CheckOrigin());
   const std::string name(container.empty() ? std::string_view(options_.container) : container);
-  return ClusterReset(graph_->runtime_ptr(), options_, name, int64_t{options_.target_timeout_ms} * 1'000'000);
+  return ClusterReset(SharedRuntimeOf(*graph_), options_, name, int64_t{options_.target_timeout_ms} * 1'000'000);
 }
 
 SessionReport ClusterSession::Report() const {

@@ -6,6 +6,7 @@
 
 #include "distributed/cluster_session.h"
 #include "distributed/cluster_step.h"
+#include "framework/runtime/runtime_of.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -168,7 +169,7 @@ Status ClusterSession::WatchMembers() {
     return members->Watch([this, which](const TaskId& id, uint64_t incarnation) { MemberChanged(which, id, incarnation); });
   };
   const Members::Config member = {cluster_.membership(), StrCat("client ", id_), options_.credentials};
-  membership_ = std::make_unique<Membership>(&graph_->runtime(), member, watch);
+  membership_ = std::make_unique<Membership>(&RuntimeOf(*graph_), member, watch);
   return membership_->Start();
 }
 

@@ -137,7 +137,7 @@ StatusOr<bool> LoweredFlow::Lower(const Node& n) {
 StatusOr<const Node*> LoweredFlow::Add(const Node& like, std::string_view role, const std::string& name, std::vector<Edge> inputs,
                                        std::vector<const Node*> controls) {
   NodeSpec spec;
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(role));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole(role));
   spec.op = op->name;
   spec.name = graph_->UniqueName(name);
   spec.inputs = std::move(inputs);
@@ -150,7 +150,7 @@ StatusOr<const Node*> LoweredFlow::Add(const Node& like, std::string_view role, 
 
 StatusOr<const Node*> LoweredFlow::AddEnter(const Node& n, const std::string& name, const Edge& value, bool invariant) {
   NodeSpec spec;
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole("enter"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole("enter"));
   spec.op = op->name;
   spec.name = graph_->UniqueName(name);
   spec.inputs = {value};
@@ -168,7 +168,7 @@ StatusOr<const Node*> LoweredFlow::AddEnter(const Node& n, const std::string& na
 StatusOr<Edge> LoweredFlow::Truth(const Node& n, const std::string& name, const Edge& pred) {
   if (pred.node->out_type(pred.port) == TW_BOOL) return pred;
   NodeSpec spec;
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole("cast"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole("cast"));
   spec.op = op->name;
   spec.name = graph_->UniqueName(name);
   spec.inputs = {pred};
@@ -186,7 +186,7 @@ StatusOr<Edge> LoweredFlow::IsNot(const Node& n, const std::string& name, const 
   ASSIGN_OR_RETURN(Tensor less, Tensor::Make(TW_INT32, nullptr, 0));
   *less.as<int32_t>() = -k;
   NodeSpec spec;
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole("const"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole("const"));
   spec.op = op->name;
   spec.name = graph_->UniqueName(name + "/less");
   spec.controls = {index.node};  // places the constant in the loops of the number

@@ -4,7 +4,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/function.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg::distributed {
@@ -89,7 +89,7 @@ class Adder {
   }
 
   Status AddPaid(const PieceNode& n) {
-    const OpSchema* op = graph_->runtime().registry().FindOp(n.op);
+    const OpSchema* op = graph_->host().FindOp(n.op);
     NodeSpec spec;
     spec.name = n.name;
     spec.op = n.op;

@@ -8,7 +8,7 @@
 #include "distributed/local_tasks.h"
 #include "distributed/rules.h"
 #include "distributed/sandbox/pipe_transport.h"
-#include "framework/io/confined_files.h"
+#include "framework/files/confined_files.h"
 #include "thalweg/log.h"
 #include "thalweg/version.h"
 

@@ -6,6 +6,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/flow.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -203,7 +204,7 @@ Status Splitter::Transfer(const Edge& e, int32_t from, int32_t task) {
 StatusOr<std::string> Splitter::DoneOf(const Node* c, int32_t from) {
   Work& w = WorkOf(from);
   w.wanted.insert(c->id());
-  ASSIGN_OR_RETURN(PieceNode n, NothingNode(p_.NameFor(StrCat(c->name(), "/_done")), p_.graph_->runtime().registry()));
+  ASSIGN_OR_RETURN(PieceNode n, NothingNode(p_.NameFor(StrCat(c->name(), "/_done")), RuntimeOf(*p_.graph_).registry()));
   n.controls = {c->name()};
   std::string name = n.name;
   AddMade(&w, std::move(n), &w.after);

@@ -6,6 +6,7 @@
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/function.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 
 namespace thalweg::distributed {
 
@@ -169,7 +170,7 @@ Status Splitter::AddReceive(const std::string& name, const std::string& key, uin
 StatusOr<PieceNode> Splitter::LoopNode(int32_t frame, int32_t task, std::string_view what, std::string_view role) {
   PieceNode n;
   n.name = LoopName(frame, task, what);
-  ASSIGN_OR_RETURN(const OpSchema* op, p_.graph_->runtime().registry().FindRole(role));
+  ASSIGN_OR_RETURN(const OpSchema* op, p_.graph_->host().FindRole(role));
   n.op = op->name;
   ASSIGN_OR_RETURN(n.attrs["T"], SerializeAttr(AttrValue::Type(TW_FLOAT)));
   return n;
@@ -180,7 +181,7 @@ StatusOr<PieceNode> Splitter::LoopNode(int32_t frame, int32_t task, std::string_
 Status Splitter::BeginLoop(int32_t frame, int32_t task, Work* w) {
   const FlowMap::Frame& f = flow_.frame(frame);
   if (f.parent) RETURN_IF_ERROR(BeginLoop(f.parent, task, w));
-  ASSIGN_OR_RETURN(PieceNode none, NothingNode(LoopName(frame, task, "none"), p_.graph_->runtime().registry()));
+  ASSIGN_OR_RETURN(PieceNode none, NothingNode(LoopName(frame, task, "none"), RuntimeOf(*p_.graph_).registry()));
   if (f.parent) none.controls = {LoopName(f.parent, task, "merge")};
   ASSIGN_OR_RETURN(PieceNode enter, LoopNode(frame, task, "enter", "enter"));
   enter.inputs = {none.name};

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/base/shown.h"
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg::distributed {

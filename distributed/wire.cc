@@ -5,7 +5,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 
 namespace thalweg::distributed {
 namespace {

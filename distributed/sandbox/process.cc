@@ -20,7 +20,7 @@
 
 #include "distributed/sandbox/packet_ring.h"
 #include "framework/base/machine_memory.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "framework/registry/own_file.h"
 
 namespace thalweg::distributed {

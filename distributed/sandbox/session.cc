@@ -8,6 +8,7 @@
 
 #include "distributed/sandbox/packet_ring.h"
 #include "distributed/server.h"
+#include "framework/runtime/runtime_of.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -48,7 +49,7 @@ StatusOr<std::shared_ptr<ClusterSession>> CreateSandboxed(std::shared_ptr<Graph>
   auto both = std::make_shared<Sandboxed>();
   const std::string address = StrCat("pipe:fd", ends[0], "-", ends[1], "m", memory);
   auto cluster = ClusterSpec::Parse(StrCat("{\"sandbox\": [\"", address, "\"]}"));
-  auto started = cluster.ok() ? Server::Start(graph->runtime().shared_from_this(), *cluster, {"sandbox", 0}, server)
+  auto started = cluster.ok() ? Server::Start(RuntimeOf(*graph).shared_from_this(), *cluster, {"sandbox", 0}, server)
                               : StatusOr<std::unique_ptr<Server>>(cluster.status());
   SessionOptions with_target = options;
   with_target.target = address;

@@ -7,7 +7,6 @@
 #include "framework/autodiff/differentiated.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/node_marks.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

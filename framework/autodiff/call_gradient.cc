@@ -7,10 +7,9 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/builder.h"
+#include "framework/graph/device_spec.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/node_marks.h"
-#include "framework/runtime/devices/device.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 
@@ -40,7 +39,7 @@ StatusOr<const Node*> AddNodeLike(Graph* g, const OpSchema& op, const std::strin
 
 StatusOr<const Node*> AddRoleLike(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,
                                   const Node& like) {
-  ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole(role));
+  ASSIGN_OR_RETURN(const OpSchema* op, g->host().FindRole(role));
   return AddNodeLike(g, *op, op->name, std::move(in), std::move(attrs), like);
 }
 
@@ -50,7 +49,7 @@ StatusOr<Edge> AddScalarLike(Graph* g, int32_t value, const Node& like) {
 }
 
 StatusOr<Edge> AddPlaceholderLike(Graph* g, uint32_t type, const Shape& shape, const std::string& name, const Node& like) {
-  ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole("placeholder"));
+  ASSIGN_OR_RETURN(const OpSchema* op, g->host().FindRole("placeholder"));
   ASSIGN_OR_RETURN(const Node* n,
                    AddNodeLike(g, *op, name, {}, {{"dtype", AttrValue::Type(type)}, {"shape", AttrValue::OfShape(shape)}}, like));
   return Edge{n, 0};
@@ -143,7 +142,7 @@ StatusOr<const Node*> CallGradient::Extended(std::vector<Edge> more_inputs, std:
 }
 
 StatusOr<const OpSchema*> CallGradient::Op(bool is_stateful) const {
-  return graph_->runtime().registry().FindRole(is_stateful ? std::string(role_) : StrCat("stateless_", role_));
+  return graph_->host().FindRole(is_stateful ? std::string(role_) : StrCat("stateless_", role_));
 }
 
 }  // namespace thalweg

@@ -10,7 +10,6 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 
@@ -256,7 +255,7 @@ Status Differentiator::VisitNamed(const Node* n, const std::string& name) {
     if (s.ok()) s = AddStoredGradient(c, *stored);
     return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
   }
-  const OpSchema* op = graph_->runtime().registry().FindOp(name);
+  const OpSchema* op = graph_->host().FindOp(name);
   if (op && op->inputs.size() == n->op().inputs.size() && op->outputs.size() == n->op().outputs.size()) return VisitOp(n, *op);
   if (visiting_.ok()) {
     visiting_ =

@@ -8,7 +8,6 @@
 #include "framework/autodiff/call_gradient.h"
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/function.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {
@@ -32,7 +31,7 @@ class ForForm {
     ASSIGN_OR_RETURN(const std::string body, AddBody(name, *f, &is_stateful));
     ASSIGN_OR_RETURN(const std::string cond, AddCond(name, spec.inputs));
     spec.attrs = {{"body", AttrValue::Func(body)}, {"cond", AttrValue::Func(cond)}};
-    ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(is_stateful ? "while" : "stateless_while"));
+    ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole(is_stateful ? "while" : "stateless_while"));
     spec.op = op->name;
     spec.controls = node_.controls();
     spec.device = node_.device();

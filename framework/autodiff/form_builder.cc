@@ -6,7 +6,6 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/flow.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {
@@ -99,7 +98,7 @@ bool FormBuilder::IsRegionSwitch(const Node& n, const FlowPlace& place) const {
 }
 
 StatusOr<Edge> FormBuilder::AddArgument(Graph* g, const Edge& like, const Shape& shape) const {
-  ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole("placeholder"));
+  ASSIGN_OR_RETURN(const OpSchema* op, g->host().FindRole("placeholder"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = g->UniqueName(like.node->name());
@@ -146,7 +145,7 @@ StatusOr<std::string> FormBuilder::AddFunction(const std::string& name, const Fo
 
 StatusOr<const Node*> FormBuilder::AddForm(std::string_view role, bool is_stateful, const Node& like, std::vector<Edge> in,
                                            const NodeSet& before, std::map<std::string, AttrValue> attrs, std::string name) const {
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(is_stateful ? std::string(role) : StrCat("stateless_", role)));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole(is_stateful ? std::string(role) : StrCat("stateless_", role)));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = std::move(name);

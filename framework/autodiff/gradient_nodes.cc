@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "framework/base/shown.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 
 StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,
                        const std::string& scope, const std::string& device) {
-  ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole(role));
+  ASSIGN_OR_RETURN(const OpSchema* op, g->host().FindRole(role));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = g->UniqueName(scope + op->name);

@@ -8,8 +8,6 @@
 #include "framework/autodiff/differentiated.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/runtime/runtime.h"
-#include "framework/runtime/step/evaluate.h"
 
 namespace thalweg {
 namespace {
@@ -69,7 +67,7 @@ class Slice {
       values.push_back(value);
       shapes.push_back({value.view().dims, value.rank(), 0});
     }
-    auto results = EvaluateOnHost(f_.body().runtime(), n, shapes, values, nullptr);
+    auto results = f_.body().host().Evaluate(n, shapes, values, nullptr);
     if (results.ok()) (*made)[&n] = *std::move(results);
     return results.ok();
   }

@@ -10,7 +10,6 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/builder.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

@@ -7,7 +7,6 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/function_shapes.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 
@@ -28,7 +27,7 @@ Status AddStoredGradient(const CallGradient& c, const StoredGradient& gradient) 
     ASSIGN_OR_RETURN(in.emplace_back(), c.gradient().dy(int32_t(o)));
   }
   const std::string role = IsStateful(f->body()) ? "call" : "stateless_call";
-  ASSIGN_OR_RETURN(const OpSchema* op, c.graph()->runtime().registry().FindRole(role));
+  ASSIGN_OR_RETURN(const OpSchema* op, c.graph()->host().FindRole(role));
   ASSIGN_OR_RETURN(const Node* call,
                    AddNodeLike(c.graph(), *op, c.scope() + op->name, std::move(in),
                                {{"f", AttrValue::Func(f->name())}, {"Tout", AttrValue::Types(TypesOf(f->results()))}}, node));

@@ -1,9 +1,18 @@
 #include "framework/base/checked.h"
 
 #include "framework/base/dtype.h"
-#include "framework/tensor/shape.h"
 
 namespace thalweg {
+
+std::string ShapeText(const int64_t* dims, int32_t rank) {
+  if (rank < 0) return "unknown";
+  std::string s = "[";
+  for (int32_t i = 0; i < rank; ++i) {
+    if (i) s += ", ";
+    s += dims[i] < 0 ? "?" : std::to_string(dims[i]);
+  }
+  return s + "]";
+}
 
 StatusOr<int64_t> CountElements(const int64_t* dims, int32_t rank) {
   if (rank < 0) return InvalidArgument("the rank is unknown");

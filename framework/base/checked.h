@@ -1,7 +1,9 @@
-// Size arithmetic with overflow checks. Every product of dims and byte sizes is computed here.
+// Size arithmetic with overflow checks, and shapes in messages. Every product of dims and byte sizes
+// is computed here.
 // Threads: any.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "framework/base/status.h"
 
@@ -11,6 +13,8 @@ namespace thalweg {
 inline bool CheckedMul(int64_t a, int64_t b, int64_t* out) { return !__builtin_mul_overflow(a, b, out); }
 inline bool CheckedAdd(int64_t a, int64_t b, int64_t* out) { return !__builtin_add_overflow(a, b, out); }
 
+// Formats "[2, ?, 3]", or "unknown" for rank -1.
+std::string ShapeText(const int64_t* dims, int32_t rank);
 // Returns the number of elements of a fully known shape. INVALID_ARGUMENT for a negative dim or
 // more than 2^63-1 elements.
 StatusOr<int64_t> CountElements(const int64_t* dims, int32_t rank);

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "framework/base/thread_reserve.h"
-#include "framework/base/utf8.h"
+#include "framework/json/utf8.h"
 
 namespace thalweg {
 namespace {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/eager/entry.h"
 #include "framework/eager/tape.h"
 #include "framework/runtime/state/container.h"
+#include "framework/runtime/step/step.h"
 
 namespace thalweg {
 
@@ -70,7 +72,7 @@ StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const EagerCall& call) {
   return Find(key, [&call](Graph* graph, Prepared::Parts* parts) { return BuildCall(call, graph, parts); });
 }
 
-StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const EagerEntry::Build& build) {
+StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const EagerBuild& build) {
   const ValueCheck check = check_.load(std::memory_order_relaxed);
   if (check != ValueCheck::kOff) return FindChecked(key, check, build);
   return Find(key, session_options_, build);
@@ -83,12 +85,12 @@ SessionOptions Eager::OptionsWith(ValueCheck check) const {
 }
 
 // Entries whose calls check their results have keys of their own.
-StatusOr<std::shared_ptr<EagerEntry>> Eager::FindChecked(const std::string& key, ValueCheck check, const EagerEntry::Build& build) {
+StatusOr<std::shared_ptr<EagerEntry>> Eager::FindChecked(const std::string& key, ValueCheck check, const EagerBuild& build) {
   const SessionOptions options = OptionsWith(check);
   return Find(key + options.check_values, options, build);
 }
 
-StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const SessionOptions& options, const EagerEntry::Build& build) {
+StatusOr<std::shared_ptr<EagerEntry>> Eager::Find(const std::string& key, const SessionOptions& options, const EagerBuild& build) {
   const uint64_t hash = KeyedHash(key);
   if (auto known = Known(key, hash)) return known;
   ASSIGN_OR_RETURN(auto made, EagerEntry::Make(runtime_, options, account_, build));

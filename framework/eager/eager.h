@@ -15,9 +15,10 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/base/status.h"
 #include "framework/eager/call.h"
-#include "framework/eager/entry.h"
 #include "framework/eager/options.h"
+#include "framework/eager/prepared.h"
 #include "framework/runtime/runtime.h"
+#include "framework/session/options.h"
 #include "framework/tensor/memory_budget.h"
 #include "framework/tensor/value_check.h"
 
@@ -30,6 +31,8 @@ struct EagerReport {
   uint64_t entries = 0, hits = 0, misses = 0, evictions = 0;
 };
 
+class EagerEntry;
+
 class Eager {
  public:
   static StatusOr<std::shared_ptr<Eager>> Create(std::shared_ptr<Runtime> runtime, const EagerOptions& options);
@@ -40,7 +43,7 @@ class Eager {
   StatusOr<std::shared_ptr<EagerEntry>> Find(const EagerCall& call);
   // The same for nodes that `build` adds, which need not be a single op. key: must differ from every
   // key of AppendKey.
-  StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const EagerEntry::Build& build);
+  StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const EagerBuild& build);
   // Runs `op`, which `entry` holds, and notes it on the tapes of this thread. in, out: as for
   // Prepared::Run. On an error `out` is empty.
   Status Run(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);
@@ -60,9 +63,9 @@ class Eager {
 
  private:
   explicit Eager(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
-  StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const SessionOptions& options, const EagerEntry::Build& build);
+  StatusOr<std::shared_ptr<EagerEntry>> Find(const std::string& key, const SessionOptions& options, const EagerBuild& build);
   SessionOptions OptionsWith(ValueCheck check) const;
-  StatusOr<std::shared_ptr<EagerEntry>> FindChecked(const std::string& key, ValueCheck check, const EagerEntry::Build& build);
+  StatusOr<std::shared_ptr<EagerEntry>> FindChecked(const std::string& key, ValueCheck check, const EagerBuild& build);
   std::shared_ptr<EagerEntry> Known(std::string_view key, uint64_t hash);
   std::shared_ptr<EagerEntry> Keep(std::string_view key, uint64_t hash, std::shared_ptr<EagerEntry> made);
   Status Note(const std::shared_ptr<EagerEntry>& entry, Prepared* op, const Tensor* in, Tensor* out);

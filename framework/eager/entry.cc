@@ -6,6 +6,8 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step/step.h"
+#include "framework/session/session.h"
 
 namespace thalweg {
 namespace {
@@ -40,8 +42,11 @@ Status CheckNoReferences(const Node& node) {
 
 }  // namespace
 
+EagerEntry::EagerEntry() = default;
+EagerEntry::~EagerEntry() = default;
+
 StatusOr<std::shared_ptr<EagerEntry>> EagerEntry::Make(std::shared_ptr<Runtime> runtime, const SessionOptions& options,
-                                                       MemoryBudget* account, const Build& build) {
+                                                       MemoryBudget* account, const EagerBuild& build) {
   auto graph = std::make_shared<Graph>(std::move(runtime));
   Prepared::Parts parts;
   RETURN_IF_ERROR(build(graph.get(), &parts));
@@ -52,7 +57,7 @@ StatusOr<std::shared_ptr<EagerEntry>> EagerEntry::Make(std::shared_ptr<Runtime> 
 }
 
 StatusOr<Edge> AddInput(Graph* graph, uint32_t dtype, size_t i) {
-  ASSIGN_OR_RETURN(const OpSchema* op, graph->runtime().registry().FindRole("placeholder"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph->host().FindRole("placeholder"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = StrCat("input_", i);

@@ -11,27 +11,27 @@
 #include "framework/eager/prepared.h"
 #include "framework/graph/graph.h"
 #include "framework/session/options.h"
-#include "framework/session/session.h"
 
 namespace thalweg {
 
 // The name of the node that runs an op; error messages contain it.
 inline constexpr char kEagerNode[] = "eager";
 
+class Session;
+
 class EagerEntry {
  public:
-  // Adds nodes to an empty graph and sets the inputs, outputs and targets to run.
-  using Build = std::function<Status(Graph*, Prepared::Parts*)>;
   // account: charged with the memory of the entry and its values; NULL: none. Errors: those of
   // `build` and of Session::Create.
   static StatusOr<std::shared_ptr<EagerEntry>> Make(std::shared_ptr<Runtime> runtime, const SessionOptions& options, MemoryBudget* account,
-                                                    const Build& build);
+                                                    const EagerBuild& build);
+  ~EagerEntry();
   Prepared& op() { return *op_; }
 
   uint64_t used = 0;  // when last used, by the clock of the cache, whose mutex guards it
 
  private:
-  EagerEntry() = default;
+  EagerEntry();
   std::unique_ptr<Session> session_;
   std::mutex differentiating_;
   std::unique_ptr<Prepared> op_;  // declared after session_, so that it is destroyed first

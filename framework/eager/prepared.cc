@@ -9,6 +9,7 @@
 #include "framework/runtime/devices/device.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/state/resource.h"
+#include "framework/runtime/step/step.h"
 
 namespace thalweg {
 namespace {
@@ -59,7 +60,7 @@ bool MayLieOnDevice(const Tensor& t) {
 }
 
 StatusOr<Edge> AddPlaceholder(Graph* graph, std::string_view name, uint32_t dtype, const Shape& shape) {
-  ASSIGN_OR_RETURN(const OpSchema* op, graph->runtime().registry().FindRole("placeholder"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph->host().FindRole("placeholder"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = graph->UniqueName(name);

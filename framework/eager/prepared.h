@@ -3,6 +3,7 @@
 // Threads: any number of runs at once.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,12 +13,13 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
-#include "framework/session/session.h"
+#include "framework/session/callable.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {
 
 struct PreparedGradient;
+class Session;
 
 // The incoming gradients that a gradient takes, and the inputs for which gradients are computed.
 struct GradientForm {
@@ -95,5 +97,8 @@ struct PreparedGradient {
   std::unique_ptr<Prepared> run;  // NULL: no wanted input has a gradient
   std::vector<Result> dx;         // per wanted input
 };
+
+// Adds nodes to an empty graph and sets the inputs, outputs and targets to run.
+using EagerBuild = std::function<Status(Graph*, Prepared::Parts*)>;
 
 }  // namespace thalweg

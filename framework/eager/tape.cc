@@ -8,7 +8,9 @@
 
 #include "framework/autodiff/autodiff.h"
 #include "framework/base/dtype.h"
+#include "framework/eager/eager.h"
 #include "framework/runtime/state/resource.h"
+#include "framework/runtime/step/step.h"
 
 namespace thalweg {
 namespace {
@@ -171,7 +173,7 @@ Status Tape::Seed(const std::vector<Tensor>& targets, const std::vector<Tensor>&
     if (!dy) {
       std::string key = StrCat("\1ones", y.dtype());
       ASSIGN_OR_RETURN(auto ones, eager_->Find(key, [&y](Graph* graph, Prepared::Parts* parts) -> Status {
-        ASSIGN_OR_RETURN(const OpSchema* op, graph->runtime().registry().FindRole("ones_like"));
+        ASSIGN_OR_RETURN(const OpSchema* op, graph->host().FindRole("ones_like"));
         return BuildCall({op->name, {}, {&y, 1}, {}}, graph, parts);
       }));
       RETURN_IF_ERROR(eager_->Run(ones, &ones->op(), &y, &dy));

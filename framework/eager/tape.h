@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/eager/eager.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {
+
+class Eager;
+class EagerEntry;
+class Prepared;
 
 // The gradient of one source. If `rows` is set, the gradient is sparse; see Gradient (autodiff.h). If
 // both are empty, no target depends on the source.

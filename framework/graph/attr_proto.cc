@@ -8,8 +8,8 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/io/wire.h"
 #include "framework/proto/attr_value.pb.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {

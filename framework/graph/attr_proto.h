@@ -9,7 +9,7 @@
 #include "framework/base/status.h"
 #include "framework/graph/attr_value.h"
 #include "framework/graph/op_schema.h"
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 
 namespace thalweg {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "framework/base/dtype.h"
-#include "framework/runtime/step/evaluate.h"
+#include "framework/base/monotonic.h"
 #include "framework/tensor/memory_budget.h"
 #include "framework/tensor/texts.h"
 
@@ -46,7 +46,7 @@ MemoryBudget* FoldingBudget::AccountForOne() {
   return one_;
 }
 
-StatusOr<std::vector<Tensor>> FoldingBudget::Evaluate(Runtime& runtime, const Node& node, std::span<const tw_shape> shapes,
+StatusOr<std::vector<Tensor>> FoldingBudget::Evaluate(GraphHost& host, const Node& node, std::span<const tw_shape> shapes,
                                                       std::span<const Tensor> values) {
   if (slow_ns_.load(std::memory_order_relaxed) > kMostSlowNs) return ResourceExhausted("the graph has spent its time for known values");
   if (TextBytes(values) > kMostText) return ResourceExhausted("its strings are too long to be looked at while the graph is built");
@@ -55,7 +55,7 @@ StatusOr<std::vector<Tensor>> FoldingBudget::Evaluate(Runtime& runtime, const No
     ~Account() { budget->Release(); }
   } one{AccountForOne()};
   const int64_t begin = MonotonicNs();
-  auto known = EvaluateOnHost(runtime, node, shapes, values, one.budget);
+  auto known = host.Evaluate(node, shapes, values, one.budget);
   const int64_t took = MonotonicNs() - begin;
   if (took > kQuickNs) slow_ns_.fetch_add(took, std::memory_order_relaxed);
   return known;

@@ -22,8 +22,8 @@ class FoldingBudget {
   FoldingBudget(const FoldingBudget&) = delete;
 
   // Computes the node's outputs. RESOURCE_EXHAUSTED if the budget is used up; the errors of
-  // EvaluateOnHost.
-  StatusOr<std::vector<Tensor>> Evaluate(Runtime& runtime, const Node& node, std::span<const tw_shape> shapes,
+  // GraphHost::Evaluate.
+  StatusOr<std::vector<Tensor>> Evaluate(GraphHost& host, const Node& node, std::span<const tw_shape> shapes,
                                          std::span<const Tensor> values);
 
  private:

@@ -6,9 +6,9 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/base/utf8.h"
 #include "framework/graph/function_def.h"
-#include "framework/io/wire.h"
+#include "framework/json/utf8.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {

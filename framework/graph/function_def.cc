@@ -14,9 +14,7 @@
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/graph/node_links.h"
-#include "framework/io/wire.h"
-#include "framework/registry/registry.h"
-#include "framework/runtime/runtime.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {
@@ -260,7 +258,7 @@ class Importer {
   // Adds the arguments, then the nodes. An argument that does not stand for exactly one value gets
   // a name per value.
   Status AddNodes() {
-    ASSIGN_OR_RETURN(const OpSchema* placeholder, body_->runtime().registry().FindRole("placeholder"));
+    ASSIGN_OR_RETURN(const OpSchema* placeholder, body_->host().FindRole("placeholder"));
     std::string graph;
     ImportOptions options;
     options.function_body = true;

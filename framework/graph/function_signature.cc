@@ -3,7 +3,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/graph_def_fields.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 

@@ -15,10 +15,7 @@
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
-#include "framework/runtime/devices/give_memory_back.h"
-#include "framework/runtime/runtime.h"
-#include "framework/runtime/state/container.h"
-#include "framework/runtime/step/evaluate.h"
+#include "thalweg/plugin/resource.h"
 
 namespace thalweg {
 
@@ -102,19 +99,17 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-Graph::Graph(std::shared_ptr<Runtime> runtime)
-    : runtime_(std::move(runtime)),
-      container_(NewGraphContainer()),
+Graph::Graph(std::shared_ptr<GraphHost> host)
+    : host_(std::move(host)),
+      container_(host_->NewContainer()),
       own_functions_(std::make_shared<FunctionLibrary>(this)),
       functions_(own_functions_),
       folding_(std::make_unique<FoldingBudget>()) {}
-Graph::~Graph() {
-  if (runtime_->resources().EndContainer(container_) > 0) GiveMemoryBack(*runtime_);
-}
+Graph::~Graph() { host_->EndContainer(container_); }
 
 // A function owns its body and the library owns its functions, so a body must not own the library.
 std::shared_ptr<Graph> Graph::Body(const Graph& outer) {
-  auto body = std::make_shared<Graph>(outer.runtime_);
+  auto body = std::make_shared<Graph>(outer.host_);
   body->functions_ = outer.functions_;
   body->own_functions_.reset();
   return body;
@@ -139,10 +134,10 @@ StatusOr<const Node*> Graph::AddNode(const OpSchema& op, std::vector<AttrValue> 
 
 StatusOr<const Node*> Graph::FindOpAndAdd(NodeSpec* spec) {
   const auto title = [spec] { return NodeTitle(spec->op, spec->name, spec->place) + ":"; };
-  const OpSchema* op = runtime_->registry().FindOp(spec->op);
+  const OpSchema* op = host_->FindOp(spec->op);
   if (!op) {
     return NotFound(title(), " no loaded plugin defines op '", Shown(spec->op), "'; load the plugin that does, or check the spelling",
-                    runtime_->registry().MeantOp(spec->op));
+                    host_->MeantOp(spec->op));
   }
   auto attrs = InSchemaOrder(*op, std::move(spec->attrs));
   if (!attrs.ok()) return Prefix(attrs.status(), title());
@@ -253,7 +248,7 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   constants.reserve(node->inputs_.size());
   for (const Edge& e : node->inputs_) constants.push_back(e.node->value(e.port));
   if (!CanEvaluate(op, node->in_at(), in_shapes, constants)) return Status();
-  auto known = folding_->Evaluate(*runtime_, *node, in_shapes, constants);
+  auto known = folding_->Evaluate(*host_, *node, in_shapes, constants);
   if (!known.ok()) return Status();  // not an error of the builder: the node will fail with the same message when it runs
   for (size_t o = 0; o < known->size(); ++o) {
     node->shapes_[o] = (*known)[o].shape();
@@ -295,8 +290,7 @@ StatusOr<const Node*> Graph::Beside(const Node& origin, std::string key, const O
 // Makes the node that plans run in place of a node with references, and the readers of its
 // reference outputs.
 Status Graph::Lower(Node* node) const {
-  const Registry& registry = runtime_->registry();
-  const OpSchema* op = registry.FindOp(node->schema_->runs_as);
+  const OpSchema* op = host_->FindOp(node->schema_->runs_as);
   if (!op) return NotFound("it runs as op '", node->schema_->runs_as, "', which no loaded plugin defines; load the plugin that does");
   std::vector<uint32_t> in_types, out_types;
   bool given = false;  // the references are those of inputs, which are passed through
@@ -335,7 +329,7 @@ Status Graph::AddReads(Node* node) const {
   node->rare_->reads.resize(size_t(node->n_out()));
   for (int32_t o = 0; o < node->n_out(); ++o) {
     if (!IsRef(node->out_type(o))) continue;
-    ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("read_variable"));
+    ASSIGN_OR_RETURN(const OpSchema* op, host_->FindRole("read_variable"));
     std::vector<AttrValue> attrs(op->attrs.size());
     if (const int type = op->FindAttr(op->outputs[0].type_attr); type >= 0) {
       attrs[size_t(type)] = AttrValue::Type(BaseType(node->out_type(o)));
@@ -458,7 +452,7 @@ GraphExtras Graph::extras() const {
 }
 
 StatusOr<Edge> Graph::AddArgument(const Edge& like, std::string name, std::string_view place) {
-  ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("placeholder"));
+  ASSIGN_OR_RETURN(const OpSchema* op, host_->FindRole("placeholder"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = std::move(name);
@@ -471,7 +465,7 @@ StatusOr<Edge> Graph::AddArgument(const Edge& like, std::string name, std::strin
 }
 
 StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name, std::string_view place) {
-  ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("const"));
+  ASSIGN_OR_RETURN(const OpSchema* op, host_->FindRole("const"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = name.empty() ? UniqueName("Const") : std::move(name);

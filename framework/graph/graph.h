@@ -20,6 +20,7 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/attr_value.h"
+#include "framework/graph/graph_host.h"
 #include "framework/graph/name_index.h"
 #include "framework/graph/op_schema.h"
 #include "framework/tensor/shape.h"
@@ -31,7 +32,6 @@ class FunctionLibrary;
 class Graph;
 class FoldingBudget;
 class Node;
-class Runtime;
 
 // A value: output `port` of a node.
 struct Edge {
@@ -180,8 +180,8 @@ struct GraphExtras {
 
 class Graph {
  public:
-  // runtime: provides schemas and folds constants; retained.
-  explicit Graph(std::shared_ptr<Runtime> runtime);
+  // host: provides schemas and computes constants; retained.
+  explicit Graph(std::shared_ptr<GraphHost> host);
   // Makes a graph to become the body of a function (function.h). Its nodes call functions of
   // `outer`, which it does not keep alive.
   static std::shared_ptr<Graph> Body(const Graph& outer);
@@ -189,8 +189,8 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  Runtime& runtime() const { return *runtime_; }
-  const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
+  GraphHost& host() const { return *host_; }
+  const std::shared_ptr<GraphHost>& host_ptr() const { return host_; }
   // The graph's own container: the state in it is shared by the graph's sessions and invisible to
   // other graphs. It ends with the graph, which sessions keep alive.
   const std::string& container() const { return container_; }
@@ -205,7 +205,7 @@ class Graph {
   // is open. Ignores the spec's op and attributes. REQUIRES: the spec has a name.
   StatusOr<const Node*> AddNode(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec spec);
   // Moves all nodes of `from` here, with the extras imported with them; all or nothing.
-  // ALREADY_EXISTS if both graphs have a node of one name. REQUIRES: the same runtime; nobody else
+  // ALREADY_EXISTS if both graphs have a node of one name. REQUIRES: the same host; nobody else
   // uses `from`, which is empty afterwards.
   Status Adopt(Graph* from, const GraphExtras& extras);
   // Adds a placeholder for a value of another graph, with its type, shape and handle information.
@@ -264,7 +264,7 @@ class Graph {
   std::string UniqueNameLocked(std::string_view base) const;
   const std::string* PlaceLocked(std::string_view place);
 
-  std::shared_ptr<Runtime> runtime_;
+  const std::shared_ptr<GraphHost> host_;
   const std::string container_;
   std::shared_ptr<FunctionLibrary> own_functions_;  // NULL: this graph is a body
   std::weak_ptr<FunctionLibrary> functions_;

@@ -5,7 +5,7 @@
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/graph/node_links.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {

@@ -14,9 +14,7 @@
 #include "framework/graph/left_out.h"
 #include "framework/graph/node_links.h"
 #include "framework/graph/stored_graph.h"
-#include "framework/io/wire.h"
-#include "framework/registry/registry.h"
-#include "framework/runtime/runtime.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {
@@ -35,9 +33,9 @@ class Importer {
   Importer(const ImportOptions& options, Graph* graph)
       : options_(options),
         graph_(graph),
-        scratch_(graph->runtime_ptr()),
+        scratch_(graph->host_ptr()),
         scope_(options.prefix.empty() || options.prefix.back() == '/' ? options.prefix : options.prefix + "/"),
-        stored_(options, scope_, graph->runtime().registry()) {
+        stored_(options, scope_, graph->host()) {
     splat_.left = options.max_splat_bytes;
   }
 
@@ -63,7 +61,7 @@ class Importer {
     RETURN_IF_ERROR(graph_->Adopt(&scratch_, stored_.extras()));
     RETURN_IF_ERROR(functions ? functions->Store(library) : Status());
     if (std::find(left_out_.begin(), left_out_.end(), true) != left_out_.end()) {
-      graph_->runtime().Log(1, Message(CheckNothingLeftOut(*graph_)));
+      graph_->host().Log(1, Message(CheckNothingLeftOut(*graph_)));
     }
     return Status();
   }
@@ -312,7 +310,7 @@ StatusOr<const DirectCall*> Importer::FindCall(const StoredNode& node) {
 
 // Makes the node a call op of the function.
 Status Importer::BuildCall(const StoredNode& node, const DirectCall& call, NodeSpec* spec) {
-  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(call.signature.stateful ? "call" : "stateless_call"));
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole(call.signature.stateful ? "call" : "stateless_call"));
   spec->op = op->name;
   spec->attrs["Tin"] = AttrValue::Types(call.in_types);
   spec->attrs["Tout"] = AttrValue::Types(call.out_types);

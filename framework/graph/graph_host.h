@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/graph/op_schema.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {
 
 class MemoryBudget;
 class Node;
+struct OpSchema;
 
 class GraphHost {
  public:

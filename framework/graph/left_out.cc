@@ -7,9 +7,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/function.h"
 #include "framework/graph/graph_def_fields.h"
-#include "framework/io/wire.h"
-#include "framework/registry/registry.h"
-#include "framework/runtime/runtime.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {
@@ -42,7 +40,7 @@ std::map<std::string_view, LeftOut> AllLeftOut(std::string_view fields) {
 }
 
 bool IsDefined(const Graph& graph, std::string_view op) {
-  if (graph.runtime().registry().FindOp(op)) return true;
+  if (graph.host().FindOp(op)) return true;
   const auto functions = graph.functions();
   return functions && functions->Stored(op).ok();
 }

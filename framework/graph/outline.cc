@@ -9,7 +9,6 @@
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/function.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {
@@ -49,7 +48,7 @@ class Outliner {
     spec.body = body_;
     for (const Edge& e : given_) spec.args.push_back(copied_.Find(e));
     const bool stateful = IsAny([](const Node* n) { return n->op().stateful; });
-    ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(stateful ? "call" : "stateless_call"));
+    ASSIGN_OR_RETURN(const OpSchema* op, graph_->host().FindRole(stateful ? "call" : "stateless_call"));
     ASSIGN_OR_RETURN(auto function, Function::Make(std::move(spec)));
     RETURN_IF_ERROR(library->Add(function));
     return AddCall(*op, *function);

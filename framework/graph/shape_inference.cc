@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/builder.h"
 #include "thalweg/plugin/host.h"
@@ -186,6 +187,16 @@ Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std:
   q.values = views.data();
   q.handles = handles.data();
   return InferShapes(q, out);
+}
+
+bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values) {
+  for (size_t a = 0; a < op.inputs.size(); ++a) {
+    for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
+      if (values[i]) continue;
+      if (a >= op.shape_only.size() || !op.shape_only[a] || !Shape(shapes[i]).known()) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace thalweg

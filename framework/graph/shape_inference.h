@@ -1,6 +1,8 @@
 // Runs the shape rule of an op. Graph building, planning and execution share this validation.
 // Threads: any.
 #pragma once
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -34,5 +36,9 @@ Status InferShapes(const ShapeQuery& query, ShapeAnswer* out);
 // one each.
 Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std::vector<Tensor>& values,
                    const std::vector<const HandleInfo*>& handles, ShapeAnswer* out);
+
+// Returns true if a node's outputs can be computed without a step: every input is a known constant,
+// or an argument of which only the shape is read and the shape is known.
+bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values);
 
 }  // namespace thalweg

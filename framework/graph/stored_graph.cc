@@ -6,8 +6,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/graph/graph_def_fields.h"
-#include "framework/io/wire.h"
-#include "framework/registry/registry.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {
@@ -319,7 +318,7 @@ Status StoredGraph::DescribeCycle(const std::vector<uint32_t>& waits_for) const 
 // Returns NULL if no plugin defines the op.
 const OpSchema* StoredGraph::OpOf(std::string_view name) {
   auto [at, is_new] = ops_.emplace(name, nullptr);
-  if (is_new) at->second = registry_.FindOp(name);
+  if (is_new) at->second = host_.FindOp(name);
   return at->second;
 }
 

@@ -17,8 +17,6 @@
 
 namespace thalweg {
 
-class Registry;
-
 // The source of an input: output `port` of a node (its number in the file), or kControl or kBack.
 struct Source {
   static constexpr int32_t kControl = -1;
@@ -47,9 +45,9 @@ using StoredAttr = std::pair<std::string_view, std::string_view>;
 
 class StoredGraph {
  public:
-  // options, registry: must outlive this object. scope: prefix of every name.
-  StoredGraph(const ImportOptions& options, std::string scope, const Registry& registry)
-      : options_(options), scope_(std::move(scope)), registry_(registry) {}
+  // options, host: must outlive this object. scope: prefix of every name.
+  StoredGraph(const ImportOptions& options, std::string scope, const GraphHost& host)
+      : options_(options), scope_(std::move(scope)), host_(host) {}
 
   // Parses the nodes, checks that their names differ, and parses the rest of the file. bytes: must
   // outlive this object. Errors: as ImportGraphDef.
@@ -101,7 +99,7 @@ class StoredGraph {
 
   const ImportOptions& options_;
   const std::string scope_;
-  const Registry& registry_;
+  const GraphHost& host_;
   GraphExtras extras_{0, 0, {}, {}, {}};
   std::vector<StoredNode> nodes_;
   std::vector<std::string_view> inputs_;  // of all nodes

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "framework/base/status.h"
+#include "framework/files/file_system.h"
 #include "framework/io/checkpoint_index.h"
-#include "framework/io/file_system.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {

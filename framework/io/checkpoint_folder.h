@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/files/file_system.h"
 #include "framework/io/checkpoint_state.h"
-#include "framework/io/file_system.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {

@@ -15,8 +15,8 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
-#include "framework/io/tensor_proto.h"
 #include "framework/proto/checkpoint.pb.h"
+#include "framework/proto/tensor_proto.h"
 
 namespace thalweg {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/files/file_system.h"
+#include "framework/files/whole_file.h"
 #include "framework/io/checkpoint_index.h"
-#include "framework/io/file_system.h"
-#include "framework/io/whole_file.h"
 
 namespace thalweg {
 

@@ -2,13 +2,13 @@
 #include <tuple>
 
 #include "framework/base/checked.h"
+#include "framework/base/crc32c.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_pieces.h"
 #include "framework/io/checkpoint_strings.h"
-#include "framework/io/crc32c.h"
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 #include "framework/tensor/payer.h"
 
 namespace thalweg {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/escaping.h"
 
-#include "framework/io/whole_file.h"
+#include "framework/files/whole_file.h"
 
 namespace thalweg {
 namespace {

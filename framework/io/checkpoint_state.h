@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 
 namespace thalweg {
 

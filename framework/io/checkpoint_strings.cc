@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "framework/io/crc32c.h"
-#include "framework/io/wire.h"
+#include "framework/base/crc32c.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {

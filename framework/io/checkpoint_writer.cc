@@ -2,13 +2,13 @@
 #include <utility>
 
 #include "framework/base/checked.h"
+#include "framework/base/crc32c.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_pieces.h"
 #include "framework/io/checkpoint_publish.h"
 #include "framework/io/checkpoint_strings.h"
-#include "framework/io/crc32c.h"
 #include "framework/tensor/payer.h"
 
 namespace thalweg {

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "framework/io/summary.h"
 
 namespace thalweg {

@@ -9,7 +9,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/base/sink.h"
-#include "framework/io/local_file.h"
+#include "framework/files/local_file.h"
 
 namespace thalweg {
 namespace {

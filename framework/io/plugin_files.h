@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "framework/registry/role.h"
 
 namespace thalweg {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "framework/io/crc32c.h"
+#include "framework/base/crc32c.h"
 
 namespace thalweg {
 namespace {

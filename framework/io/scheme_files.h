@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "framework/io/plugin_files.h"
 
 namespace thalweg {

@@ -6,9 +6,10 @@
 #include <set>
 #include <vector>
 
+#include "framework/base/checked.h"
 #include "framework/base/shown.h"
-#include "framework/base/utf8.h"
 #include "framework/io/summary_parts.h"
+#include "framework/json/utf8.h"
 
 namespace thalweg {
 

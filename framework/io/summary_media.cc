@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "framework/base/checked.h"
 #include "framework/io/png.h"
 #include "framework/io/summary.h"
 #include "framework/io/summary_parts.h"

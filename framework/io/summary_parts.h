@@ -10,7 +10,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/status.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "framework/tensor/shape.h"
 #include "thalweg/plugin/tensor.h"
 

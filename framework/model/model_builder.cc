@@ -150,7 +150,7 @@ tw_edge ModelGraph::Constant(uint32_t dtype, const int64_t* dims, uint32_t rank,
 }
 
 tw_edge ModelGraph::AddConstant(const Tensor& value) {
-  auto op = graph_->runtime().registry().FindRole("const");
+  auto op = graph_->host().FindRole("const");
   if (!op.ok()) return Fail(op.status()), 0;
   NodeSpec spec;
   spec.op = (*op)->name;
@@ -161,7 +161,7 @@ tw_edge ModelGraph::AddConstant(const Tensor& value) {
 }
 
 tw_edge ModelGraph::AddInput(std::string_view name, uint32_t dtype, const tw_shape* shape) {
-  auto op = graph_->runtime().registry().FindRole("placeholder");
+  auto op = graph_->host().FindRole("placeholder");
   if (!op.ok()) return Fail(op.status()), 0;
   NodeSpec spec;
   spec.op = (*op)->name;
@@ -223,7 +223,7 @@ struct ModelBuilder::Entries {
     return &edge->node->value(edge->port).view();
   }
   static uint32_t HasOp(tw_model_builder* to, const char* op, uint64_t len) {
-    return Of(to).model_.graph->runtime().registry().FindOp(Text(op, len)) != nullptr;
+    return Of(to).model_.graph->host().FindOp(Text(op, len)) != nullptr;
   }
   static tw_status* BeginFunction(tw_model_builder* to, tw_builder** out_body) {
     return Guard([&]() -> Status {

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "framework/base/shown.h"
-#include "framework/io/confined_files.h"
-#include "framework/io/read_only_files.h"
+#include "framework/files/confined_files.h"
+#include "framework/files/read_only_files.h"
 
 namespace thalweg {
 namespace {

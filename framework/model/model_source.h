@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "thalweg/plugin/importer.h"
 
 namespace thalweg {

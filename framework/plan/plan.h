@@ -4,8 +4,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -14,7 +12,7 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
-#include "framework/runtime/step/frame.h"
+#include "framework/plan/node_run.h"
 #include "framework/tensor/value_check.h"
 
 namespace thalweg {
@@ -42,7 +40,7 @@ struct PlanValue {
 // For a value with more bytes, a tensor costs less than copies.
 constexpr uint64_t kMostPassed = 1024;
 
-class Part;  // part.h: several nodes that a graph compiler made into one
+class Part;  // planner/compilers/part.h: several nodes that a graph compiler made into one
 
 struct PlanNode {
   // kCopyIn copies from host memory to a device, kCopyOut copies back, kCopyPeer copies between two
@@ -64,12 +62,6 @@ struct PlanNode {
   std::string title;                 // names the node in messages: op, name, device
 };
 
-// Limits on nodes of imported graphs. Nodes that the program added itself are not limited.
-struct ImportedRules {
-  uint32_t may_touch = ~0u;                      // bits of Touches
-  std::vector<std::string> allow_ops, deny_ops;  // if allow_ops is empty, all ops but deny_ops are allowed
-};
-
 // The parts of a plan that depend on the shapes of its feeds.
 struct PlanShapes {
   struct Value {
@@ -89,30 +81,6 @@ struct PlanShapes {
   uint64_t peak_bytes = 0;            // the largest total of bytes that are live at one time
   uint64_t unplanned_bytes = 0;       // bytes that the blocks would hold without reuse
   uint64_t total_bytes() const { return std::accumulate(block_bytes.begin(), block_bytes.end(), uint64_t{0}); }
-};
-
-// Maps the name of a node to the device that is to run it: the device's uid, or "CPU:0".
-using Places = std::map<std::string, std::string, std::less<>>;
-class CostModel;  // cost_model.h
-
-struct PlanOptions {
-  bool optimize = true;
-  uint32_t threads = 1;
-  std::string engine = "auto";    // auto, fixed, counted
-  std::string order = "auto";     // auto, given, smallest_peak
-  uint64_t memory_budget = 0;     // limit on the bytes of a step's blocks; 0 means no limit
-  std::string compilers = "on";   // on, off, require
-  DeviceSpec device;              // requested device of nodes, for the parts of the name that a node does not set itself
-  bool may_leave_device = false;  // whether a node may run elsewhere if that device has no kernel for it: for functions called from there
-  std::string fallback = "fail";  // fail, warn, allow: whether a node may run elsewhere if its device has no kernel for it
-  std::string placement = "simple";        // simple, cost, learned: see the session option
-  std::shared_ptr<const CostModel> costs;  // used by the last two; NULL if no costs are known
-  std::shared_ptr<const Places> places;    // learned places; NULL if none were learned
-  std::vector<std::string> disabled_passes;
-  ValueCheck check = ValueCheck::kOff;
-  bool capture = true;  // record work that is enqueued on device queues again and again
-  ImportedRules imported;
-  MemoryBudget* budget = nullptr;  // charged for values computed while planning; NULL if nothing is charged
 };
 
 // A set of nodes that a graph compiler took.
@@ -203,8 +171,8 @@ struct PlanRun {
   int32_t begin = 0, end = 0;
 };
 
-struct FramePlan;  // frame_plan.h
-struct ShapeSource;
+struct FramePlan;    // frame_plan.h
+struct ShapeSource;  // planner/emit/shape_source.h
 
 struct Plan {
   Plan();
@@ -234,7 +202,7 @@ struct Plan {
   ValueCheck check = ValueCheck::kOff;
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feed shapes that the plan was compiled for
-  std::unique_ptr<ShapeSource> source;       // input of OtherShapes; NULL if the feeds have no other shapes
+  std::shared_ptr<ShapeSource> source;       // input of OtherShapes; NULL if the feeds have no other shapes
   // Variables by reference that the plan assumes to keep their declared shapes, and the number of
   // graph nodes that were searched for one that may change such a shape.
   std::vector<const Node*> fixed;
@@ -256,30 +224,5 @@ struct Signature {
   Device* feed_device(size_t i) const { return i < feed_devices.size() ? feed_devices[i] : nullptr; }
   Device* fetch_device(size_t i) const { return i < fetch_devices.size() ? fetch_devices[i] : nullptr; }
 };
-
-// Creates and keeps kernel states: one per node, kernel and device of a session.
-class StateCache {
- public:
-  virtual ~StateCache() = default;
-  virtual StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) = 0;
-  // Returns the results of a node whose results are the same in every step of the session.
-  virtual StatusOr<std::vector<Tensor>> Once(const NodeRun& run) = 0;
-  // Returns the host table that a kernel of the node receives.
-  virtual const tw_host* HostFor(const Node& node, const KernelDef& kernel) {
-    (void)node;
-    return kernel.host;
-  }
-};
-
-// Compiles a plan. feed_shapes: one per feed; unknown if the plan is to serve any shape.
-// Errors: INVALID_ARGUMENT for a placeholder that is not fed, or for impossible shapes; the errors
-// of shape rules and placement.
-StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
-                                            const PlanOptions& options, StateCache* states);
-
-// Recomputes the sizes, offsets and constants of `plan` that depend on shapes, by running only the
-// shape rules. Returns NULL if the plan does not fit these shapes; the caller then compiles another
-// plan. Threads: one call at a time per plan; steps may run meanwhile.
-std::shared_ptr<const PlanShapes> OtherShapes(const Plan& plan, const std::vector<Shape>& feed_shapes);
 
 }  // namespace thalweg

@@ -1,4 +1,6 @@
 // Compiles a graph and a signature to a plan: runs the passes in turn, then emits the arrays.
+#include "framework/planner/compile.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -13,9 +15,6 @@
 #include "framework/planner/work_graph.h"
 
 namespace thalweg {
-
-Plan::Plan() = default;
-Plan::~Plan() = default;
 
 static void TakeFixed(WorkGraph* w, Plan* plan) {
   plan->fixed = std::move(w->fixed);

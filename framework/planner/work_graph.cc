@@ -1,5 +1,7 @@
 #include "framework/planner/work_graph.h"
 
+#include "framework/runtime/runtime_of.h"
+
 namespace thalweg {
 const std::vector<Pass>& Passes() {
   static const std::vector<Pass> passes = {
@@ -42,6 +44,8 @@ void DropValues(WorkGraph* w) {
 }
 
 }  // namespace
+
+Runtime& WorkGraph::runtime() const { return RuntimeOf(*graph); }
 
 Status PrunePass(WorkGraph* w) {
   std::vector<uint8_t> live(w->nodes.size(), 0);

@@ -14,11 +14,13 @@
 #include "framework/graph/flow.h"
 #include "framework/graph/graph.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/devices/device.h"
-#include "framework/runtime/runtime.h"
 
 namespace thalweg {
+
+class Runtime;
 
 // The deepest nesting of calls that is inlined; deeper calls stay calls.
 constexpr int32_t kMostInlined = 16;
@@ -80,7 +82,7 @@ struct WorkGraph {
   PlanNotes notes;
   StateCache* states = nullptr;
   mutable std::map<std::string, bool> waits;  // the functions that CallsWhatWaits has examined
-  Runtime& runtime() const { return graph->runtime(); }
+  Runtime& runtime() const;
 };
 
 // A pass of the list that planning runs, in order.

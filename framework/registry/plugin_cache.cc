@@ -12,8 +12,8 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/crc32c.h"
 #include "framework/base/sha256.h"
-#include "framework/io/crc32c.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/plugin_writers.h"
 #include "framework/registry/role.h"

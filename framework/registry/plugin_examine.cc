@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "framework/base/float_state.h"
-#include "framework/io/list_folder.h"
+#include "framework/files/list_folder.h"
 #include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/plugin_loaded.h"

@@ -17,6 +17,7 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/op_schema.h"
+#include "framework/registry/device_kind.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/registry/role.h"
 #include "framework/registry/unread_kernels.h"
@@ -31,25 +32,6 @@ struct ResourceType {
   bool saves = false;                      // has save and restore
   bool only = true;                        // the only resource type of its plugin
   std::weak_ptr<const void> in_resources;  // held by every resource of the type; see KernelDef
-};
-struct DeviceKind {
-  std::string kind, plugin;
-  tw_device_def def{};
-  tw_stream_set streams{};  // valid if has_streams; `wait` may be NULL
-  bool has_streams = false;
-  // The optional sets that the device provides.
-  std::optional<tw_pinned_set> pinned;
-  std::optional<tw_peer_set> peer;
-  std::optional<tw_event_set> events;
-  std::optional<tw_statistics_set> statistics;
-  std::optional<tw_capture_set> capture;
-  std::optional<tw_profile_set> profile;
-  std::optional<tw_dlpack_set> dlpack;
-  const tw_host* host = nullptr;
-  // Keeps the plugin mapped and running while memory of its devices is in use; set by the loader.
-  std::shared_ptr<const void> pin;
-  // Held by plans for its devices, which keeps the plugin loaded; see KernelDef.
-  std::weak_ptr<const void> in_plans;
 };
 struct DeviceKindName {
   std::string kind;

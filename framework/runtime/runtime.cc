@@ -6,11 +6,15 @@
 #include <iterator>
 
 #include "framework/base/shown.h"
-#include "framework/base/utf8.h"
 #include "framework/io/scheme_files.h"
+#include "framework/json/utf8.h"
+#include "framework/registry/plugin_loader.h"
 #include "framework/registry/user_folders.h"
+#include "framework/runtime/devices/give_memory_back.h"
 #include "framework/runtime/devices/missing_device.h"
 #include "framework/runtime/host/host_table.h"
+#include "framework/runtime/state/container.h"
+#include "framework/runtime/step/evaluate.h"
 #include "thalweg/log.h"
 
 namespace thalweg {
@@ -117,6 +121,8 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
   r->pool_.ReleaseAtEnd();
   return r;
 }
+
+std::vector<PluginRecord> Runtime::plugins() const { return loader_->records(); }
 
 Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
@@ -300,6 +306,17 @@ void Runtime::Log(uint32_t level, std::string_view text) const {
   }
   const std::string line = OneLine(text);
   sink(arg, level, line.data(), line.size());
+}
+
+StatusOr<std::vector<Tensor>> Runtime::Evaluate(const Node& node, std::span<const tw_shape> shapes, std::span<const Tensor> values,
+                                                MemoryBudget* budget) {
+  return EvaluateOnHost(*this, node, shapes, values, budget);
+}
+
+std::string Runtime::NewContainer() { return NewGraphContainer(); }
+
+void Runtime::EndContainer(const std::string& container) noexcept {
+  if (resources_.EndContainer(container) > 0) GiveMemoryBack(*this);
 }
 
 }  // namespace thalweg

@@ -7,13 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/registry/plugin_loader.h"
+#include "framework/graph/graph_host.h"
+#include "framework/registry/plugin_record.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/devices/device.h"
 #include "framework/runtime/options.h"
@@ -24,6 +26,7 @@
 namespace thalweg {
 
 class FileSystem;
+class PluginLoader;
 
 // A plugin's description of a device. Texts are copied because they are valid only during the call.
 struct FoundDevice {
@@ -31,10 +34,10 @@ struct FoundDevice {
   std::string uid, description;
 };
 
-class Runtime : public std::enable_shared_from_this<Runtime> {
+class Runtime final : public GraphHost, public std::enable_shared_from_this<Runtime> {
  public:
   static StatusOr<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options);
-  ~Runtime();
+  ~Runtime() override;
 
   Registry& registry() { return registry_; }
   ResourceStore& resources() { return resources_; }
@@ -57,7 +60,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   // all; NOT_FOUND if no plugin of that id is loaded. REQUIRES: no other thread uses anything of
   // the plugin meanwhile.
   Status UnloadPlugin(std::string_view id);
-  std::vector<PluginRecord> plugins() const { return loader_->records(); }
+  std::vector<PluginRecord> plugins() const;
   // Returns the one T that all users of this runtime share; the first call makes it. For layers
   // above the runtime.
   template <class T>
@@ -73,7 +76,16 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   // Level 0 is debug, 1 info, 2 warning, 3 error. Nothing is logged unless a sink is set.
   using LogSink = void (*)(void* arg, uint32_t level, const char* text, uint64_t len);
   void SetLog(LogSink sink, void* arg, uint32_t min_level);
-  void Log(uint32_t level, std::string_view text) const;
+  void Log(uint32_t level, std::string_view text) const override;
+
+  // What graphs ask for.
+  const OpSchema* FindOp(std::string_view name) const override { return registry_.FindOp(name); }
+  std::string MeantOp(std::string_view name) const override { return registry_.MeantOp(name); }
+  StatusOr<const OpSchema*> FindRole(std::string_view role) const override { return registry_.FindRole(role); }
+  StatusOr<std::vector<Tensor>> Evaluate(const Node& node, std::span<const tw_shape> shapes, std::span<const Tensor> values,
+                                         MemoryBudget* budget) override;
+  std::string NewContainer() override;
+  void EndContainer(const std::string& container) noexcept override;
 
  private:
   explicit Runtime(const RuntimeOptions& options);

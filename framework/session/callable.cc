@@ -12,6 +12,8 @@
 #include "framework/planner/plan_json.h"
 #include "framework/planner/work_graph.h"
 #include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
+#include "framework/session/placement_trial.h"
 #include "framework/session/profilers.h"
 #include "framework/session/session.h"
 

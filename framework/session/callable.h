@@ -12,13 +12,15 @@
 #include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/step/executor.h"
-#include "framework/runtime/step/step.h"
-#include "framework/session/placement_trial.h"
 #include "framework/session/plan_cache.h"
 
 namespace thalweg {
+
+class PlacementTrial;
+class StepState;
 
 struct CallableSpec {
   std::vector<Edge> feeds, fetches;

@@ -6,6 +6,7 @@
 #include "framework/base/stack.h"
 #include "framework/runtime/state/waiting_calls.h"
 #include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
 #include "framework/session/session.h"
 
 namespace thalweg {

@@ -10,6 +10,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
 #include "framework/session/session.h"
 
 namespace thalweg {

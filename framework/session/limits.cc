@@ -1,8 +1,8 @@
 #include "framework/session/limits.h"
 
 #include "framework/base/machine_memory.h"
-#include "framework/io/confined_files.h"
-#include "framework/io/read_only_files.h"
+#include "framework/files/confined_files.h"
+#include "framework/files/read_only_files.h"
 #include "framework/runtime/host/host_table.h"
 #include "framework/runtime/runtime.h"
 

@@ -8,13 +8,16 @@
 #include <mutex>
 
 #include "framework/base/status.h"
+#include "framework/files/file_system.h"
 #include "framework/graph/graph.h"
-#include "framework/io/file_system.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/session/options.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
+
+class Runtime;
 
 // Returns the default limit, in bytes, for a session that runs imported nodes. It is enough for
 // every honest graph that fits into the machine, and below the point where the system would end the

@@ -5,6 +5,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/flow.h"
+#include "framework/runtime/step/step.h"
 
 namespace thalweg {
 namespace {

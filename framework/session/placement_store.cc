@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/base/shown.h"
-#include "framework/io/whole_file.h"
+#include "framework/files/whole_file.h"
 #include "framework/runtime/devices/device.h"
 
 namespace thalweg {

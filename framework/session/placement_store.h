@@ -10,6 +10,7 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/planner/placement/cost_model.h"
 #include "framework/runtime/runtime.h"
 #include "framework/session/options.h"

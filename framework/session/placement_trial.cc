@@ -4,6 +4,7 @@
 
 #include "framework/base/strings.h"
 #include "framework/runtime/devices/device.h"
+#include "framework/session/placement_store.h"
 
 namespace thalweg {
 namespace {

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/runtime/trace/step_stats.h"
-#include "framework/session/placement_store.h"
 
 namespace thalweg {
+
+class PlacementStore;
 
 class PlacementTrial {
  public:

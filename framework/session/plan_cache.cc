@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/runtime/step/step.h"
+
 namespace thalweg {
 namespace {
 

@@ -11,9 +11,10 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
-#include "framework/runtime/step/step.h"
 
 namespace thalweg {
+
+class StepState;
 
 // Counts since the session was made, except `plans` and `shapes`, which count the present entries.
 struct PlanCounts {

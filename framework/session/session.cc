@@ -9,9 +9,11 @@
 
 #include "framework/base/shown.h"
 #include "framework/runtime/devices/give_memory_back.h"
+#include "framework/runtime/runtime_of.h"
 #include "framework/runtime/state/container.h"
 #include "framework/runtime/step/evaluate.h"
 #include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
 #include "framework/session/profilers.h"
 
 namespace thalweg {
@@ -69,17 +71,17 @@ Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options)
   if (options_.container.empty()) options_.container = graph_->container();
   swapping_.above = options_.swap_memory_above;
   timeout_ns_ = int64_t{options_.step_timeout_ms} * 1'000'000;
-  if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
-  ThreadPool& pool = graph_->runtime().pool();
+  if (options_.max_async_runs == 0) options_.max_async_runs = 2 * RuntimeOf(*graph_).pool().threads();
+  ThreadPool& pool = RuntimeOf(*graph_).pool();
   threads_ = options_.threads ? std::min(options_.threads, pool.threads()) : pool.threads();
   pool_ = threads_ == 1 ? nullptr : &pool;
 }
 
 StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph, const SessionOptions& options, MemoryBudget* account) {
-  RETURN_IF_ERROR(graph->runtime().host_device().status());
-  ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime(), account));
-  ASSIGN_OR_RETURN(auto groups, MakeGroups(options, &graph->runtime()));
-  ASSIGN_OR_RETURN(auto profilers, Profilers::Start(&graph->runtime(), options.profilers));
+  RETURN_IF_ERROR(RuntimeOf(*graph).host_device().status());
+  ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &RuntimeOf(*graph), account));
+  ASSIGN_OR_RETURN(auto groups, MakeGroups(options, &RuntimeOf(*graph)));
+  ASSIGN_OR_RETURN(auto profilers, Profilers::Start(&RuntimeOf(*graph), options.profilers));
   std::unique_ptr<Session> session(new Session(std::move(graph), options));
   session->limits_ = std::move(limits);
   session->groups_ = std::move(groups);

@@ -22,6 +22,7 @@
 #include "framework/planner/passes/open_variables.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 #include "framework/runtime/state/groups.h"
 #include "framework/runtime/step/executor.h"
 #include "framework/runtime/step/step.h"
@@ -54,7 +55,7 @@ class Session final : public StateCache, public FunctionCaller, public GroupMemb
   static void TouchThread() noexcept;
 
   Graph& graph() const { return *graph_; }
-  Runtime& runtime() const { return graph_->runtime(); }
+  Runtime& runtime() const { return RuntimeOf(*graph_); }
   const SessionOptions& options() const { return options_; }
   // Returns true if runs check the values of their feeds.
   bool check_feeds() const { return check_feeds_; }

@@ -1,16 +1,10 @@
 #include "framework/tensor/shape.h"
 
+#include "framework/base/checked.h"
+
 namespace thalweg {
 
-std::string ShapeText(const int64_t* dims, int32_t rank) {
-  if (rank < 0) return "unknown";
-  std::string s = "[";
-  for (int32_t i = 0; i < rank; ++i) {
-    if (i) s += ", ";
-    s += dims[i] < 0 ? "?" : std::to_string(dims[i]);
-  }
-  return s + "]";
-}
+std::string Shape::text() const { return ShapeText(data(), rank_); }
 
 bool Shape::known() const {
   return rank_ >= 0 && std::all_of(data(), data() + rank_, [](int64_t d) { return d >= 0; });

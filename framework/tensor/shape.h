@@ -13,9 +13,6 @@
 
 namespace thalweg {
 
-// Formats "[2, ?, 3]", or "unknown" for rank -1.
-std::string ShapeText(const int64_t* dims, int32_t rank);
-
 class Shape {
  public:
   Shape() = default;  // rank unknown
@@ -49,7 +46,7 @@ class Shape {
   // Returns true if the rank and every size are known.
   bool known() const;
   tw_shape c() const { return {data(), rank_, 0}; }
-  std::string text() const { return ShapeText(data(), rank_); }
+  std::string text() const;
   bool operator==(const Shape& o) const { return Is(o.data(), o.rank_); }
   // Returns true if no known size contradicts `o`.
   bool Admits(const Shape& o) const;

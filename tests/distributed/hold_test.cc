@@ -24,7 +24,7 @@
 #include "distributed/piece.h"
 #include "distributed/task_status.h"
 #include "framework/graph/attr_proto.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "tests/distributed/by_hand.h"
 #include "tests/distributed/denial.h"
 #include "tests/distributed/splat.h"

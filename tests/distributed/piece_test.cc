@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/attr_proto.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "framework/runtime/rendezvous.h"
 #include "framework/session/callable.h"
 #include "framework/session/session.h"

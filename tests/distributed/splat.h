@@ -5,7 +5,7 @@
 
 #include "distributed/piece.h"
 #include "framework/graph/attr_proto.h"
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg::distributed {
 

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/autodiff/autodiff.h"
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 #include "tests/plugins/fake_runtime.h"
@@ -223,7 +224,7 @@ TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
   const std::map<std::string, AttrValue> shared = {
       {"dtype", Float()}, {"shape", AttrValue::OfShape(Shape({1}))}, {"shared_name", AttrValue::String("wanted")}};
   const auto add = [&](const std::string& device) {
-    TestGraph g(host.graph().runtime_ptr());
+    TestGraph g(SharedRuntimeOf(host.graph()));
     Edge v = g.Op("VarHandleOp", {}, {.device = device, .attrs = shared});
     const Node* added = g.Op("AssignAddVariableOp", {v, g.Const({1})}, {.device = device, .attrs = type}).node;
     auto session = g.NewSession({{"fallback", "allow"}, {"container", "wanted"}});

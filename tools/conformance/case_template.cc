@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/strings.h"
 #include "framework/json/json.h"

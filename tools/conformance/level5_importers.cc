@@ -3,8 +3,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "framework/files/file_system.h"
 #include "framework/graph/graph_def.h"
-#include "framework/io/file_system.h"
 #include "framework/model/loaded_model.h"
 #include "framework/model/model_source.h"
 #include "framework/runtime/host/host_table.h"

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <map>
 
-#include "framework/base/utf8.h"
 #include "framework/json/json.h"
+#include "framework/json/utf8.h"
 #include "tools/conformance/rules.h"
 
 namespace thalweg::conformance {

@@ -10,8 +10,8 @@
 #include <map>
 #include <set>
 
-#include "framework/io/crc32c.h"
-#include "framework/io/wire.h"
+#include "framework/base/crc32c.h"
+#include "framework/proto/wire.h"
 #include "series.h"
 #include "thalweg/types.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/base/dtype.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

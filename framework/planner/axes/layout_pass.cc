@@ -11,6 +11,7 @@
 #include "framework/planner/axes/layout_choice.h"
 #include "framework/planner/axes/layout_form.h"
 #include "framework/planner/renumber.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

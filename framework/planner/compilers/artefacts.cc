@@ -10,11 +10,11 @@
 
 #include <sys/stat.h>
 
+#include "framework/base/crc32c.h"
 #include "framework/base/sha256.h"
-#include "framework/io/crc32c.h"
-#include "framework/io/list_folder.h"
-#include "framework/io/local_file.h"
-#include "framework/io/whole_file.h"
+#include "framework/files/list_folder.h"
+#include "framework/files/local_file.h"
+#include "framework/files/whole_file.h"
 #include "framework/registry/plugin_writers.h"
 
 namespace thalweg {

@@ -16,6 +16,7 @@
 #include "framework/planner/compilers/part.h"
 #include "framework/planner/compilers/part_records.h"
 #include "framework/planner/renumber.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

@@ -15,6 +15,7 @@
 #include "framework/planner/placement/work_facts.h"
 #include "framework/planner/renumber.h"
 #include "framework/registry/seal.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/planner/emit/batches.h"

@@ -6,6 +6,7 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 
 namespace thalweg {
 

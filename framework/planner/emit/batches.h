@@ -3,6 +3,7 @@
 // Threads: one.
 #pragma once
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 
 namespace thalweg {
 

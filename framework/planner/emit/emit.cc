@@ -14,6 +14,7 @@
 #include "framework/planner/emit/plan_values.h"
 #include "framework/planner/emit/readers.h"
 #include "framework/planner/emit/runs.h"
+#include "framework/runtime/runtime.h"
 #include "framework/runtime/step/evaluate.h"
 
 namespace thalweg {

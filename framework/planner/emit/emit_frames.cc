@@ -10,6 +10,7 @@
 #include "framework/plan/frame_plan.h"
 #include "framework/planner/emit/layout.h"
 #include "framework/planner/emit/plan_values.h"
+#include "framework/runtime/runtime.h"
 #include "framework/runtime/step/evaluate.h"
 
 namespace thalweg {

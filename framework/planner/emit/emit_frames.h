@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/planner/work_graph.h"
 
 namespace thalweg {

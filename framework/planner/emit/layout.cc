@@ -228,13 +228,6 @@ class Layout {
   std::vector<std::pair<int32_t, Place>> scratch_;
 };
 
-// Returns true if the node may run for any time, however small its inputs are.
-bool IsLoop(const PlanNode& n) {
-  if (n.kind != PlanNode::kKernel || n.part || !n.run.node) return false;
-  const std::string_view role = CallRole(n.run.node->op());
-  return role == "while" || role == "for";
-}
-
 // Returns true if two loops do not wait for each other.
 bool HasLoopsSideBySide(const Plan& plan) {
   constexpr size_t kMany = 16;  // among so many, some are certainly independent
@@ -275,23 +268,6 @@ bool WorthSharing(const Plan& plan, const PlanShapes& shapes) {
 }  // namespace
 
 void LayOut(const Plan& plan, PlanShapes* shapes) { Layout(plan, shapes).Run(); }
-
-bool PassesOn(const PlanNode& n) {
-  const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
-  return role == "identity" || role == "read_variable" || role == "recv" || role == "send";
-}
-
-uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes) {
-  uint64_t bytes = 0;
-  for (int32_t v : n.in) bytes += shapes.values[size_t(v)].bytes;
-  for (int32_t v : n.out) bytes += shapes.values[size_t(v)].bytes;
-  return bytes;
-}
-
-bool IsLong(const PlanNode& n, const PlanShapes& shapes) {
-  constexpr uint64_t kLong = 1 << 20;  // bytes touched: longer than waking a thread takes
-  return IsLoop(n) || BytesTouched(n, shapes) > kLong;
-}
 
 void MarkHeavy(const Plan& plan, PlanShapes* shapes) {
   constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel

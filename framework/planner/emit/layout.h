@@ -1,7 +1,9 @@
 // Places the planned values of a step in memory and chooses the engine for a plan: the decisions
 // that depend on sizes. Threads: one.
 #pragma once
+#include "framework/plan/node_work.h"
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 
 namespace thalweg {
 
@@ -9,13 +11,6 @@ namespace thalweg {
 // scratch; nodes in their final order.
 void LayOut(const Plan& plan, PlanShapes* shapes);
 
-// Returns true if the node only forwards its input.
-bool PassesOn(const PlanNode& n);
-// The bytes that the node reads and writes, as far as shapes are known.
-uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes);
-// Returns true if the node may run so long that nodes which become ready meanwhile should not wait
-// for its thread.
-bool IsLong(const PlanNode& n, const PlanShapes& shapes);
 // Marks the heavy nodes.
 void MarkHeavy(const Plan& plan, PlanShapes* shapes);
 // Returns true if some kernel completes asynchronously, which the fixed engine cannot wait for.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 
 namespace thalweg {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/planner/work_graph.h"
 
 namespace thalweg {

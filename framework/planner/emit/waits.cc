@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/graph/function.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "framework/graph/function.h"
 #include "framework/planner/renumber.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

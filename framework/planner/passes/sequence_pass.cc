@@ -23,6 +23,7 @@
 #include "framework/planner/emit/waits.h"
 #include "framework/planner/passes/deadness.h"
 #include "framework/planner/renumber.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

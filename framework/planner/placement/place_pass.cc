@@ -16,6 +16,7 @@
 #include "framework/planner/work_graph.h"
 #include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/devices/missing_device.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

@@ -12,22 +12,12 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/registry/registry.h"
+#include "framework/graph/device_spec.h"
+#include "framework/registry/device_kind.h"
 #include "framework/runtime/devices/timeline.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg {
-
-struct DeviceSpec {
-  std::string job, kind;                        // empty: any
-  int32_t replica = -1, task = -1, index = -1;  // -1: any
-  bool Admits(const DeviceSpec& full) const;
-  std::string text() const;
-};
-// INVALID_ARGUMENT quotes the wrong part. Kinds are converted to upper case.
-StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text);
-// Returns a spec that satisfies both; INVALID_ARGUMENT if they contradict each other.
-StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b);
 
 class Device;
 

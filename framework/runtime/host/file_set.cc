@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
-#include "framework/io/list_folder.h"
-#include "framework/io/whole_file.h"
+#include "framework/files/file_system.h"
+#include "framework/files/list_folder.h"
+#include "framework/files/whole_file.h"
 #include "framework/runtime/host/host_table.h"
 #include "framework/tensor/payer.h"
 

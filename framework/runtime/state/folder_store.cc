@@ -14,7 +14,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/base/strings.h"
-#include "framework/io/whole_file.h"
+#include "framework/files/whole_file.h"
 #include "framework/runtime/step/frame.h"
 
 namespace thalweg {

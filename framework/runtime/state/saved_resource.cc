@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/base/sink.h"

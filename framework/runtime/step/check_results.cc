@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/tensor/shape.h"
 

@@ -15,15 +15,6 @@
 #include "framework/tensor/payer.h"
 
 namespace thalweg {
-bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values) {
-  for (size_t a = 0; a < op.inputs.size(); ++a) {
-    for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
-      if (values[i]) continue;
-      if (a >= op.shape_only.size() || !op.shape_only[a] || !Shape(shapes[i]).known()) return false;
-    }
-  }
-  return true;
-}
 
 void ResolveArguments(NodeRun* run) {
   const Node& n = *run->node;

@@ -12,10 +12,6 @@
 
 namespace thalweg {
 
-// Returns true if every input is a known constant, or an argument of which only the shape is read
-// and the shape is known.
-bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values);
-
 // Runs the node's kernel on the host device. `values` may be empty where CanEvaluate allows it.
 // budget: is charged for the results; NULL: none. NOT_FOUND if there is no such kernel or device;
 // RESOURCE_EXHAUSTED; the kernel's errors.

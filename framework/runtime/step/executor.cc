@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "framework/planner/emit/layout.h"
+#include "framework/plan/node_work.h"
 #include "framework/runtime/devices/recordings.h"
 #include "framework/runtime/flow/frame_run.h"
 #include "framework/runtime/pause.h"
@@ -16,6 +16,7 @@
 #include "framework/runtime/state/waiting_calls.h"
 #include "framework/runtime/step/batch_run.h"
 #include "framework/runtime/step/in_order.h"
+#include "framework/runtime/step/step.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {

@@ -6,9 +6,11 @@
 #include <functional>
 
 #include "framework/base/status.h"
-#include "framework/runtime/step/step.h"
 
 namespace thalweg {
+
+class StepState;
+class Tensor;
 
 // Runs a step and blocks until nothing of it is in progress. feeds: one per feed of the plan,
 // borrowed. fetches: filled on success, empty otherwise.

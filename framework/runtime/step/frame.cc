@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/devices/device_queues.h"
@@ -14,10 +15,6 @@
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
-
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Status StepBase::ArrivesWith(const Slot*, const QueueMark& mark) { return mark.line ? mark.line->Wait(mark.value) : Status(); }
 

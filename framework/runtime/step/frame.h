@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/monotonic.h"
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
+#include "framework/plan/node_run.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/devices/device.h"
@@ -48,26 +50,6 @@ struct Slot {
     view.count = view.bytes = 0;
     view.tensor = nullptr;
   }
-};
-
-// The facts of a plan's node that do not change from step to step.
-struct NodeRun {
-  const Node* node = nullptr;
-  const KernelDef* kernel = nullptr;
-  const tw_host* host = nullptr;  // the kernel's table, or one that confines the kernel; NULL: the kernel's
-  void* state = nullptr;          // made by the kernel's create
-  Device* device = nullptr;
-  const uint32_t* types = nullptr;               // inputs, then outputs
-  std::vector<uint8_t> host_in, host_out;        // per flat argument: it is in host memory
-  std::vector<uint32_t> open_read, open_update;  // flat inputs whose resource the host opens
-  std::vector<uint32_t> open_replace;            // those of open_update whose elements the kernel does not write
-  std::vector<Shape> variables;                  // per flat input: the declared shape of the variable behind a handle; may be empty
-  std::vector<std::string_view> resources;       // per flat input: the resource type that the op's schema requires; may be empty
-  std::vector<uint8_t> anywhere_in;              // per flat input: accepted in any memory; empty: none is
-  std::vector<uint8_t> anywhere_out;             // per flat output: may be given in any memory; empty: none may
-  std::vector<Device*> lands;                    // per such output: device of the plan's memory for it, NULL: host; empty: all on the host
-  bool async = false;                            // execute may return before the work is done
-  bool opens() const { return !open_read.empty() || !open_update.empty(); }
 };
 
 struct StepBase;
@@ -202,7 +184,6 @@ Status NoValue(const NodeRun& run, uint32_t o);
 Status StepInterrupted(const StepBase& step);
 // The check for a call that waits at a resource: fails also if the session is closed.
 Status WaitInterrupted(const StepBase& step);
-int64_t MonotonicNs();
 
 // Makes a tensor in the memory of output o of the node. budget: is charged; NULL: none.
 StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank, MemoryBudget* budget);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/runtime/devices/recordings.h"
 #include "framework/runtime/runtime.h"

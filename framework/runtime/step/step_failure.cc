@@ -1,5 +1,6 @@
 // Error messages of a step that fails: which node with which inputs; which of several failures was
 // the cause; what holds the missing memory.
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/status.h"
 #include "framework/runtime/runtime.h"

@@ -1,5 +1,6 @@
 #include "framework/runtime/trace/node_texts.h"
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/plan.h"

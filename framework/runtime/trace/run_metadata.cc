@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "framework/runtime/trace/step_stats.h"
 
 namespace thalweg {

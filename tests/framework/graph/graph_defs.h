@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/graph_def.h"
-#include "framework/io/wire.h"
 #include "framework/proto/graph.pb.h"
+#include "framework/proto/wire.h"
 #include "framework/runtime/runtime.h"
 #include "thalweg/plugin/plugin.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 #include "framework/registry/role.h"
 
 namespace thalweg::test {

@@ -4,9 +4,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/base/crc32c.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_strings.h"
-#include "framework/io/crc32c.h"
 #include "tests/framework/io/fake_files.h"
 #include "tests/framework/io/index_tables.h"
 #include "tests/framework/io/saved_tensors.h"

@@ -1,4 +1,4 @@
-#include "framework/io/confined_files.h"
+#include "framework/files/confined_files.h"
 
 #include <fcntl.h>
 #include <unistd.h>

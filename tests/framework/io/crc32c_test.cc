@@ -1,4 +1,4 @@
-#include "framework/io/crc32c.h"
+#include "framework/base/crc32c.h"
 
 #include <string>
 

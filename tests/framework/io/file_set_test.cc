@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/base/status.h"
-#include "framework/io/confined_files.h"
+#include "framework/files/confined_files.h"
 #include "framework/runtime/host/host_table.h"
 #include "tests/framework/io/fake_files.h"
 #include "tests/framework/io/recorded_files.h"

@@ -1,4 +1,4 @@
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 
 #include <unistd.h>
 

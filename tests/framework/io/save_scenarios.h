@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/files/file_system.h"
 #include "framework/io/checkpoint_folder.h"
-#include "framework/io/file_system.h"
 #include "tests/framework/io/saved_tensors.h"
 
 namespace thalweg::test {

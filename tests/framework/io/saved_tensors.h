@@ -9,8 +9,8 @@
 
 #include "gtest/gtest.h"
 
+#include "framework/files/file_system.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/file_system.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg::test {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/io/confined_files.h"
+#include "framework/files/confined_files.h"
 #include "framework/registry/registry.h"
 #include "tests/framework/io/bridged_files.h"
 #include "tests/framework/io/fake_files.h"

@@ -1,4 +1,4 @@
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 
 #include <cstring>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "framework/base/utf8.h"
+#include "framework/json/utf8.h"
 
 #include "gtest/gtest.h"
 

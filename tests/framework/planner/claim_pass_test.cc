@@ -5,6 +5,7 @@
 
 #include "framework/json/json.h"
 #include "framework/planner/compilers/part.h"
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/planner/test_compiler.h"
 #include "tests/framework/support/fakes.h"
@@ -232,7 +233,7 @@ TEST_F(ClaimTest, OfSetsThatOverlapTheHigherPriorityWinsThenTheLowerId) {
 TEST_F(ClaimTest, RandomSetsOfRandomGraphsChangeNoResult) {
   size_t parts = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    TestGraph g(g_.graph().runtime_ptr());
+    TestGraph g(SharedRuntimeOf(g_.graph()));
     RandomGraph random(&g, seed, {.nodes = 60, .views = true, .dynamic = true, .elsewhere = false});
     std::mt19937_64 dice(seed);
     TestCompiler c;

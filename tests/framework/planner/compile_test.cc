@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
@@ -358,7 +359,7 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     for (const std::string engine : {"fixed", "counted", "auto"}) {
       SCOPED_TRACE(StrCat("seed ", seed, ", ", engine));
-      TestGraph g(g_.graph().runtime_ptr());
+      TestGraph g(SharedRuntimeOf(g_.graph()));
       // Without views, every use of memory is a value of the plan.
       PlanOptions o;
       o.engine = engine;

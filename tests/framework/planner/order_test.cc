@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/attr_proto.h"
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
@@ -156,7 +157,7 @@ TEST_F(OrderTest, EveryOrderKeepsDependenciesAndResults) {
   uint64_t given = 0, small = 0;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
-    TestGraph g(g_.graph().runtime_ptr());
+    TestGraph g(SharedRuntimeOf(g_.graph()));
     RandomGraph random(&g, seed, {.nodes = 60, .elsewhere = seed % 3 == 0});
     const auto expected = random.Expected();
     std::vector<Shape> shapes;

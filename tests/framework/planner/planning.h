@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/plan/plan.h"
+#include "framework/planner/compile.h"
 #include "framework/planner/work_graph.h"
 #include "framework/runtime/step/evaluate.h"
 #include "tests/framework/support/test_ops.h"

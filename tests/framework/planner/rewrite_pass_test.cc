@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/planner/test_rewriter.h"
 #include "tests/framework/support/fakes.h"
@@ -302,7 +303,7 @@ TEST_F(RewriteTest, OneRewrittenPlanServesOtherShapes) {
 TEST_F(RewriteTest, RandomSubstitutionsInRandomGraphsChangeNoResult) {
   size_t applied = 0, refused = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    TestGraph g(g_.graph().runtime_ptr());
+    TestGraph g(SharedRuntimeOf(g_.graph()));
     RandomGraph random(&g, seed, {.nodes = 60, .views = true, .dynamic = true, .elsewhere = false});
     std::mt19937_64 dice(seed);
     // Replaces random sets of nodes by the same nodes, made anew, in one substitution.

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/runtime/step/executor.h"
+#include "framework/runtime/step/step.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"

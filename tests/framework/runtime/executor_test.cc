@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/step/step.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
 

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/graph_def.h"
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/flow_graph.h"
 #include "tests/framework/support/standard_runtime.h"
@@ -290,7 +291,7 @@ TEST_P(FrameRunTest, LoopsGoIntoGraphDefsAndOutOfThem) {
       [&](auto& v) { return std::vector<Edge>{Op("Add", {v[0], Inside(1, v[0])})}; });
   auto bytes = ExportGraphDef(g_.graph());
   ASSERT_TRUE(bytes.ok());
-  TestGraph other(g_.graph().runtime_ptr());
+  TestGraph other(SharedRuntimeOf(g_.graph()));
   ASSERT_TRUE(ImportGraphDef(bytes->data(), bytes->size(), {}, &other.graph()).ok());
   auto again = ExportGraphDef(other.graph());
   EXPECT_EQ(*bytes, *again);

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
 
@@ -217,7 +218,7 @@ TEST_F(SessionTest, RunsWhatWasAddedAfterARun) {
 // ---- Refusals ----
 
 TEST_F(SessionTest, RefusesWhatIsNotOfItsGraph) {
-  TestGraph other(g_.graph().runtime_ptr());
+  TestGraph other(SharedRuntimeOf(g_.graph()));
   Edge y = g_.Op("Next", {x_}), foreign = other.Input(Shape({1}));
   auto session = g_.NewSession();
   auto code = [&](const CallableSpec& spec) { return session->MakeCallable(spec).status().code(); };

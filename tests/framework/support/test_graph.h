@@ -8,6 +8,7 @@
 
 #include "framework/graph/graph.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/runtime_of.h"
 #include "framework/session/session.h"
 
 namespace thalweg::testing_support {
@@ -31,7 +32,7 @@ class TestGraph {
   explicit TestGraph(uint32_t threads = 1) : TestGraph(TestRuntime(threads)) {}
   explicit TestGraph(std::shared_ptr<Runtime> runtime);
   Graph& graph() { return *graph_; }
-  Runtime& runtime() { return graph_->runtime(); }
+  Runtime& runtime() { return RuntimeOf(*graph_); }
   Edge Const(const std::vector<float>& values, const Extras& extras = {}) { return Const(Floats(values), extras); }
   Edge Const(const Tensor& value, const Extras& extras = {});
   Edge Input(const Shape& shape, const std::string& name = "");

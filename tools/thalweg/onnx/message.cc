@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 #include "thalweg/types.h"
 
 namespace thalweg::cli::onnx {

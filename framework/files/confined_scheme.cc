@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/io/confined_files.h"
-#include "framework/io/local_file.h"
+#include "framework/files/confined_files.h"
+#include "framework/files/local_file.h"
 
 namespace thalweg {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 
 namespace thalweg {
 

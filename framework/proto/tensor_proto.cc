@@ -1,4 +1,4 @@
-#include "framework/io/tensor_proto.h"
+#include "framework/proto/tensor_proto.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +7,8 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
-#include "framework/io/wire.h"
 #include "framework/proto/tensor.pb.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 namespace {

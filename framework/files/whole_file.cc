@@ -1,4 +1,4 @@
-#include "framework/io/whole_file.h"
+#include "framework/files/whole_file.h"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "framework/io/confined_files.h"
+#include "framework/files/confined_files.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "framework/io/list_folder.h"
-#include "framework/io/local_file.h"
+#include "framework/files/list_folder.h"
+#include "framework/files/local_file.h"
 
 namespace thalweg {
 namespace {

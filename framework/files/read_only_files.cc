@@ -1,8 +1,8 @@
-#include "framework/io/read_only_files.h"
+#include "framework/files/read_only_files.h"
 
 #include <utility>
 
-#include "framework/io/local_file.h"
+#include "framework/files/local_file.h"
 
 namespace thalweg {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
-#include "framework/io/local_file.h"
+#include "framework/files/local_file.h"
 
 namespace thalweg {
 

@@ -10,7 +10,7 @@
 
 #include "framework/base/descriptor.h"
 #include "framework/base/status.h"
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 
 namespace thalweg {
 

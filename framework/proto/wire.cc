@@ -1,4 +1,4 @@
-#include "framework/io/wire.h"
+#include "framework/proto/wire.h"
 
 namespace thalweg {
 

@@ -1,4 +1,4 @@
-#include "framework/io/list_folder.h"
+#include "framework/files/list_folder.h"
 
 #include <dirent.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "framework/io/file_system.h"
+#include "framework/files/file_system.h"
 
 namespace thalweg {
 

@@ -1,0 +1,10 @@
+#include "framework/plan/plan.h"
+
+#include "framework/plan/frame_plan.h"
+
+namespace thalweg {
+
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
+}  // namespace thalweg
