@@ -48,7 +48,7 @@ tw_status* Load(const tw_import_call* c) {
       };
       thalweg::importer::HostSink sink(h, c->to, c->to->graph);
       const thalweg::onnx::Ports ports = thalweg::onnx::Import(file, external, sink);
-      AddSignature(h, c->to, ports.inputs, ports.outputs, {}, file->graph().name());
+      AddSignature(h, c->to, "main", true, ports.inputs, ports.outputs, {}, file->graph().name());
       AddProperties(h, c->to, *file);
     } catch (const Error& e) {
       if (e.code != TW_OK) throw tw::Error{e.code, e.text};  // else the host has the failure

@@ -2,11 +2,13 @@
 
 #include <optional>
 
+#include "../common/importer/flatbuffer.h"
 #include "module.h"
 
 namespace thalweg::stablehlo {
 namespace {
 
+constexpr const char* kWhat = "the export of JAX";
 constexpr uint64_t kMostElements = 1 << 16;  // of a list
 
 // Fields of a table, by their numbers in JAX's schema.
@@ -26,60 +28,9 @@ enum Field {
 };
 enum AvalField { kShape = 1 };
 
-// A flatbuffer of little-endian numbers. A position is an offset from the beginning.
-class Buffer {
- public:
-  explicit Buffer(std::string_view bytes) : bytes_(bytes) {}
-
-  template <class T>
-  T number(uint64_t at) const {
-    if (at > bytes_.size() || bytes_.size() - at < sizeof(T)) Fail(at, "a number lies behind the end");
-    uint64_t v = 0;
-    for (size_t i = sizeof(T); i-- > 0;) v = (v << 8) | static_cast<uint8_t>(bytes_[at + i]);
-    return static_cast<T>(v);
-  }
-  // What an offset at this position leads to.
-  uint64_t follow(uint64_t at) const {
-    const uint64_t to = at + number<uint32_t>(at);
-    if (to == at || to >= bytes_.size()) Fail(at, "an offset leads behind the end");
-    return to;
-  }
-  // The position of a table's field; none if the table lacks it.
-  std::optional<uint64_t> field(uint64_t table, unsigned i) const {
-    const int64_t vtable = static_cast<int64_t>(table) - number<int32_t>(table);
-    if (vtable < 0) Fail(table, "a table has no list of fields");
-    const auto at = static_cast<uint64_t>(vtable);
-    const uint64_t size = number<uint16_t>(at), place = 4 + 2 * uint64_t{i};
-    if (size < 4 || place + 2 > size) return std::nullopt;
-    const uint64_t offset = number<uint16_t>(at + place);
-    if (!offset) return std::nullopt;
-    return table + offset;
-  }
-  // The first element of a list and the number of its elements, each of `size` bytes.
-  uint64_t list(uint64_t at, uint64_t size, uint64_t* count) const {
-    const uint64_t to = follow(at), n = number<uint32_t>(to);
-    if (n * size > bytes_.size() - to - 4) Fail(to, "a list has " + std::to_string(n) + " elements, but the file ends before");
-    *count = n;
-    return to + 4;
-  }
-  // Several offsets may lead to one text or shape, so that the bytes of the file do not bound what is made of them.
-  void spend(uint64_t at, uint64_t bytes) const {
-    if (bytes > left_) Fail(at, "the shapes and texts are too long");
-    left_ -= bytes;
-  }
-  std::string_view text(uint64_t at) const {
-    uint64_t n = 0;
-    const uint64_t first = list(at, 1, &n);
-    return bytes_.substr(first, n);
-  }
-  [[noreturn]] void Fail(uint64_t at, const std::string& text) const {
-    throw Error{TW_INVALID_ARGUMENT, "the export of JAX is damaged at byte " + std::to_string(at) + ": " + text};
-  }
-
- private:
-  std::string_view bytes_;
-  mutable uint64_t left_ = 1 << 24;
-};
+// Of the shapes and texts that are made of a file.
+constexpr uint64_t kMostBytes = 1 << 24;
+using Buffer = importer::FlatBuffer;
 
 std::vector<uint64_t> Offsets(const Buffer& b, uint64_t table, unsigned field) {
   std::vector<uint64_t> all;
@@ -131,7 +82,7 @@ std::vector<Aval> Shapes(const Buffer& b, uint64_t table, unsigned indices, unsi
 
 // The root is a table whose list of fields stands in front of it and has a version first.
 bool IsExported(std::string_view head, uint64_t size) {
-  const Buffer b(head);
+  const Buffer b(head, kWhat, 0);
   try {
     const uint64_t root = b.number<uint32_t>(0);
     if (root < 8 || root >= size) return false;
@@ -155,7 +106,7 @@ bool IsExported(std::string_view head, uint64_t size) {
 }
 
 Exported ReadExported(std::string_view bytes) {
-  const Buffer b(bytes);
+  const Buffer b(bytes, kWhat, kMostBytes);
   const uint64_t root = b.follow(0);
   Exported e;
   e.present = true;

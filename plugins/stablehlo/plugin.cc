@@ -32,7 +32,7 @@ tw_status* Load(const tw_import_call* c) {
       const File file = thalweg::stablehlo::ReadFile({static_cast<const char*>(bytes->data), bytes->bytes}, keep);
       thalweg::importer::HostSink sink(h, c->to, c->to->graph);
       const Ports ports = thalweg::stablehlo::ImportFile(file, sink);
-      AddSignature(h, c->to, ports.inputs, ports.outputs, ports.effects, file.exported.function);
+      AddSignature(h, c->to, "main", true, ports.inputs, ports.outputs, ports.effects, file.exported.function);
       AddProperties(h, c->to, file);
     } catch (const Error& e) {
       if (e.code != TW_OK) throw tw::Error{e.code, thalweg::stablehlo::Printable(e.text)};  // else the host has the failure

@@ -10,85 +10,19 @@ import tempfile
 import numpy as np
 import thalweg as tw
 
+import model_cases
+
 ARCHIVES = [pathlib.Path(__file__).parent / "stablehlo" / name for name in ("artifacts.npz", "edges.npz")]
-EXACT = "biu?"      # kinds of elements that must be equal
-TOLERANCE = 2e-5    # of the largest expected element, for real and complex numbers
 
 
 def cases():
-    """Returns the cases by name: bytes of the file, inputs, outputs. A case without bytes uses those of the case before."""
-    found = {}
-    for key, value in ((key, data[key]) for data in map(np.load, ARCHIVES) for key in data.files if not key.startswith("limits/")):
-        name, part, *rest = key.split("/", 2)
-        case = found.setdefault(name, {"file": b"", "in": {}, "out": {}})
-        if part == "file":
-            case["file"] = value.tobytes()
-        else:
-            case[part][rest[0]] = value
-    before = b""
-    for case in found.values():
-        before = case["file"] = case["file"] or before
-    return found
-
-
-def differences(got, expected):
-    """Yields what is wrong with the outputs."""
-    if set(got) != set(expected):
-        yield f"outputs are {sorted(got)}, not {sorted(expected)}"
-        return
-    for key, wanted in expected.items():
-        value = np.asarray(got[key])
-        if value.shape != wanted.shape or value.dtype != wanted.dtype:
-            yield f"'{key}' is {value.dtype}{list(value.shape)}, not {wanted.dtype}{list(wanted.shape)}"
-        elif wanted.dtype.kind in EXACT:
-            if not np.array_equal(value, wanted):
-                yield f"'{key}' differs"
-        else:
-            finite = np.isfinite(wanted)
-            if not np.array_equal(value[~finite], wanted[~finite], equal_nan=True):
-                yield f"'{key}' has other infinities or NaNs"
-                continue
-            scale = max(1.0, float(np.abs(wanted[finite]).max(initial=0)))
-            error = float(np.abs(value.astype(np.complex128)[finite] - wanted[finite]).max(initial=0)) / scale
-            if not error <= TOLERANCE:
-                yield f"'{key}' differs by {error:.1e}"
-
-
-def compare(folder):
-    """Runs all cases. Returns how many differ."""
-    bad = 0
-    for name, case in cases().items():
-        file = folder / f"{name}.bin"  # no importer knows this ending
-        file.write_bytes(case["file"])
-        try:
-            problems = list(differences(tw.load(file).run(case["in"]), case["out"]))
-        except Exception as e:  # every failure of a case is a finding, and the others still run
-            problems = [f"{type(e).__name__}: {e}"]
-        print(f"{name}: {'; '.join(problems) or 'equal'}")
-        bad += bool(problems)
-    return bad
+    return model_cases.cases(ARCHIVES)
 
 
 def damaged(folder):
-    """Loads files that end early or have a byte changed. Each must load or fail with a message. Returns how many do neither."""
-    bad, rng, file, failed = 0, np.random.default_rng(7), folder / "damaged.bin", 0
-    for name in ("mlp", "recurrent", "mlp_0_9_0", "mlp_1_9_0"):
-        whole = cases()[name]["file"]
-        cut = [whole[:n] for n in rng.integers(5, len(whole), 12)]
-        changed = []
-        for at in rng.integers(4, len(whole), 40):
-            one = bytearray(whole)
-            one[at] ^= 1 << rng.integers(8)
-            changed.append(bytes(one))
-        for data in cut + changed:
-            file.write_bytes(data)
-            try:
-                tw.load(file)
-            except tw.Error as e:
-                failed += 1
-                bad += not str(e)
-    print(f"{failed} damaged files were refused")
-    return bad + (failed < 60)
+    """Loads files that end early or have a byte changed. Returns 1 if one fails without a message or if too few fail, else 0."""
+    failed, bad = model_cases.damaged([cases()[name]["file"] for name in ("mlp", "recurrent", "mlp_0_9_0", "mlp_1_9_0")], folder)
+    return bool(bad) + (failed < 60)
 
 
 def messages(folder):
@@ -138,7 +72,7 @@ def limits(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        return 1 if compare(folder) + damaged(folder) + messages(folder) + limits(folder) else 0
+        return 1 if model_cases.compare(ARCHIVES, folder) + damaged(folder) + messages(folder) + limits(folder) else 0
 
 
 if __name__ == "__main__":

@@ -38,10 +38,10 @@ PortRecord RecordOf(const Port& port) {
   return r;
 }
 
-// Adds the signature "main". effects: nodes that run with the outputs. Throws a failure of the host.
+// Adds a signature. effects: nodes that run with the outputs. Throws a failure of the host.
 template <class Port>
-void AddSignature(const tw_host* h, tw_model_builder* to, const std::vector<Port>& inputs, const std::vector<Port>& outputs,
-                  const std::vector<Edge>& effects, const std::string& doc) {
+void AddSignature(const tw_host* h, tw_model_builder* to, const std::string& name, bool is_default, const std::vector<Port>& inputs,
+                  const std::vector<Port>& outputs, const std::vector<Edge>& effects, const std::string& doc) {
   std::vector<PortRecord> records;
   for (const Port& port : inputs) records.push_back(RecordOf(port));
   for (const Port& port : outputs) records.push_back(RecordOf(port));
@@ -49,7 +49,8 @@ void AddSignature(const tw_host* h, tw_model_builder* to, const std::vector<Port
   for (const PortRecord& r : records) all.push_back(&r.value);
   const auto n_inputs = static_cast<uint32_t>(inputs.size());
   const tw_import_signature signature = {TW_SIZED(tw_import_signature),
-                                         TW_S("main"),
+                                         name.data(),
+                                         name.size(),
                                          doc.data(),
                                          doc.size(),
                                          all.data(),
@@ -58,7 +59,7 @@ void AddSignature(const tw_host* h, tw_model_builder* to, const std::vector<Port
                                          n_inputs,
                                          static_cast<uint32_t>(outputs.size()),
                                          static_cast<uint32_t>(effects.size()),
-                                         1};
+                                         is_default};
   Check(h, to->signature(to, &signature));
 }
 
