@@ -62,7 +62,7 @@ function(thalweg_install_guides)
     plugins/fake/README.md plugins/grpc/README.md plugins/input/README.md plugins/null/README.md plugins/onednn/README.md
     plugins/onnx/README.md plugins/opencl/README.md plugins/ring/README.md plugins/s3/README.md plugins/savedmodel/README.md plugins/shm/README.md
     plugins/stablehlo/README.md plugins/summary/README.md
-    plugins/text/README.md plugins/ucx/README.md
+    plugins/text/README.md plugins/tflite/README.md plugins/ucx/README.md
     tools/README.md tools/abi/README.md tools/benchmarks/README.md tools/conformance/README.md tools/credentials/README.md
     tools/packages/README.md tools/probe/README.md tools/sandbox/README.md tools/thalweg/README.md
     tools/thalweg/serve/README.md)
