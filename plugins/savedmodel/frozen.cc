@@ -5,6 +5,7 @@
 #include "needed.h"
 #include "parse.h"
 #include "signatures.h"
+#include "xla_module.h"
 
 namespace thalweg::savedmodel {
 namespace {
@@ -55,7 +56,9 @@ void LoadFrozenGraph(const FileBytes& file, Sink* sink) {
   needed.ReportMissingOps(sink);
   const std::string producer = std::to_string(graph.versions().producer());
   std::string bytes;
-  if (!needed.Take(&graph)->SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
+  proto::GraphDef* taken = needed.Take(&graph);
+  ImportXlaModules(taken, sink);
+  if (!taken->SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
   sink->GraphDef(bytes);
   sink->Property("format", "GraphDef");
   sink->Property("producer", "GraphDef version " + producer);

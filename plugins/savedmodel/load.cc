@@ -9,6 +9,7 @@
 #include "parse.h"
 #include "restore.h"
 #include "signatures.h"
+#include "xla_module.h"
 
 namespace thalweg::savedmodel {
 namespace {
@@ -154,6 +155,7 @@ class Loader {
     proto::GraphDef* graph = meta_.mutable_graph_def();
     // Signatures and assets name nodes by texts of their own, so nothing points into the graph.
     if (sink_.Option("whole") != "true") graph = needed_.Take(graph);
+    ImportXlaModules(graph, &sink_);
     std::string bytes;
     if (!graph->SerializeToString(&bytes)) throw Error{TW_RESOURCE_EXHAUSTED, "the graph is too large for a message"};
     sink_.GraphDef(bytes);

@@ -2,6 +2,8 @@
 
 #include <google/protobuf/arena.h>
 
+#include "xla_module.h"
+
 namespace thalweg::savedmodel {
 
 Needed::Needed(const proto::GraphDef& graph) : graph_(graph), by_name_(ByName(graph.node())) {
@@ -69,7 +71,7 @@ void Needed::Add(std::string_view value, const std::string& what) {
 
 void Needed::ReportMissingOps(Sink* sink) const {
   for (const auto& [op, use] : ops_) {
-    if (sink->HasOp(std::string(op))) continue;
+    if (op == kXlaCallModule || sink->HasOp(std::string(op))) continue;
     const std::string count = use.nodes == 1 ? "1 node, " : std::to_string(use.nodes) + " nodes, such as ";
     sink->Problem(TW_NOT_FOUND, "op '" + std::string(op) + "' (" + count + use.first +
                                     ") is defined by no loaded plugin; load the plugin that defines it");

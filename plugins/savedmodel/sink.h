@@ -41,6 +41,7 @@ class Sink {
   explicit Sink(const tw_import_call* call) : call_(*call), to_(call->to), b_(call->to->graph) {}
 
   const tw_host* host() const { return call_.host; }
+  tw_model_builder* builder() const { return to_; }
   const tw_model_source& source() const { return *call_.source; }
   // Returns the value of an option; "" if it was not given.
   std::string Option(std::string_view key) const;
