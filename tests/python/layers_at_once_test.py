@@ -125,3 +125,24 @@ def test_mistakes_are_told():
         net(X[0, 0])
     with tw.Graph(), pytest.raises(ValueError, match="has its variables in another graph"):
         net(tw.placeholder("float32", [None, 6]))
+
+
+def test_errors_name_the_module():
+    class Block(tw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = tw.nn.Dense(3)
+
+        def forward(self, x):
+            return self.inner(x)
+    net = tw.nn.Sequential(tw.nn.Dense(4), Block())
+    net(tw.constant(np.ones((2, 5), np.float32)))
+    with pytest.raises(tw.InvalidArgumentError, match=r"^module 'sequential(_\d+)?/dense': .*the input has shape \[2, 6\], so 6 channels; the weights are for 5") as e:
+        net(tw.constant(np.ones((2, 6), np.float32)))
+    assert str(e.value) == e.value.message
+    with pytest.raises(tw.InvalidArgumentError, match=r"^module '[a-z0-9_/]*conv2d(_\d+)?': .*it must have 4 axes"):
+        tw.nn.Sequential(tw.nn.Conv2D(2, 3))(tw.constant(np.ones((2, 6), np.float32)))
+    with tw.Graph():  # here the operation has the name
+        with pytest.raises(tw.InvalidArgumentError, match="'sequential/conv2d'") as e:
+            tw.nn.Sequential(tw.nn.Conv2D(2, 3))(tw.placeholder("float32", [None, 6]))
+        assert str(e.value).count("sequential/conv2d") == 1

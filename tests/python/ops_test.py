@@ -24,9 +24,10 @@ def test_every_op_is_a_function_under_two_names(graph):
     assert len({snake_case(op) for op in known}) == len(known)
     for op in known:
         function = getattr(tw.ops, op)
-        assert getattr(tw.ops, snake_case(op)) is function and op in dir(tw.ops) and snake_case(op) in dir(tw.ops)
+        assert getattr(tw.ops, snake_case(op)) is function
         assert function.__doc__.startswith(op) and not keyword.iskeyword(function.__name__)
         assert list(inspect.signature(function).parameters)[-1] == "name"
+    assert dir(tw.ops) == sorted(snake_case(op) for op in known)  # completion offers each once
 
 
 def test_signatures_and_text_come_from_the_schema():

@@ -198,3 +198,29 @@ def test_positions_without_an_axis_are_among_all_elements(run):
     for x in (known, unknown):
         got = run([x.argmax(), x.argmin(), x.argmax(dtype="int32"), x.argmax(-1), x.max()], {x: array})
         assert [g.tolist() for g in got] == [1, 4, 1, [1, 0], 9] and got[0] == array.argmax() and got[1] == array.argmin()
+
+
+def test_truth_values_count_as_0_and_1_beside_numbers():
+    x = np.float32([[1, 0, 3], [0, 5, 6]])
+
+    def results(v):
+        large = v > 2
+        return [((v != 0) * v).sum(), v * large, large + v, v - large * v]
+    with tw.Graph() as g:
+        p = tw.placeholder("float32", [None, 3])
+        fetches = results(p)
+        with tw.Session(g) as s:
+            fetched = s.run(fetches, {p: x})
+    for got, at_once, right in zip(fetched, results(tw.constant(x)), results(x)):
+        np.testing.assert_array_equal(got, right)
+        np.testing.assert_array_equal(at_once.numpy(), right)
+    with pytest.raises(tw.InvalidArgumentError, match="cast it"):
+        tw.constant(x) * tw.constant([1, 2, 3])
+
+
+def test_all_any_and_what_arrays_have():
+    x = tw.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert (x > 0).all().item() is True and (x > 5).any(axis=1).tolist() == [False, True] and (x > 1).all(0, keepdims=True).shape == (1, 3)
+    assert x.ndim == 2 and x.size == 6 and x.tolist() == [[1, 2, 3], [4, 5, 6]] and x.sum().tolist() == 21.0
+    with tw.Graph():
+        assert tw.placeholder("float32", [None, 2]).ndim == 2 and tw.placeholder("float32").ndim is None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg.elsewhere import NAMES, is_name, plain
+from thalweg.elsewhere import NAMES, OF_MODULES, is_name, plain
 
 MODULES = [m.name for m in pkgutil.iter_modules(tw.__path__) if not m.name.startswith("_")]
 
@@ -83,6 +83,7 @@ def test_names_of_other_libraries_lead_to_what_there_is_and_hide_nothing():
     for name, found in NAMES.items():
         assert name == plain(name) and (not is_name(found) or operator.attrgetter(found)(tw)), name
     hidden = {plain(op) for op in dir(tw.ops)} | {plain(n) for n in tw.__all__}
+    assert all(is_name(found) is False or operator.attrgetter(found)(tw) for names in OF_MODULES.values() for found in names.values())
     assert not hidden.intersection(NAMES) and not hidden.intersection(plain(n) for n in ("layer_norm", "dropout", "gelu", "attention"))
 
 
@@ -114,6 +115,40 @@ def test_names_that_people_bring_along_get_a_suggestion():
     assert not silent
 
 
+BROUGHT = {
+    "nn": "Linear Conv2d ConvTranspose2d BatchNorm2d MaxPool2d ReLU GELU LeakyReLU Softmax Identity MultiheadAttention TransformerEncoderLayer "
+          "CrossEntropyLoss MSELoss BCELoss NLLLoss KLDivLoss HuberLoss SmoothL1Loss ModuleList ModuleDict ParameterList Parameter "
+          "AdaptiveAvgPool2d GlobalAveragePooling2D DepthwiseConv2D SeparableConv2D TimeDistributed Lambda Concatenate Activation InstanceNorm PReLU "
+          "RNN LSTMCell Upsample PixelShuffle functional init Layer Model Input",
+    "train": "RMSprop Nadam Lion EarlyStopping ModelCheckpoint TensorBoard CosineAnnealingLR LambdaLR ReduceLROnPlateau StepLR DataLoader GradScaler "
+             "clip_grad_norm_ DistributedDataParallel",
+    "data": "DataLoader TensorDataset IterableDataset from_tensor_slices from_generator TFRecordDataset TextLineDataset CsvDataset AUTOTUNE Subset random_split",
+    "losses": "CrossEntropyLoss mse MSELoss binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy huber kl_div hinge ctc",
+    "metrics": "Accuracy AUC F1 F1Score Mean Precision Recall confusion_matrix mean_iou r2 SparseCategoricalAccuracy",
+    "random": "normal uniform randint key PRNGKey permutation shuffle choice bernoulli truncated_normal",
+    "schedules": "ExponentialDecay CosineDecay PolynomialDecay PiecewiseConstantDecay CosineAnnealingLR MultiStepLR warmup",
+    "ops": "normalize cosine_similarity nll_loss bce_loss no_grad eye meshgrid repeat_interleave take_along_axis pixel_shuffle interpolate allclose histogram",
+}
+
+
+@pytest.mark.parametrize("module", BROUGHT)
+def test_every_module_knows_the_names_that_people_bring_along(module):
+    for name in BROUGHT[module].split():
+        with pytest.raises(AttributeError, match=f"'{name}'.*(did you mean thalweg[.]|write )") as caught:
+            getattr(getattr(tw, module), name)
+        meant = re.search(r"did you mean thalweg[.]([\w.]+)[?]", str(caught.value))
+        assert meant is None or operator.attrgetter(meant[1])(tw) is not None
+    with pytest.raises(AttributeError, match="xyzzy"):
+        getattr(getattr(tw, module), "xyzzy")
+
+
+def test_modules_offer_what_has_a_name_like_it():
+    for module, name, meant in (("nn", "Conv2DTranpose", "nn.Conv2DTranspose"), ("train", "Trianer", "train.Trainer"), ("data", "jsonlines", "data.json_lines"),
+                                ("nn", "Adam", "train.Adam"), ("train", "cosine", "schedules.cosine"), ("metrics", "top_K", "metrics.top_k")):
+        with pytest.raises(AttributeError, match=rf"module 'thalweg.{module}' has no attribute '{name}'; did you mean thalweg.{meant}[?]"):
+            getattr(getattr(tw, module), name)
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_formulas_that_stand_for_names_compute_them(run, name):
     formula, _, let = NAMES[name].split(", or ")[0].partition(", with ")
@@ -124,7 +159,8 @@ def test_the_formulas_that_stand_for_names_compute_them(run, name):
 
 
 def test_completion_offers_what_is_public_and_no_modules_that_the_package_uses():
-    for module in (tw, tw.train, tw.schedules, tw.losses, tw.recurrent, tw.averages, tw.random, tw.log, tw.nn):
+    for module in (tw, tw.train, tw.schedules, tw.losses, tw.recurrent, tw.averages, tw.random, tw.log, tw.nn, tw.data, tw.metrics, tw.text,
+                   tw.weights, tw.generation):
         offered = [n for n in dir(module) if not n.startswith("_")]
         assert set(offered) == set(module.__all__)
         strangers = [n for n in offered if isinstance(getattr(module, n), types.ModuleType) and n not in dir(tw)]

@@ -13,7 +13,7 @@ Elements and their order depend on the data, the parameters, the seeds and the e
 import builtins as _builtins
 import glob as _glob
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
@@ -41,6 +41,12 @@ _Shape = Optional[tuple[Optional[int], ...]]
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("data", name, __all__))
 
 
 class Dataset:

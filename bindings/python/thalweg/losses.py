@@ -7,7 +7,7 @@ smoothed labels.
 c_api/include/thalweg/sampled.h has the formulas of sampled losses."""
 import ctypes
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -22,6 +22,12 @@ __all__ = ["nce", "sampled_softmax", "smoothed_softmax"]
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("losses", name, __all__))
 
 
 def _add(function: Callable[..., int], values: list[Any], num_sampled: int, candidates: Optional[Output], seed: int,

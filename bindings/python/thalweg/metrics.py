@@ -11,7 +11,7 @@ A trainer (tw.train.Trainer) takes the functions themselves, or their names, and
 step measures the values of before the step. Weights: one for each example; None: each example counts once. A value without any example
 is NaN. The definitions are in c_api/include/thalweg/metric.h."""
 from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from . import _low, build, scopes
 from ._handle import c_text
@@ -24,6 +24,12 @@ __all__ = ["Metric", "accuracy", "auc", "confusion", "mean", "perplexity", "prec
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("metrics", name, __all__))
 
 
 class Metric(NamedTuple):

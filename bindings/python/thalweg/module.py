@@ -15,11 +15,21 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import at_once, build, control, scopes, traced
+from .errors import Error
 from .output import Formula, Output, shape_text
 from .variable import Variable
 
 if TYPE_CHECKING:
     from .graph import Graph
+
+
+def _tell(error: Error, module: "Module") -> None:
+    """Begins the message of an error with the path of the innermost module in which it was raised: "module 'sequential/dense': ..."."""
+    path, message = getattr(error, "_module", ("", error.message))
+    path = path if path.startswith(f"{module.name}/") else f"{module.name}/{path}" if path else module.name
+    error._module = path, message  # type: ignore[attr-defined]
+    error.message = message if f"'{path}'" in message else f"module '{path}': {message}"
+    error.args = (error.message, *error.args[1:])
 
 
 class Module:
@@ -45,6 +55,13 @@ class Module:
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if not hasattr(self, "_wanted"):
             raise RuntimeError(f"{type(self).__name__}.__init__ did not call super().__init__() first")
+        try:
+            return self._called(inputs, named)
+        except Error as e:
+            _tell(e, self)
+            raise
+
+    def _called(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         context = at_once.context_of([*inputs, *named.values()])
         if context is not None:
             return self._computed(context, inputs, named)

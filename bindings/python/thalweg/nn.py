@@ -11,7 +11,7 @@
         s.run(step, {x: images, y: labels, tw.nn.training(g): True})
 
 The formulas are in c_api/include/thalweg/layer.h."""
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .at_once import in_training
 from .layers import (ACTIVATIONS, INITIALIZERS, AvgPool1D, AvgPool2D, BatchNorm, Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D,
@@ -30,6 +30,12 @@ __all__ = ["ACTIVATIONS", "AvgPool1D", "AvgPool2D", "BatchNorm", "Bidirectional"
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("nn", name, __all__))
 
 
 def relu(x: Any) -> Output:

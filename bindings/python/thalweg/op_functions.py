@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Optional
 
 from . import build, eager
-from .elsewhere import NAMES, is_name, plain
+from .elsewhere import NAMES, OF_MODULES, is_name, plain
 from .op_text import attr_kind, attributes, default_of, doc, input_kind, may_be_left_out, python_name, snake_case
 from .runtime import default_runtime
 
@@ -66,8 +66,33 @@ def closest(name: str) -> Optional[str]:
 
 def meant(name: str) -> str:
     """Returns a text that suggests what `closest` finds, or an empty one."""
-    close = closest(name)
+    return said(closest(name))
+
+
+def said(close: Optional[str]) -> str:
+    """Returns the text that suggests a name of thalweg or a formula; empty for None."""
     return "" if close is None else f"did you mean thalweg.{close}?" if is_name(close) else f"write {close}"
+
+
+_MODULES = ("nn", "train", "data", "losses", "metrics", "schedules", "random", "averages", "recurrent", "weights", "text", "generation")
+
+
+def unknown(module: str, name: str, public: Sequence[str]) -> str:
+    """Returns the message about a name that a module of the package does not have: a name of another spelling, of another module, or the
+    equivalent of a name of PyTorch, Keras, NumPy or JAX."""
+    begin, wanted = f"module 'thalweg.{module}' has no attribute '{name}'", plain(name)
+    if name.startswith("_"):
+        return begin
+    if wanted in OF_MODULES.get(module, ()):
+        return f"{begin}; {said(OF_MODULES[module][wanted])}"
+    for where in (module, *_MODULES):
+        there = public if where == module else dir(importlib.import_module(f"thalweg.{where}"))
+        same = next((n for n in there if plain(n) == wanted), None)
+        if same:
+            return f"{begin}; did you mean thalweg.{where}.{same}?"
+    close = None if wanted in NAMES else next(iter(difflib.get_close_matches(name, public, 1, 0.75)), None)
+    told = f"did you mean thalweg.{module}.{close}?" if close else meant(name)
+    return f"{begin}; {told}" if told else f"{begin}; `dir(thalweg.{module})` lists all"
 
 
 def elsewhere(name: str, public: Sequence[str]) -> str:

@@ -25,5 +25,5 @@ def __getattr__(name: str) -> _typing.Any:
     return globals()[name]
 
 
-def __dir__() -> list[str]:
-    return sorted(_functions.names())
+def __dir__() -> list[str]:  # for completion: each op once, although both of its names work
+    return sorted(name for name, op in _functions.names().items() if name == _functions.snake_case(op))

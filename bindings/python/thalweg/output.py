@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _low
 from .dtypes import Array, DType, DTypeLike, as_dtype, from_number
-from .errors import Line, check, line_of
+from .errors import InvalidArgumentError, Line, check, line_of
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -61,7 +61,14 @@ class Formula:
                         "or use the functions of thalweg.ops")
 
     def _binary(self, op: str, other: Any, swapped: bool = False) -> "Output":
-        return self.graph.op(op, other, self) if swapped else self.graph.op(op, self, other)
+        try:
+            return self.graph.op(op, other, self) if swapped else self.graph.op(op, self, other)
+        except InvalidArgumentError:
+            counted = _counted(op, self, other)
+            if counted is None:
+                raise
+        mine, theirs = counted
+        return mine.graph.op(op, theirs, mine) if swapped else mine.graph.op(op, mine, theirs)
 
     def _add(self, other: Any, swapped: bool = False) -> "Output":
         return self._binary("Add" if self._value().dtype.name == "string" else "AddV2", other, swapped)
@@ -201,6 +208,20 @@ class Formula:
         """The smallest element; axis and keepdims as in sum."""
         return self._reduce("Min", axis, keepdims)
 
+    def all(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """Whether all elements, of type bool, are true; axis and keepdims as in sum."""
+        return self._reduce("All", axis, keepdims)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """Whether an element, of type bool, is true; axis and keepdims as in sum."""
+        return self._reduce("Any", axis, keepdims)
+
+    @property
+    def ndim(self) -> Optional[int]:
+        """The number of axes; None if it is not known."""
+        shape = self._value().shape
+        return None if shape is None else len(shape)
+
     def argmax(self, axis: Optional[int] = None, dtype: DTypeLike = "int64") -> "Output":
         """Position of the largest element along an axis, the first of equals. axis: None: the index among all elements in row order."""
         return self._position("ArgMax", axis, dtype)
@@ -239,6 +260,19 @@ class Formula:
         """Converts to another type; returns itself if it has that type."""
         value, dtype = self._value(), as_dtype(dtype)
         return value if value.dtype == dtype else self.graph.op("Cast", value, DstT=dtype)
+
+
+_OF_NUMBERS = frozenset(("AddV2", "Sub", "Mul", "RealDiv", "FloorDiv", "FloorMod", "Pow"))
+
+
+def _counted(op: str, a: Formula, b: Any) -> "Optional[tuple[Output, Output]]":
+    """The operands of an op of numbers, one of which is of type bool and counts as 0 and 1, as in NumPy; None for others."""
+    if op not in _OF_NUMBERS or not isinstance(b, Formula):
+        return None
+    mine, theirs = a._value(), b._value()
+    if "string" in (mine.dtype.name, theirs.dtype.name) or (mine.dtype.name == "bool") == (theirs.dtype.name == "bool"):
+        return None
+    return (mine.astype(theirs.dtype), theirs) if mine.dtype.name == "bool" else (mine, theirs.astype(mine.dtype))
 
 
 def _is_index(k: Any) -> bool:

@@ -37,6 +37,12 @@ def __dir__() -> list[str]:
     return __all__
 
 
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("random", name, __all__))
+
+
 # ---- For the other modules ----
 
 def next_pair(graph: "Graph") -> Optional[tuple[int, int]]:

@@ -9,7 +9,7 @@ step, for any number of optimizers (is_counted). A step below 0 counts as 0.
 The formulas are TensorFlow's; see c_api/include/thalweg/schedule.h."""
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from . import _low, scopes
 from .graph import Graph
@@ -21,6 +21,12 @@ __all__ = ["cosine", "cosine_restarts", "exponential", "global_step", "is_counte
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("schedules", name, __all__))
 
 
 def global_step(graph: Optional[Graph] = None) -> Variable:

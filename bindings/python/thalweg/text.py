@@ -29,6 +29,10 @@ from .output import Formula, Output
 
 __all__ = ["Tokenizer", "Tokens"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
 Path = Union[str, "os.PathLike[str]"]
 Text = Union[str, bytes]
 

@@ -7,7 +7,7 @@
 import ctypes
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
@@ -33,6 +33,12 @@ __all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "AllReduce", "Batch
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a type checker would conclude from it that every name exists
+    def __getattr__(name):
+        from .op_functions import unknown
+        raise AttributeError(unknown("train", name, __all__))
 
 
 Clip = Union[float, Callable[[list[Gradient]], list[Gradient]]]

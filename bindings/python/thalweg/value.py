@@ -4,6 +4,7 @@
     (x * x).sum().item()        # 5.0
 
 Threads: values do not change, so any number of threads may use them."""
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -71,6 +72,15 @@ class Value(Output):
     def item(self) -> Any:
         """Its only element as a number of Python's, or as bytes. Raises ValueError where there are others, or none."""
         return self.numpy().item()
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    def tolist(self) -> Any:
+        """Its elements as lists of Python's numbers; a scalar as one number."""
+        return self.numpy().tolist()
 
     def _producer(self) -> tuple["Operation", int]:
         raise TypeError("a value that was computed without a graph belongs to no operation of a graph")
