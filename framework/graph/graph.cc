@@ -13,6 +13,7 @@
 #include "framework/graph/folding_budget.h"
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/graph/known_sizes.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
 #include "thalweg/plugin/resource.h"
@@ -219,6 +220,7 @@ Status Graph::Infer(std::string_view name, Node* node) const {
   query.handles = handles.data();
   ShapeAnswer answer;
   RETURN_IF_ERROR(InferShapes(query, &answer));
+  AddKnownSizes(*runtime_, *folding_, *node, query, &answer);
   node->shapes_ = std::move(answer.shapes);
   const bool handled = std::any_of(answer.handles.begin(), answer.handles.end(), [](const HandleInfo& h) { return h.known(); });
   if (handled) node->handles_ = std::move(answer.handles);
