@@ -31,6 +31,8 @@ void register_transform(tw::Plugin& p) {
              "the elements, of which a program may compute some before they are needed");
   AddDataset(p, "OptionsDataset", in, "serialized_options: string; " + kElements, "the elements; the options change none of them");
 
+  AddDataset(p, "IgnoreErrorsDataset", in, "log_warning: bool = false; " + kElements, "the elements without those that fail");
+
   AddDataset(p, "BatchDatasetV2", in + ", batch_size: int64, drop_remainder: bool", "parallel_copy: bool = false; " + kElements,
              "batch_size elements stacked along a new first axis");
   AddDataset(p, "ParallelBatchDataset", in + ", batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",

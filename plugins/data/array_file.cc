@@ -249,7 +249,7 @@ class Archive {
       Bad("member '" + member + "' is not where the directory says");
     const uint64_t from = local + kLocalHead + name + Little(head, 28, 2);
     if (from > in_.size() || packed > in_.size() - from) Bad("member '" + member + "' ends behind the end of the file");
-    return {from, packed, method == 8 ? Compression::kDeflate : Compression::kNone};
+    return {from, packed, method == 8 ? Compression::kDeflate : Compression::kNone, size, uint32_t(Little(entry, 16, 4))};
   }
 
   FileReader& in_;

@@ -25,6 +25,8 @@ struct StoredArray {
   void Seek(uint64_t row) { in->Seek(begin + row * row_bytes); }
   // Reads the next row into a tensor of dtype and dims. Throws DATA_LOSS if the file ends before.
   void Take(const Ref& row);
+  // Behind the last row: throws DATA_LOSS if the checksum of an archive's member is wrong.
+  void CheckWhole() { in->CheckWhole(what); }
 };
 
 // Each opens a file. Throws DATA_LOSS for damaged files, INVALID_ARGUMENT for types, orders and

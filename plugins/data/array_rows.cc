@@ -23,7 +23,9 @@ struct Source {
   std::vector<bool> ranked;                  // whether the shape has a known rank
   std::vector<uint32_t> types;
 
-  std::vector<StoredArray> Open(const Call& c, const std::string& path) const {
+  // mark: what the file must have; NULL: any.
+  std::vector<StoredArray> Open(const Call& c, const std::string& path, const FileMark* mark) const {
+    if (mark) FileReader(c, path, piece).Check(*mark);
     std::vector<StoredArray> all;
     if (kind == Kind::kNpz)
       all = OpenNpz(c, path, piece, arrays);
@@ -59,33 +61,49 @@ class ArrayRows final : public Dataset {
     explicit Walk(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
     bool Next(Call& c, Element* out) override {
       for (; file_ < source_->files.size(); c.CheckCancelled()) {
-        if (arrays_.empty()) Open(c, 0);
+        if (arrays_.empty()) OpenNext(c);
         if (row_ < arrays_[0].rows) {
           TakeRow(c, out);
           return true;
         }
+        std::vector<StoredArray> done = std::move(arrays_);
         arrays_.clear();
         ++file_;
+        if (apart_) continue;  // a row could not be read, which was told
+        for (StoredArray& a : done) a.CheckWhole();
       }
       return false;
     }
     void Save(StateWriter& w) const override {
       w.Number(file_);
-      w.Number(!arrays_.empty());
+      w.Number(arrays_.empty() ? kNoFile : kMarkedFile);
       if (arrays_.empty()) return;
       w.Text(source_->files[file_]);
+      WriteMark(w, arrays_[0].in->Mark());
       w.Number(row_);
+      for (const StoredArray& a : arrays_) {
+        w.Number(a.in->sum().bytes);
+        w.Number(a.in->sum().crc);
+      }
     }
     void Restore(Call& c, StateReader& r) override {
       file_ = r.Number(source_->files.size());
       arrays_.clear();
-      if (r.Number(1) == 0) return;
+      const uint64_t open = r.Number(kMarkedFile);
+      if (open == kNoFile) return;
       const std::string_view name = r.Text();
       if (file_ == source_->files.size()) StateReader::Damaged();
       if (name != source_->files[file_])
         Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" +
                 source_->files[file_] + "'; use the list of files that was saved");
-      Open(c, r.Number());
+      FileMark mark = {};
+      if (open == kMarkedFile) mark = ReadMark(r);
+      Open(c, r.Number(), open == kMarkedFile ? &mark : nullptr);
+      for (StoredArray& a : arrays_) {
+        FileSum sum;  // that of an older position has a gap
+        if (open == kMarkedFile) sum = {r.Number(), uint32_t(r.Number(UINT32_MAX))};
+        a.in->set_sum(sum);
+      }
     }
 
    private:
@@ -101,8 +119,14 @@ class ArrayRows final : public Dataset {
       row_ = row + 1;
       apart_ = false;
     }
-    void Open(Call& c, uint64_t row) {
-      std::vector<StoredArray> all = source_->Open(c, source_->files[file_]);
+    void OpenNext(Call& c) {
+      tw_status* failed = tw::guard(c.host(), [&] { Open(c, 0); });
+      if (failed && c.skips_failures && MaySkip(c.host()->status->code(failed))) ++file_;
+      tw::check(failed);
+    }
+    // mark: of the file of a saved position; may be NULL.
+    void Open(Call& c, uint64_t row, const FileMark* mark = nullptr) {
+      std::vector<StoredArray> all = source_->Open(c, source_->files[file_], mark);
       if (row > all[0].rows)
         Fail(TW_DATA_LOSS,
              all[0].what + "the array has only " + std::to_string(all[0].rows) + " rows; it is not that of the saved position");

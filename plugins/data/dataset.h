@@ -67,6 +67,8 @@ class Call {
   Element Run(const tw::Function& fn, const Element& element, const Element& captured) const;
 
   const tw::Frame f;
+  // An iterator above skips elements that fail. A reader of files then leaves a file in which it cannot go on.
+  bool skips_failures = false;
 
  private:
   const tw::PaysHere pays_;
@@ -130,6 +132,13 @@ inline std::string DimsText(const tw_view& v) { return tw::text(v.dims, v.rank);
 inline std::vector<int64_t> DimsOf(const tw_view& v) { return {v.dims, v.dims + v.rank}; }
 // Bytes of an element of a type of fixed size; 0 for strings, variants and resources.
 uint64_t ElementBytes(uint32_t dtype);
+
+// Whether an element that failed with this code may be skipped: another attempt would fail, too, and
+// nobody asked the step to end.
+inline bool MaySkip(uint32_t code) {
+  return code != TW_CANCELLED && code != TW_DEADLINE_EXCEEDED && code != TW_ABORTED && code != TW_UNAVAILABLE &&
+         code != TW_RESOURCE_EXHAUSTED;
+}
 
 [[noreturn]] inline void Fail(uint32_t code, std::string text) { throw tw::Error{code, std::move(text)}; }
 [[noreturn]] inline void Invalid(std::string text) { Fail(TW_INVALID_ARGUMENT, std::move(text)); }

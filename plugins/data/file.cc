@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crc32c.h"
 #include "thalweg/cpp/trace.hpp"
 
 namespace thalweg::data {
 namespace {
 
 constexpr uint64_t kPiece = 256 << 10, kLeastPiece = 4 << 10, kMostPiece = 64 << 20;
+constexpr uint64_t kMarked = 4 << 10;  // bytes at each end of a file that its mark covers
 
 const tw_files_api& FilesApi(const tw_host* h) {
   auto* api = static_cast<const tw_files_api*>(h->query(h, TW_S(TW_FILES_SET), 1));
@@ -18,18 +20,72 @@ const tw_files_api& FilesApi(const tw_host* h) {
 
 }  // namespace
 
-FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression)
-    : api_(FilesApi(c.host())), path_(path), piece_(piece), compression_(compression) {
+FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression, const FilePart* part)
+    : api_(FilesApi(c.host())),
+      path_(path),
+      file_(nullptr, api_.close),
+      piece_(piece),
+      unpacked_(part ? part->unpacked : 0),
+      crc_(part ? part->crc : 0),
+      summed_(part != nullptr),
+      compression_(compression) {
   if (compression != Compression::kNone) inflate_ = std::make_unique<Inflate>(compression);
-  tw::check(api_.open(c.host(), path.data(), path.size(), &file_));
-  size_ = api_.bytes(file_);
+  tw_file* opened = nullptr;
+  tw::check(api_.open(c.host(), path.data(), path.size(), &opened));
+  file_.reset(opened);
+  file_bytes_ = size_ = api_.bytes(opened);
+  if (!part) return;
+  if (part->from > size_ || part->bytes > size_ - part->from) Fail(TW_INTERNAL, Where(part->from) + "a part lies outside of the file");
+  base_ = part->from;
+  size_ = part->bytes;
 }
 
-FileReader::FileReader(const Call& c, const std::string& path, uint64_t piece, const FilePart& part)
-    : FileReader(c, path, piece, part.compression) {
-  if (part.from > size_ || part.bytes > size_ - part.from) Fail(TW_INTERNAL, Where(part.from) + "a part lies outside of the file");
-  base_ = part.from;
-  size_ = part.bytes;
+uint32_t FileReader::MarkOf(uint64_t bytes) const {
+  const uint64_t n = std::min(bytes, kMarked);
+  if (n == 0) return 0;
+  std::string ends(2 * n, '\0');
+  tw::check(api_.read(file_.get(), 0, ends.data(), n));
+  tw::check(api_.read(file_.get(), bytes - n, ends.data() + n, n));
+  return Crc32c(ends.data(), ends.size());
+}
+
+FileMark FileReader::Mark() const {
+  if (!marked_) mark_ = {file_bytes_, MarkOf(file_bytes_)};
+  marked_ = true;
+  return mark_;
+}
+
+void FileReader::Check(const FileMark& mark) const {
+  const auto other = [&](const std::string& how) {
+    Fail(TW_DATA_LOSS,
+         "'" + path_ + "': the file is not that of the saved position: " + how + "; bring the file back, or start the epoch again");
+  };
+  if (mark.bytes > file_bytes_) {
+    other("it has " + std::to_string(file_bytes_) + " bytes, and had " + std::to_string(mark.bytes) + " when the position was saved");
+  }
+  if (MarkOf(mark.bytes) != mark.crc)
+    other("its first or last bytes, of the " + std::to_string(mark.bytes) + " when the position was saved, are others now");
+}
+
+void FileReader::Pass(const char* bytes, uint64_t n) {
+  if (summed_ && at_ <= sum_.bytes && at_ + n > sum_.bytes) {
+    const uint64_t known = sum_.bytes - at_;
+    sum_ = {at_ + n, Crc32(sum_.crc, bytes + known, n - known)};
+  }
+  at_ += n;
+}
+
+void FileReader::CheckWhole(const std::string& what) {
+  if (!summed_) return;
+  while (at_ <= unpacked_ && !Read(piece_).empty()) {
+  }
+  if (at_ != unpacked_) {
+    Fail(TW_DATA_LOSS, what + "there are " + (at_ > unpacked_ ? "more than " : "") + std::to_string(std::min(at_, unpacked_)) +
+                           " bytes, and the directory of the archive says " + std::to_string(unpacked_) + "; the file is damaged");
+  }
+  if (sum_.bytes == at_ && sum_.crc != crc_)
+    Fail(TW_DATA_LOSS,
+         what + "the checksum of its " + std::to_string(at_) + " bytes is wrong; the file is damaged, and its rows were given already");
 }
 
 void FileReader::Seek(uint64_t offset) {
@@ -42,7 +98,11 @@ void FileReader::Seek(uint64_t offset) {
     return;
   }
   if (offset >= from_ && offset <= from_ + filled_) {
-    at_ = offset;  // it is in the buffer
+    if (offset >= at_) {
+      Pass(buffer_.data() + (at_ - from_), offset - at_);
+    } else {
+      at_ = offset;  // it is in the buffer
+    }
     return;
   }
   if (offset < at_) {
@@ -72,7 +132,7 @@ void FileReader::Unpack(uint64_t n) {
       packed_from_ = packed_at_;
       packed_filled_ = std::min(piece_, size_ - packed_at_);
       packed_.resize(packed_filled_);
-      if (packed_filled_ > 0) tw::check(api_.read(file_, base_ + packed_at_, packed_.data(), packed_filled_));
+      if (packed_filled_ > 0) tw::check(api_.read(file_.get(), base_ + packed_at_, packed_.data(), packed_filled_));
       fetched_ += packed_filled_;
     }
     const uint64_t used = packed_at_ - packed_from_;
@@ -109,7 +169,7 @@ std::string_view FileReader::Peek(uint64_t n) {
     if (buffer_.size() < want) buffer_.resize(want);
     from_ = at_;
     filled_ = kept;
-    tw_status* s = api_.read(file_, base_ + at_ + kept, buffer_.data() + kept, want - kept);
+    tw_status* s = api_.read(file_.get(), base_ + at_ + kept, buffer_.data() + kept, want - kept);
     tw::check(s);
     fetched_ += want - kept;
     filled_ = want;
@@ -119,7 +179,7 @@ std::string_view FileReader::Peek(uint64_t n) {
 
 std::string_view FileReader::Read(uint64_t n) {
   const std::string_view bytes = Peek(n);
-  at_ += bytes.size();
+  Pass(bytes.data(), bytes.size());
   return bytes;
 }
 
@@ -138,9 +198,9 @@ uint64_t FileReader::ReadTo(char* to, uint64_t n) {
   while (done < n) {
     const bool buffered = at_ >= from_ && at_ < from_ + filled_;
     if (!buffered && n - done >= piece_) {
-      tw::check(api_.read(file_, base_ + at_, to + done, n - done));
+      tw::check(api_.read(file_.get(), base_ + at_, to + done, n - done));
       fetched_ += n - done;
-      at_ += n - done;
+      Pass(to + done, n - done);
       return n;
     }
     const std::string_view bytes = Read(buffered ? std::min(n - done, from_ + filled_ - at_) : n - done);
@@ -210,40 +270,56 @@ class Files final : public Dataset {
         : files_(std::move(files)), format_(std::move(format)), piece_(piece), compression_(compression) {}
     bool Next(Call& c, Element* out) override {
       for (; file_ < files_->size(); c.CheckCancelled()) {
-        if (!reader_) Open(c);
-        const uint64_t before = reader_->fetched();
-        const bool more = format_->Read(*reader_, facts_.get(), c, out);
-        if (const uint64_t n = reader_->fetched() - before; n > 0) tw::count(c.f, "bytes read from files", int64_t(fetched_ += n));
-        if (more) return true;
-        reader_.reset();
-        ++file_;
+        bool more = false;
+        const uint64_t at = reader_ ? reader_->offset() : 0;
+        tw_status* failed = tw::guard(c.host(), [&] { more = Read(c, out); });
+        if (!failed && more) return true;
+        const bool stays = reader_ && reader_->offset() > at;  // behind the element that failed
+        if (!failed || (c.skips_failures && !stays && MaySkip(c.host()->status->code(failed)))) {
+          reader_.reset();
+          ++file_;
+        }
+        tw::check(failed);
       }
       return false;
     }
     void Save(StateWriter& w) const override {
       w.Number(file_);
-      w.Number(reader_ != nullptr);
+      w.Number(reader_ ? kMarkedFile : kNoFile);
       if (!reader_) return;
       w.Text((*files_)[file_]);
+      WriteMark(w, reader_->Mark());
       w.Number(reader_->offset());
     }
     void Restore(Call& c, StateReader& r) override {
       file_ = r.Number(files_->size());
       reader_.reset();
-      if (r.Number(1) == 0) return;
+      const uint64_t open = r.Number(kMarkedFile);
+      if (open == kNoFile) return;
       const std::string_view name = r.Text();
       if (file_ == files_->size()) StateReader::Damaged();
       if (name != (*files_)[file_])
         Invalid("the restored position is in the file '" + std::string(name) + "', and file " + std::to_string(file_) + " is '" +
                 (*files_)[file_] + "'; use the list of files that was saved");
-      Open(c);
+      FileMark mark = {};
+      if (open == kMarkedFile) mark = ReadMark(r);
+      Open(c, open == kMarkedFile ? &mark : nullptr);
       reader_->Seek(r.Number());
     }
 
    private:
-    void Open(Call& c) {
+    bool Read(Call& c, Element* out) {
+      if (!reader_) Open(c);
+      const uint64_t before = reader_->fetched();
+      const bool more = format_->Read(*reader_, facts_.get(), c, out);
+      if (const uint64_t n = reader_->fetched() - before; n > 0) tw::count(c.f, "bytes read from files", int64_t(fetched_ += n));
+      return more;
+    }
+    // mark: of the file of a saved position; may be NULL.
+    void Open(Call& c, const FileMark* mark = nullptr) {
       const tw::Span opening(c.f, "open file");
       auto reader = std::make_unique<FileReader>(c, (*files_)[file_], piece_, compression_);
+      if (mark) reader->Check(*mark);
       facts_ = format_->Start(*reader, c);
       reader_ = std::move(reader);
     }

@@ -19,15 +19,32 @@ namespace thalweg::data {
 struct FilePart {
   uint64_t from, bytes;
   Compression compression;
+  uint64_t unpacked;  // bytes of the contents
+  uint32_t crc;       // CRC-32 of the contents
+};
+
+// The size of a file, and a checksum of its first and last bytes. A saved position has the mark of
+// its file, so that a file that was replaced or changed is noticed. A file that has grown since, as
+// a log does, has the mark still.
+struct FileMark {
+  uint64_t bytes;
+  uint32_t crc;
+};
+
+// The CRC-32 of the first bytes of a part.
+struct FileSum {
+  uint64_t bytes = 0;
+  uint32_t crc = 0;
 };
 
 class FileReader {
  public:
   // Opens the file with the host of the call, which may confine it to a folder.
-  FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression = Compression::kNone);
+  FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression = Compression::kNone)
+      : FileReader(c, path, piece, compression, nullptr) {}
   // As above; the contents are those of a part, which must lie within the file.
-  FileReader(const Call& c, const std::string& path, uint64_t piece, const FilePart& part);
-  ~FileReader() { api_.close(file_); }
+  FileReader(const Call& c, const std::string& path, uint64_t piece, const FilePart& part)
+      : FileReader(c, path, piece, part.compression, &part) {}
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
@@ -50,18 +67,43 @@ class FileReader {
   uint64_t LinesBefore(uint64_t offset);
   // Returns true if there are n more bytes, without reading them unless the file is packed.
   bool Has(uint64_t n) { return packed() ? Peek(n).size() == n : n <= size_ - at_; }
+  // Returns the mark of the file. The first call reads the bytes.
+  FileMark Mark() const;
+  // Throws DATA_LOSS if the file has another mark.
+  void Check(const FileMark& mark) const;
+  // Of a part: the sum of the bytes that were read without a gap. set_sum() continues one behind a
+  // gap that Seek() left; it has no effect on a packed part, of which Seek() reads all bytes.
+  FileSum sum() const { return sum_; }
+  void set_sum(const FileSum& sum) {
+    if (!packed()) sum_ = sum;
+  }
+  // Of a part: reads what is left and throws DATA_LOSS if the contents have another size than the
+  // archive says, or another CRC-32. A sum with a gap is not compared. what: the part, for messages.
+  void CheckWhole(const std::string& what);
   // "'path' at byte 12: "
   std::string Where(uint64_t offset) const { return "'" + path_ + "' at byte " + std::to_string(offset) + ": "; }
 
  private:
+  FileReader(const Call& c, const std::string& path, uint64_t piece, Compression compression, const FilePart* part);
   const tw_files_api& api_;
   const std::string path_;
-  tw_file* file_ = nullptr;
+  std::unique_ptr<tw_file, void (*)(tw_file*)> file_;
+  uint64_t file_bytes_ = 0;
+  mutable FileMark mark_ = {};
+  mutable bool marked_ = false;
+  uint32_t MarkOf(uint64_t bytes) const;
   uint64_t base_ = 0;  // where the contents begin in the file
   uint64_t size_ = 0, at_ = 0, fetched_ = 0;
   std::vector<char> buffer_;
   uint64_t from_ = 0, filled_ = 0;  // bytes [from_, from_ + filled_) of the file are in the buffer
   const uint64_t piece_;
+
+  // Moves behind n bytes that were read.
+  void Pass(const char* bytes, uint64_t n);
+  const uint64_t unpacked_ = 0;
+  const uint32_t crc_ = 0;
+  const bool summed_ = false;
+  FileSum sum_;
 
   // Counting of lines. While counts_lines_, counted_ is not before from_, so nothing uncounted leaves the buffer.
   void CountTo(uint64_t offset);
@@ -101,6 +143,18 @@ class Format {
 // "'path' line 3: ", of the line in which byte `offset` of the contents is. It is for errors, because the first
 // call reads the file from its start (LinesBefore). It leaves the reader where it was.
 std::string WhereLine(FileReader& in, uint64_t offset);
+
+// How a saved position says whether a file is open: kMarkedFile is followed by its name and mark;
+// kNamedFile, of older positions, by its name.
+constexpr uint64_t kNoFile = 0, kNamedFile = 1, kMarkedFile = 2;
+inline void WriteMark(StateWriter& w, const FileMark& mark) {
+  w.Number(mark.bytes);
+  w.Number(mark.crc);
+}
+inline FileMark ReadMark(StateReader& r) {
+  const uint64_t bytes = r.Number();
+  return {bytes, uint32_t(r.Number(UINT32_MAX))};
+}
 
 // Makes a dataset of the elements of the files, one file after the other. compression: "", GZIP
 // or ZLIB. buffer: bytes of a piece; 0: the default.

@@ -23,6 +23,8 @@ Compression CompressionOf(std::string_view name) {
   Invalid("'compression_type' is '" + std::string(name) + "'; it must be empty, GZIP or ZLIB");
 }
 
+uint32_t Crc32(uint32_t crc, const void* bytes, uint64_t n) { return uint32_t(crc32_z(crc, static_cast<const Bytef*>(bytes), n)); }
+
 Inflate::Inflate(Compression compression) : compression_(compression), stream_(std::make_unique<z_stream>()) {
   const int window = compression == Compression::kGzip ? kWindow + kGzipHead : compression == Compression::kZlib ? kWindow : -kWindow;
   if (inflateInit2(stream_.get(), window) != Z_OK) throw std::bad_alloc();

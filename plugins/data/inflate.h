@@ -15,6 +15,10 @@ enum class Compression { kNone, kGzip, kZlib, kDeflate };  // kDeflate: in archi
 // Returns the compression of a name: "", "GZIP" or "ZLIB". Throws for others.
 Compression CompressionOf(std::string_view name);
 
+// Returns the CRC-32 of archives and gzip, continued from `crc`, that of the bytes before; 0 at the
+// start.
+uint32_t Crc32(uint32_t crc, const void* bytes, uint64_t n);
+
 class Inflate {
  public:
   // compression: not kNone.

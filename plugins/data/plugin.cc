@@ -16,6 +16,7 @@ TW_CPP_PLUGIN("org.thalweg.data", "0.1.0", p) {
   register_flat_map(p);
   register_generator(p);
   register_group(p);
+  register_ignore_errors(p);
   register_iterator(p);
   register_json_lines(p);
   register_lines(p);

@@ -17,6 +17,7 @@ void register_filter(tw::Plugin& p);
 void register_flat_map(tw::Plugin& p);
 void register_generator(tw::Plugin& p);
 void register_group(tw::Plugin& p);
+void register_ignore_errors(tw::Plugin& p);
 void register_iterator(tw::Plugin& p);
 void register_json_lines(tw::Plugin& p);
 void register_lines(tw::Plugin& p);

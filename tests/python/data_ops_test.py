@@ -14,7 +14,8 @@ FixedLengthRecordDatasetV2 TakeDataset SkipDataset ShardDataset RepeatDataset Co
 PrefetchDataset OptionsDataset BatchDatasetV2 ParallelBatchDataset PaddedBatchDatasetV2 UnbatchDataset WindowDataset MapDataset
 ParallelMapDatasetV2 FilterDataset TakeWhileDataset FlatMapDataset InterleaveDataset ParallelInterleaveDatasetV4 ScanDataset IteratorV2
 AnonymousIteratorV3 MakeIterator MakeEpochIterator IteratorGetNext IteratorGetNextSync DatasetCardinality DummyMemoryCache
-DummySeedGenerator GroupByWindowDataset CSVDatasetV2 CsvColumnsDataset JsonLinesDataset ArrayFilesDataset""".split()
+DummySeedGenerator GroupByWindowDataset CSVDatasetV2 CsvColumnsDataset JsonLinesDataset ArrayFilesDataset
+IgnoreErrorsDataset""".split()
 
 
 def long(n):
@@ -163,6 +164,7 @@ def wrong_uses(graph):
         yield "GeneratorDataset", [[], [], []], dict(init_func=f, next_func=f, finalize_func=f, Tinit_func_args=[], Tnext_func_args=[],
                                                      Tfinalize_func_args=[]) | ONE
     yield "UnbatchDataset", [d], ONE
+    yield "IgnoreErrorsDataset", [d], ONE
     yield "ConcatenateDataset", [d, graph.op("TensorDataset", [np.float32(1)], output_shapes=[[]])], ONE
     yield "CacheDatasetV2", [d, "file", graph.op("DummyMemoryCache")], ONE
     yield "CacheDatasetV2", [d, "", graph.op("DummyMemoryCache")], ONE

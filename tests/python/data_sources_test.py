@@ -387,6 +387,87 @@ def test_errors_of_archives_name_the_array(tmp_path):
             assert path in str(e)
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_checksums_of_archives_are_verified_behind_the_last_row(tmp_path, save):
+    save(tmp_path / "a.npz", x=rng.normal(size=(40, 30)), y=np.arange(40))
+    contents = bytearray((tmp_path / "a.npz").read_bytes())
+    entry = contents.index(b"x.npy", contents.index(b"PK\1\2")) - 46  # of the directory
+    contents[entry + 16] ^= 1
+    bad, good = written(tmp_path / "bad.npz", bytes(contents)), str(tmp_path / "a.npz")
+    with pytest.raises(zipfile.BadZipFile):  # NumPy, too
+        np.load(bad)["x"]
+    for cut in (None, 0, 17, 40):  # the checksum goes on behind a saved position
+        i, got = data.npz([bad, good]).iterator(), []
+        with pytest.raises(tw.DataLossError, match=re.escape(f"'{bad}': array 'x': the checksum of its 9728 bytes is wrong; the file is damaged")):
+            while True:
+                if len(got) == cut:
+                    position, i = i.save(), data.npz([bad, good]).iterator()
+                    i.restore(position)
+                got.append(next(i))
+        assert len(got) == 40 and len(list(i)) == 40  # the other file follows
+    assert [int(row["y"]) for row in data.npz(bad, ["y"])] == list(range(40))  # its own is right
+    contents = bytearray((tmp_path / "a.npz").read_bytes())
+    contents[entry + 24] += 1
+    if save is np.savez_compressed:
+        with pytest.raises(tw.DataLossError, match="array 'x': there are 9728 bytes, and the directory of the archive says 9729"):
+            list(data.npz(written(tmp_path / "longer.npz", bytes(contents)), ["x"]))
+
+
+# ---- Files that are not those of a saved position ----
+
+def changed(contents, place):
+    return contents[:place] + bytes([contents[place] ^ 1]) + contents[place + 1:]
+
+
+FILES = {
+    "lines": (lambda p: data.lines(p), b"".join(b"%9d\n" % k for k in range(2000))),
+    "gzip": (lambda p: data.lines(p, "gzip"), gzip.compress(b"".join(b"%9d\n" % k for k in rng.integers(0, 10 ** 9, 2000)))),
+    "csv": (lambda p: data.csv(p, {"a": "int64"}), b"a\n" + b"".join(b"%9d\n" % k for k in range(2000))),
+    "npy": (lambda p: data.npy(p, "int64", ()), None),
+    "npz": (lambda p: data.npz(p, {"x": ("int64", ())}), None),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_that_changed_behind_a_saved_position_is_refused(tmp_path, kind):
+    make, contents = FILES[kind]
+    path = str(tmp_path / "a")
+    if contents is None:
+        out = io.BytesIO()
+        np.save(out, np.arange(2000)) if kind == "npy" else np.savez(out, x=np.arange(2000))
+        contents = out.getvalue()
+    written(tmp_path / "a", contents)
+    i = make(path).iterator()
+    for _ in range(5):
+        next(i)
+    position, rest = i.save(), values(i)
+
+    def restored():
+        again = make(path).iterator()
+        again.restore(position)
+        return values(again)
+    for other, said in ((changed(contents, 40), "its first or last bytes"), (changed(contents, len(contents) - 3), "its first or last bytes"),
+                        (contents[:len(contents) // 2], f"it has {len(contents) // 2} bytes, and had {len(contents)}")):
+        written(tmp_path / "a", other)
+        with pytest.raises(tw.DataLossError, match=re.escape(f"'{path}': the file is not that of the saved position: {said}")):
+            restored()
+    written(tmp_path / "a", contents)
+    assert restored() == rest
+
+
+def test_a_file_that_grew_goes_on_at_a_saved_position(tmp_path):
+    path = written(tmp_path / "log", b"a\nb\nc\n")
+    i = data.lines(path).iterator()
+    next(i)
+    position = i.save()
+    with open(path, "ab") as f:
+        f.write(b"d\n")
+    again = data.lines(path).iterator()
+    again.restore(position)
+    assert values(again) == [b"b", b"c", b"d"]
+    assert values(i) == [b"b", b"c"]
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_directories_of_archives_that_lie(tmp_path):
     def found(contents):

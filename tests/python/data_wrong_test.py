@@ -5,6 +5,7 @@ import gc
 import gzip
 import io
 import os
+import pathlib
 import re
 import struct
 import wave
@@ -147,6 +148,35 @@ def test_the_error_names_the_place_and_the_fault(tmp_path, case):
     wrong.clear()
     gc.collect()
     assert open_files() <= before
+
+
+def test_elements_that_fail_are_skipped_and_counted(tmp_path):
+    names = [str(tmp_path / f"{k}.tfrecord") for k in range(4)]
+    good = [records.of(b"%d" % k) for k in range(6)]
+    pathlib.Path(names[0]).write_bytes(good[0] + spoilt(good[1], 12) + good[2])   # one record is damaged
+    pathlib.Path(names[2]).write_bytes(good[3] + spoilt(good[4], 2) + good[4])    # the file cannot be read on
+    pathlib.Path(names[3]).write_bytes(good[5])                                   # the second file is not there
+    said = []
+    tw.log.set(lambda level, text: said.append(text), "warning")
+    try:
+        whole = [x.item() for x in data.records(names).ignore_errors()]
+    finally:
+        tw.log.set(None)
+    assert whole == [b"0", b"2", b"3", b"5"]
+    said = [text for text in said if "IgnoreErrors" in text]
+    assert len(said) == 3 and "IgnoreErrors: 1 element was skipped" in said[0] and "IgnoreErrors: 3 elements were skipped" in said[2]
+    assert all(name in text for name, text in zip(names, said))
+    for at in range(5):  # a position has the elements that follow
+        i = data.records(names).ignore_errors(log=False).iterator()
+        for _ in range(at):
+            next(i)
+        again = data.records(names).ignore_errors(log=False).iterator()
+        again.restore(i.save())
+        assert [x.item() for x in again] == whole[at:]
+    got = data.range(40).map(lambda x: tw.ops.check_numerics(1 / tw.ops.cast(x % 4, DstT="float64"), message="zero")).ignore_errors(log=False)
+    assert [x.item() for x in got] == [1 / (k % 4) for k in range(40) if k % 4]
+    with pytest.raises(tw.InvalidArgumentError, match="10000 elements in a row failed, the last with: .*zero"):
+        list(data.range(1).repeat().map(lambda x: tw.ops.check_numerics(1 / tw.ops.cast(x, DstT="float64"), message="zero")).ignore_errors(log=False))
 
 
 def test_a_function_that_raises_names_itself():

@@ -607,7 +607,7 @@ LEFT_OUT = {
     "PaddedBatchDatasetV2 ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDatasetV2 PrefetchDataset RandomDataset RangeDataset "
     "RepeatDataset ScanDataset ShardDataset ShuffleDatasetV3 SkipDataset TFRecordDataset TakeDataset TakeWhileDataset TensorDataset "
     "TensorSliceDataset TextLineDataset UnbatchDataset WindowDataset ZipDataset GroupByWindowDataset CSVDatasetV2 CsvColumnsDataset "
-    "JsonLinesDataset ArrayFilesDataset",
+    "JsonLinesDataset ArrayFilesDataset IgnoreErrorsDataset",
     "its time is that of a library of images or sound, or of reading a text": "CaseFoldUTF8 NormalizeUTF8 RegexSplitWithOffsets "
     "SentencepieceDetokenizeOp SentencepieceIdToStringOp SentencepieceOp SentencepieceStringToIdOp SentencepieceTokenizeOp "
     "SentencepieceTokenizeWithOffsetsOp SentencepieceVocabSizeOp TextTokenizer TextTokenizerDecode TextTokenizerEncode "

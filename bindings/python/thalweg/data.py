@@ -246,6 +246,16 @@ class Dataset:
                             **_attrs(f.spec)), f.spec
         return Dataset(build)
 
+    def ignore_errors(self, log: bool = True) -> "Dataset":
+        """The elements without those that fail, such as a damaged record, an image that cannot be decoded or a field that is no number. Put it
+        right behind what may fail: `records(names).ignore_errors()`, `.map(decode).ignore_errors()`.   log: the log says how many
+        elements were skipped, and why the last one failed; the trace of a step has the counter "elements skipped". Errors that are not those of an
+        element still end the loop: cancellation, a deadline, memory that is out, and what cannot be reached."""
+        def build(graph: Graph) -> tuple[Output, Spec]:
+            value, spec = self._in(graph)
+            return graph.op("IgnoreErrorsDataset", value, log_warning=log, **_attrs(spec)), spec
+        return Dataset(build)
+
     def unbatch(self) -> "Dataset":
         """An element for each row of an element."""
         def build(graph: Graph) -> tuple[Output, Spec]:
