@@ -1,4 +1,4 @@
-// thalweg/dataset.h: sources, and the same elements, fewer, in another order, stacked or taken apart.
+// thalweg/dataset.h: sources in memory, and the same elements, fewer, in another order, stacked or taken apart.
 #include <algorithm>
 
 #include "ops/library/dataset_parts.h"
@@ -8,27 +8,12 @@ using namespace thalweg::library;
 
 namespace {
 
-std::string Number(int64_t n) { return std::to_string(n); }
-
-// Refuses n below `least`, except `all` if that is allowed.
-void CheckLeast(tw_scope* scope, const char* function, const char* what, int64_t n, int64_t least, bool all = false) {
-  if (n >= least || (all && n == -1)) return;
-  Refuse(scope, function, std::string(what) + " is " + Number(n) + "; it must be at least " + Number(least) + (all ? ", or -1" : ""));
-}
-
 // Adds an op that passes elements on, with int64 parameters behind the dataset.
 tw_output Pass(tw_scope* scope, const char* function, const char* op, tw_output dataset, const std::vector<int64_t>& numbers) {
   const Components elements = Elements(scope, function, dataset);
   std::vector<tw_output> inputs = {dataset};
   for (const int64_t n : numbers) inputs.push_back(Long(scope, n));
   return AddDataset(scope, op, inputs, elements);
-}
-
-tw_output OfFiles(tw_scope* scope, const char* op, tw_output filenames) {
-  OpenOp open(scope, op);
-  const tw_output inputs[] = {filenames, String(scope, ""), Long(scope, 0)};
-  tw_op_add_inputs(open, inputs, 3);
-  return open.End();
 }
 
 }  // namespace
@@ -57,13 +42,6 @@ tw_output tw_dataset_range(tw_scope* scope, int64_t start, int64_t stop, int64_t
   });
 }
 
-tw_output tw_dataset_records(tw_scope* scope, tw_output filenames) {
-  return Protect(scope, [&] { return OfFiles(scope, "TFRecordDataset", filenames); });
-}
-tw_output tw_dataset_lines(tw_scope* scope, tw_output filenames) {
-  return Protect(scope, [&] { return OfFiles(scope, "TextLineDataset", filenames); });
-}
-
 tw_output tw_dataset_take(tw_scope* scope, tw_output dataset, int64_t count) {
   return Protect(scope, [&] {
     CheckLeast(scope, "tw_dataset_take", "count", count, 0, true);
@@ -83,7 +61,7 @@ tw_output tw_dataset_shard(tw_scope* scope, tw_output dataset, int64_t shards, i
     CheckLeast(scope, "tw_dataset_shard", "shards", shards, 1);
     if (index < 0 || index >= shards)
       Refuse(scope, "tw_dataset_shard",
-             "index is " + Number(index) + "; it must be at least 0 and below shards, which is " + Number(shards));
+             "index is " + std::to_string(index) + "; it must be at least 0 and below shards, which is " + std::to_string(shards));
     return Pass(scope, "tw_dataset_shard", "ShardDataset", dataset, {shards, index});
   });
 }
@@ -158,6 +136,17 @@ tw_output tw_dataset_prefetch(tw_scope* scope, tw_output dataset, int64_t count)
   });
 }
 
+tw_output tw_dataset_ignore_errors(tw_scope* scope, tw_output dataset, uint32_t log) {
+  return Protect(scope, [&]() -> tw_output {
+    const Components elements = Elements(scope, "tw_dataset_ignore_errors", dataset);
+    if (!Good(scope)) return 0;
+    OpenOp op(scope, "IgnoreErrorsDataset");
+    tw_op_add_input(op, dataset);
+    tw_op_set_bool(op, "log_warning", log != 0);
+    return EndDataset(&op, elements);
+  });
+}
+
 tw_output tw_dataset_batch(tw_scope* scope, tw_output dataset, int64_t size, uint32_t whole) {
   return Protect(scope, [&] {
     CheckLeast(scope, "tw_dataset_batch", "size", size, 1);
@@ -169,32 +158,8 @@ tw_output tw_dataset_batch(tw_scope* scope, tw_output dataset, int64_t size, uin
 tw_output tw_dataset_padded_batch(tw_scope* scope, tw_output dataset, int64_t size, const tw_shape* shapes, const tw_output* padding,
                                   uint32_t whole) {
   return Protect(scope, [&]() -> tw_output {
-    const char* function = "tw_dataset_padded_batch";
-    CheckLeast(scope, function, "size", size, 1);
-    Components elements = Elements(scope, function, dataset);
-    std::vector<tw_output> sizes, values;
-    for (size_t k = 0; Good(scope) && k < elements.types.size(); ++k) {
-      Components::Shape& s = elements.shapes[k];
-      if (shapes) {
-        Components one;
-        one.Add(elements.types[k], shapes[k]);
-        s = one.shapes[0];
-      }
-      if (!s.known_rank) Refuse(scope, function, "the rank of component " + std::to_string(k) + " is not known; give its shape");
-      sizes.push_back(Longs(scope, s.dims));
-      const uint32_t type = elements.types[k];
-      values.push_back(padding ? padding[k] : type == TW_STRING ? String(scope, "") : tw_scope_scalar(scope, type, 0));
-    }
-    const tw_output n = Long(scope, size), flag = Flag(scope, whole);
-    if (!Good(scope)) return 0;
-    OpenOp op(scope, "PaddedBatchDatasetV2");
-    tw_op_add_input(op, dataset);
-    tw_op_add_input(op, n);
-    tw_op_add_inputs(op, sizes.data(), uint32_t(sizes.size()));
-    tw_op_add_inputs(op, values.data(), uint32_t(values.size()));
-    tw_op_add_input(op, flag);
-    tw_op_set_int(op, "N", int64_t(sizes.size()));
-    return EndDataset(&op, elements.Stacked(whole ? size : -1), "Toutput_types");
+    CheckLeast(scope, "tw_dataset_padded_batch", "size", size, 1);
+    return PaddedBatch(scope, "tw_dataset_padded_batch", dataset, {Long(scope, size), whole ? size : -1, shapes, padding, whole, 0});
   });
 }
 

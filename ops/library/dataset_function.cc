@@ -1,25 +1,15 @@
 // thalweg/dataset.h: functions of elements, and elements in the steps of a graph.
+#include "ops/library/dataset_function.h"
+
 #include <algorithm>
 
-#include "ops/library/dataset_parts.h"
 #include "thalweg/op.h"
 
-using namespace thalweg::library;
+namespace thalweg::library {
 
-namespace {
-
-// The function that a block became, with the values that it captured.
-struct Function {
-  const char* name = nullptr;
-  Captured captured;
-  Components results;
-  std::vector<uint32_t> captured_types;
-};
-
-// Takes the block. `dataset_result`: the block gives a dataset, and `results` are its components.
-Function Define(tw_scope* scope, const char* function, tw_block* block, bool dataset_result = false) {
+ElementFunction DefineFunction(tw_scope* scope, const char* function, tw_block* block, bool dataset_result) {
   const std::unique_ptr<tw_block> owned(block);
-  Function f;
+  ElementFunction f;
   f.captured = Finish(scope, function, {block});
   if (!Good(scope)) return f;
   if (block->results.empty()) Refuse(scope, function, "the block has no results; call tw_block_give");
@@ -36,8 +26,23 @@ Function Define(tw_scope* scope, const char* function, tw_block* block, bool dat
   return f;
 }
 
+tw_output DatasetArgument(tw_block* block, const Components& elements) {
+  const tw_output argument = tw_block_argument(block, TW_VARIANT, nullptr, 0);
+  if (!Good(tw_block_scope(block))) return 0;
+  OpenOp op(tw_block_scope(block), "OptionsDataset");
+  tw_op_add_input(op, argument);
+  tw_op_set_string(op, "serialized_options", "", 0);
+  return EndDataset(&op, elements);
+}
+
+}  // namespace thalweg::library
+
+using namespace thalweg::library;
+
+namespace {
+
 // Adds an op with inputs (dataset, captured values, numbers).
-tw_output Apply(tw_scope* scope, const char* op, tw_output dataset, const Function& f, const char* attr, const Components& elements,
+tw_output Apply(tw_scope* scope, const char* op, tw_output dataset, const ElementFunction& f, const char* attr, const Components& elements,
                 const std::vector<int64_t>& numbers = {}) {
   std::vector<tw_output> inputs;
   for (const int64_t n : numbers) inputs.push_back(Long(scope, n));
@@ -51,7 +56,7 @@ tw_output Apply(tw_scope* scope, const char* op, tw_output dataset, const Functi
   return EndDataset(&open, elements);
 }
 
-void CheckPredicate(tw_scope* scope, const char* function, const Function& f) {
+void CheckPredicate(tw_scope* scope, const char* function, const ElementFunction& f) {
   if (Good(scope) && (f.results.types.size() != 1 || f.results.types[0] != TW_BOOL)) {
     Refuse(scope, function,
            "the block gives " + std::to_string(f.results.types.size()) + " results" +
@@ -62,7 +67,7 @@ void CheckPredicate(tw_scope* scope, const char* function, const Function& f) {
 
 tw_output Chosen(tw_scope* scope, const char* function, const char* op, tw_output dataset, tw_block* block) {
   return Protect(scope, [&] {
-    const Function f = Define(scope, function, block);
+    const ElementFunction f = DefineFunction(scope, function, block);
     CheckPredicate(scope, function, f);
     const Components elements = Elements(scope, function, dataset);
     return Apply(scope, op, dataset, f, "predicate", elements);
@@ -89,16 +94,14 @@ tw_block* tw_dataset_block(tw_scope* scope, tw_output dataset, tw_output* out_ar
     Components windows;
     const bool of_windows = block && WindowOf(tw_scope_graph(scope), dataset, &windows);
     for (size_t k = 0; block && k < elements.types.size(); ++k) {
+      if (of_windows) {
+        Components one;
+        one.Add(windows.types[k], windows.shapes[k].c());
+        out_arguments[k] = DatasetArgument(block, one);
+        continue;
+      }
       const tw_shape shape = elements.shapes[k].c();
       out_arguments[k] = tw_block_argument(block, elements.types[k], shape.dims, shape.rank);
-      if (!of_windows || !Good(tw_block_scope(block))) continue;
-      // An op that says what the elements of the argument are, so that other dataset ops accept it.
-      Components one;
-      one.Add(windows.types[k], windows.shapes[k].c());
-      OpenOp op(tw_block_scope(block), "OptionsDataset");
-      tw_op_add_input(op, out_arguments[k]);
-      tw_op_set_string(op, "serialized_options", "", 0);
-      out_arguments[k] = EndDataset(&op, one);
     }
     return block;
   });
@@ -107,7 +110,7 @@ tw_block* tw_dataset_block(tw_scope* scope, tw_output dataset, tw_output* out_ar
 tw_output tw_dataset_map(tw_scope* scope, tw_output dataset, tw_block* block, int64_t parallel) {
   return Protect(scope, [&]() -> tw_output {
     const char* function = "tw_dataset_map";
-    const Function f = Define(scope, function, block);
+    const ElementFunction f = DefineFunction(scope, function, block);
     if (parallel < 1 && parallel != TW_DATASET_AUTO)
       Refuse(scope, function, "parallel is " + std::to_string(parallel) + "; it must be at least 1, or TW_DATASET_AUTO");
     (void)Elements(scope, function, dataset);
@@ -125,7 +128,7 @@ tw_output tw_dataset_take_while(tw_scope* scope, tw_output dataset, tw_block* bl
 
 tw_output tw_dataset_flat_map(tw_scope* scope, tw_output dataset, tw_block* block) {
   return Protect(scope, [&] {
-    const Function f = Define(scope, "tw_dataset_flat_map", block, true);
+    const ElementFunction f = DefineFunction(scope, "tw_dataset_flat_map", block, true);
     (void)Elements(scope, "tw_dataset_flat_map", dataset);
     return Apply(scope, "FlatMapDataset", dataset, f, "f", f.results);
   });
@@ -134,7 +137,7 @@ tw_output tw_dataset_flat_map(tw_scope* scope, tw_output dataset, tw_block* bloc
 tw_output tw_dataset_interleave(tw_scope* scope, tw_output dataset, tw_block* block, int64_t cycle, int64_t block_length) {
   return Protect(scope, [&] {
     const char* function = "tw_dataset_interleave";
-    const Function f = Define(scope, function, block, true);
+    const ElementFunction f = DefineFunction(scope, function, block, true);
     if (cycle < 1 || block_length < 1) {
       Refuse(scope, function,
              "cycle is " + std::to_string(cycle) + " and block_length is " + std::to_string(block_length) + "; both must be above 0");

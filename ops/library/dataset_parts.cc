@@ -71,6 +71,44 @@ Components Elements(tw_scope* scope, const char* function, tw_output dataset) {
   return c;
 }
 
+void CheckLeast(tw_scope* scope, const char* function, const char* what, int64_t n, int64_t least, bool all) {
+  if (n >= least || (all && n == -1)) return;
+  Refuse(scope, function,
+         std::string(what) + " is " + std::to_string(n) + "; it must be at least " + std::to_string(least) + (all ? ", or -1" : ""));
+}
+
+tw_output PaddedBatch(tw_scope* scope, const char* function, tw_output dataset, const Padding& how) {
+  Components elements = Elements(scope, function, dataset);
+  std::vector<tw_output> sizes, values;
+  for (size_t k = 0; Good(scope) && k < elements.types.size(); ++k) {
+    Components::Shape& s = elements.shapes[k];
+    if (how.shapes) {
+      Components one;
+      one.Add(elements.types[k], how.shapes[k]);
+      s = one.shapes[0];
+    }
+    if (!s.known_rank) Refuse(scope, function, "the rank of component " + std::to_string(k) + " is not known; give its shape");
+    tw_output dims = Longs(scope, s.dims);
+    if (how.filler && std::count(s.dims.begin(), s.dims.end(), -1) > 0) {
+      const tw_output filled[] = {tw_scope_op2(scope, "Less", dims, Long(scope, 0)), how.filler, dims};
+      dims = tw_scope_op(scope, "SelectV2", filled, 3);
+    }
+    sizes.push_back(dims);
+    const uint32_t type = elements.types[k];
+    values.push_back(how.padding ? how.padding[k] : type == TW_STRING ? String(scope, "") : tw_scope_scalar(scope, type, 0));
+  }
+  const tw_output flag = Flag(scope, how.whole);
+  if (!Good(scope)) return 0;
+  OpenOp op(scope, "PaddedBatchDatasetV2");
+  tw_op_add_input(op, dataset);
+  tw_op_add_input(op, how.size);
+  tw_op_add_inputs(op, sizes.data(), uint32_t(sizes.size()));
+  tw_op_add_inputs(op, values.data(), uint32_t(values.size()));
+  tw_op_add_input(op, flag);
+  tw_op_set_int(op, "N", int64_t(sizes.size()));
+  return EndDataset(&op, elements.Stacked(how.known), "Toutput_types");
+}
+
 tw_output EndDataset(OpenOp* op, const Components& elements, const char* types) {
   const std::vector<tw_shape> shapes = elements.c();
   tw_op_set_types(*op, types, elements.types.data(), uint32_t(elements.types.size()));

@@ -31,6 +31,21 @@ bool ComponentsOf(const tw_graph* graph, tw_output dataset, Components* out);
 // The same for a value of the scope's graph; fails the scope and returns nothing.
 Components Elements(tw_scope* scope, const char* function, tw_output dataset);
 
+// Refuses n below `least`, except -1 if `all`.
+void CheckLeast(tw_scope* scope, const char* function, const char* what, int64_t n, int64_t least, bool all = false);
+
+// How a batch is padded. size: its number of elements, a value. known: that number, or -1. shapes,
+// padding: as in tw_dataset_padded_batch. filler: what unknown sizes become; 0: the largest of the batch.
+struct Padding {
+  tw_output size;
+  int64_t known;
+  const tw_shape* shapes;
+  const tw_output* padding;
+  uint32_t whole;
+  tw_output filler;
+};
+tw_output PaddedBatch(tw_scope* scope, const char* function, tw_output dataset, const Padding& how);
+
 // Ends an operation with these attributes: output_types (or `types`) and output_shapes.
 tw_output EndDataset(OpenOp* op, const Components& elements, const char* types = "output_types");
 // Adds an operation without further attributes.

@@ -238,6 +238,9 @@ static void NullMayBeReleased(void) {
   tw_checkpointer_destroy(NULL);
   tw_checkpointer_options_init(NULL);
   tw_dataset_iterator_options_init(NULL);
+  tw_dataset_column_init(NULL);
+  tw_dataset_csv_options_init(NULL);
+  tw_dataset_bucket_options_init(NULL);
   tw_record_writer_destroy(NULL);
   tw_summary_writer_destroy(NULL);
   tw_summary_writer_options_init(NULL);

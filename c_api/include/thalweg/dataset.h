@@ -46,6 +46,52 @@ TW_EXPORT tw_output tw_dataset_range(tw_scope* scope, int64_t start, int64_t sto
  * DATA_LOSS naming the file and the offset in bytes of a damaged record. */
 TW_EXPORT tw_output tw_dataset_records(tw_scope* scope, tw_output filenames);
 TW_EXPORT tw_output tw_dataset_lines(tw_scope* scope, tw_output filenames);
+/* The same for compressed files. compression, here and below: "gzip", "zlib", or NULL or "": none. */
+TW_EXPORT tw_output tw_dataset_records_packed(tw_scope* scope, tw_output filenames, const char* compression);
+TW_EXPORT tw_output tw_dataset_lines_packed(tw_scope* scope, tw_output filenames, const char* compression);
+
+/* What a column of a file, a member of JSON objects or an array of an archive becomes: one component. Set `size` to
+ * sizeof(tw_dataset_column) and unused fields to 0. */
+typedef struct tw_dataset_column {
+  uint32_t size, flags;
+  const char* name;    /* NULL: the columns are those of a CSV file in order; then no column has a name */
+  uint32_t dtype;      /* of the component */
+  int32_t rank;        /* of the component; 0 for columns of CSV files */
+  const int64_t* dims; /* rank of them; -1: any size */
+  tw_output missing;   /* what stands for a missing value; 0: a missing value is an error. Unused for arrays */
+} tw_dataset_column;
+/* Defaults: no name, float, a scalar, none missing. NULL is fine. */
+TW_EXPORT void tw_dataset_column_init(tw_dataset_column* column);
+
+/* Set `size` to sizeof(tw_dataset_csv_options) and unused fields to 0. NULL as a text: the default. */
+typedef struct tw_dataset_csv_options {
+  uint32_t size, flags;
+  const char* delimiter; /* one character */
+  const char* missing;   /* a text that stands for a missing value, besides an empty field */
+  const char* compression;
+  uint32_t header; /* 1: the first record of each file has the names, by which columns are chosen */
+  uint32_t quotes; /* 1: fields may be in quotes and then hold delimiters and ends of lines */
+} tw_dataset_csv_options;
+/* Defaults: ",", "", none, 1, 1. NULL is fine. */
+TW_EXPORT void tw_dataset_csv_options_init(tw_dataset_csv_options* options);
+/* The records of CSV files. columns: n of them, above 0, of type float, double, int32, int64 or string. With names and a header they
+ * are the columns of these names, whose order may differ between files; otherwise they are all columns in order. options: NULL means
+ * the defaults. Errors when elements are taken: INVALID_ARGUMENT naming file, line, column and text of a field that does not fit. */
+TW_EXPORT tw_output tw_dataset_csv(tw_scope* scope, tw_output filenames, const tw_dataset_column* const* columns, uint32_t n,
+                                   const tw_dataset_csv_options* options);
+/* Members of the JSON objects in the lines of files; blank lines are left out. columns: n of them, above 0, with names, of the types of
+ * tw_dataset_csv or bool; a shape is that of an array. Errors when elements are taken: INVALID_ARGUMENT naming file, line and member. */
+TW_EXPORT tw_output tw_dataset_json_lines(tw_scope* scope, tw_output filenames, const tw_dataset_column* const* columns, uint32_t n,
+                                          const char* compression);
+/* The rows of the arrays in .npy files and in IDX files, read as they are taken. dtype, dims, rank: of a row; a dim of -1: any size.
+ * Errors when elements are taken: DATA_LOSS for damaged files; INVALID_ARGUMENT for an array of another type or shape. */
+TW_EXPORT tw_output tw_dataset_npy(tw_scope* scope, tw_output filenames, uint32_t dtype, const int64_t* dims, int32_t rank,
+                                   const char* compression);
+TW_EXPORT tw_output tw_dataset_idx(tw_scope* scope, tw_output filenames, uint32_t dtype, const int64_t* dims, int32_t rank,
+                                   const char* compression);
+/* The rows of arrays in .npz files side by side. arrays: n of them, above 0, with names; dtype and shape are those of a row. The
+ * checksum of an array is verified behind its last row. Errors: as tw_dataset_npy. */
+TW_EXPORT tw_output tw_dataset_npz(tw_scope* scope, tw_output filenames, const tw_dataset_column* const* arrays, uint32_t n);
 
 /* ---- The same elements, fewer, or in another order ---- */
 
@@ -70,6 +116,9 @@ TW_EXPORT tw_output tw_dataset_cache(tw_scope* scope, tw_output dataset);
 /* The elements; an iterator over this dataset computes up to `count` of them before they are taken. count: above 0, or
  * TW_DATASET_AUTO: 2. Only the last operation of a pipeline has this effect. */
 TW_EXPORT tw_output tw_dataset_prefetch(tw_scope* scope, tw_output dataset, int64_t count);
+/* The elements without those that fail, such as damaged records. log: 1: the log says how many were skipped, and why. Errors that are
+ * not those of an element (cancellation, deadline, memory that is out, what cannot be reached) are given still. */
+TW_EXPORT tw_output tw_dataset_ignore_errors(tw_scope* scope, tw_output dataset, uint32_t log);
 
 /* ---- Several elements become one, or one several ---- */
 
@@ -102,6 +151,34 @@ TW_EXPORT tw_output tw_dataset_take_while(tw_scope* scope, tw_output dataset, tw
  * of each of `cycle` datasets in turn; a dataset that has ended is replaced by that of the next element. cycle, block_length: above 0. */
 TW_EXPORT tw_output tw_dataset_flat_map(tw_scope* scope, tw_output dataset, tw_block* block);
 TW_EXPORT tw_output tw_dataset_interleave(tw_scope* scope, tw_output dataset, tw_block* block, int64_t cycle, int64_t block_length);
+
+/* Begins a block for tw_dataset_group_by_window: *out_key is the key, int64, of a window; *out_window is the dataset of its elements,
+ * which have the components of `dataset`. The caller owns the block until another function takes it. */
+TW_EXPORT tw_block* tw_dataset_window_block(tw_scope* scope, tw_output dataset, tw_output* out_key, tw_output* out_window);
+/* The elements of the datasets that `reduce` makes of each window. A window has the next `size` elements for which the result of `key`,
+ * one int64 scalar, is the same. At the end of the elements the windows that are not full follow, in the order of their keys.
+ * key: taken; from tw_dataset_block.   reduce: taken; from tw_dataset_window_block; its result is one dataset.   size: above 0. */
+TW_EXPORT tw_output tw_dataset_group_by_window(tw_scope* scope, tw_output dataset, tw_block* key, tw_block* reduce, int64_t size);
+
+/* Set `size` to sizeof(tw_dataset_bucket_options) and unused fields to 0. */
+typedef struct tw_dataset_bucket_options {
+  uint32_t size, flags;
+  const tw_shape* shapes;   /* as in tw_dataset_padded_batch */
+  const tw_output* padding; /* as in tw_dataset_padded_batch */
+  uint32_t to_boundary; /* 1: unknown sizes become boundaries[k] - 1, not the largest of the batch. A length that reaches the last boundary
+                           is then INVALID_ARGUMENT when elements are taken */
+  uint32_t stacked;     /* 1: elements are stacked without padding, as by tw_dataset_batch */
+  uint32_t whole;       /* 1: batches that are not full at the end are left out */
+  uint32_t reserved;
+} tw_dataset_bucket_options;
+/* Defaults: the known shapes, padding of 0 and "", all batches. NULL is fine. */
+TW_EXPORT void tw_dataset_bucket_options_init(tw_dataset_bucket_options* options);
+/* Batches of elements of similar lengths, which need little padding. length: a block that gives one whole number for an element; taken;
+ * from tw_dataset_block.   boundaries: n of them, above 0, growing; an element with boundaries[k - 1] <= length < boundaries[k] is in
+ * bucket k.   sizes: of the batches of each bucket; n + 1 of them, above 0.   options: NULL means the defaults.
+ * A saved position holds the elements of the batches that are not full. */
+TW_EXPORT tw_output tw_dataset_bucket_by_length(tw_scope* scope, tw_output dataset, tw_block* length, const int64_t* boundaries,
+                                                const int64_t* sizes, uint32_t n, const tw_dataset_bucket_options* options);
 
 /* ---- Looking ---- */
 

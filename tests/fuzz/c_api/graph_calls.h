@@ -237,6 +237,53 @@ void OfBlock(Program& p) {
   p.Keep(std::apply([&](More... m) { return kFunction(scope, dataset, block, m...); }, more));
   p.NoteScope(tw_scope_code(scope));
 }
+// Two columns; n of them are given.
+template <class Call>
+void OfColumns(Program& p, Call&& call) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto files = p.Draw<tw_output>();
+  tw_dataset_column columns[2];
+  const tw_dataset_column* list[2];
+  for (int k = 0; k < 2; ++k) {
+    tw_dataset_column_init(&columns[k]);
+    columns[k].name = p.Draw<const char*>();
+    columns[k].dtype = uint32_t(p.Number());
+    columns[k].dims = p.Draw<const int64_t*>();
+    columns[k].rank = p.Draw<int32_t>();
+    columns[k].missing = p.Draw<tw_output>();
+    list[k] = &columns[k];
+  }
+  const auto n = uint32_t(p.Number() % 3);
+  p.Keep(call(scope, files, p.Null() ? nullptr : list, n));
+  p.NoteScope(tw_scope_code(scope));
+}
+SPECIAL(tw_dataset_csv) {
+  OfColumns(p, [&](auto... a) { return tw_dataset_csv(a..., p.Draw<const tw_dataset_csv_options*>()); });
+}
+SPECIAL(tw_dataset_json_lines) {
+  OfColumns(p, [&](auto... a) { return tw_dataset_json_lines(a..., p.Draw<const char*>()); });
+}
+SPECIAL(tw_dataset_npz) {
+  OfColumns(p, [](auto... a) { return tw_dataset_npz(a...); });
+}
+SPECIAL(tw_dataset_group_by_window) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  tw_block* key = p.Taken(p.Handle<tw_block>());
+  tw_block* reduce = p.Taken(p.Handle<tw_block>());
+  p.Keep(tw_dataset_group_by_window(scope, dataset, key, reduce, p.Draw<int64_t>()));
+  p.NoteScope(tw_scope_code(scope));
+}
+SPECIAL(tw_dataset_bucket_by_length) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto dataset = p.Draw<tw_output>();
+  tw_block* length = p.Taken(p.Handle<tw_block>());
+  const auto* boundaries = p.Draw<const int64_t*>();
+  const auto* sizes = p.Draw<const int64_t*>();
+  const auto n = uint32_t(p.Number() % Program::kList);  // there is one size more
+  p.Keep(tw_dataset_bucket_by_length(scope, dataset, length, boundaries, sizes, n, p.Draw<const tw_dataset_bucket_options*>()));
+  p.NoteScope(tw_scope_code(scope));
+}
 SPECIAL(tw_dataset_map) { OfBlock<&tw_dataset_map, int64_t>(p); }
 SPECIAL(tw_dataset_filter) { OfBlock<&tw_dataset_filter>(p); }
 SPECIAL(tw_dataset_take_while) { OfBlock<&tw_dataset_take_while>(p); }

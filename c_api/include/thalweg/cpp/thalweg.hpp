@@ -13,6 +13,7 @@
  * Errors: tw::StatusError, with the status's code and message. Threads: as the C objects. Since 0.1. */
 #ifndef THALWEG_CPP_THALWEG_HPP
 #define THALWEG_CPP_THALWEG_HPP
+#include "thalweg/cpp/dataset.hpp"
 #include "thalweg/cpp/graph.hpp"
 #include "thalweg/cpp/handle.hpp"
 #include "thalweg/cpp/lbfgs.hpp"
