@@ -7,6 +7,7 @@
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpointer.h"
 #include "framework/runtime/runtime_of.h"
+#include "ops/library/saver_behind.h"
 #include "thalweg/log.h"
 
 using thalweg::Checkpointer;
@@ -21,7 +22,7 @@ struct tw_checkpointer {
   tw_saver* saver;
   tw_session* session;
   std::shared_ptr<thalweg::Graph> graph;  // of the saver; keeps alive the runtime whose log the writer thread uses
-  bool smaller_is_better;
+  bool smaller_is_better, background;
   std::unique_ptr<Checkpointer> checkpointer;
 };
 
@@ -64,9 +65,10 @@ StatusOr<NamedTensors> ReadValues(const tw_checkpointer& c) {
   return named;
 }
 
-// For savers with TW_SAVER_BY_TASK: the values stay on their tasks.
-StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix) {
-  RETURN_IF_ERROR(FromC(tw_saver_save(c.saver, c.session, prefix.c_str())));
+// For savers with TW_SAVER_BY_TASK: the values stay on their tasks. taken: called when all are read.
+StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix, const std::function<void()>& taken) {
+  RETURN_IF_ERROR(FromC(c.background ? thalweg::library::SaveBehind(c.saver, c.session, prefix, taken)
+                                     : tw_saver_save(c.saver, c.session, prefix.c_str())));
   ASSIGN_OR_RETURN(const auto reader, thalweg::CheckpointReader::Open(prefix, RuntimeOf(*c.graph).files()));
   uint64_t bytes = 0;
   for (const thalweg::CheckpointEntry* e : reader->entries()) bytes += e->size;
@@ -145,7 +147,8 @@ tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const ch
     ASSIGN_OR_RETURN(const thalweg::CheckpointerOptions options, ToOptions(o));
     const std::shared_ptr<thalweg::Graph> graph = tw_saver_graph(saver)->graph;
     auto log = [graph](uint32_t level, std::string_view text) { graph->host().Log(level, text); };
-    auto made = std::make_unique<tw_checkpointer>(tw_checkpointer{saver, session, graph, options.keep.smaller_is_better, nullptr});
+    auto made = std::make_unique<tw_checkpointer>(
+        tw_checkpointer{saver, session, graph, options.keep.smaller_is_better, options.background, nullptr});
     ASSIGN_OR_RETURN(made->checkpointer,
                      Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log, RuntimeOf(*graph).files()));
     *out_checkpointer = made.release();
@@ -160,7 +163,7 @@ tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* 
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
   return thalweg::Enter([&]() -> Status {
     const auto by_task = [&] {
-      return c->checkpointer->StepBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
+      return c->checkpointer->StepBy(step, ToMetric(metric), [c](auto& prefix, auto& taken) { return SaveTasks(*c, prefix, taken); });
     };
     const auto by_values = [&] { return c->checkpointer->Step(step, ToMetric(metric), [c] { return ReadValues(*c); }); };
     ASSIGN_OR_RETURN(const bool saved, tw_saver_task_count(c->saver) ? by_task() : by_values());
@@ -173,7 +176,7 @@ tw_status* tw_checkpointer_save(tw_checkpointer* c, int64_t step, const double* 
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
   return thalweg::Enter([&] {
     if (tw_saver_task_count(c->saver) == 0) return c->checkpointer->Save(step, ToMetric(metric), [c] { return ReadValues(*c); });
-    return c->checkpointer->SaveBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
+    return c->checkpointer->SaveBy(step, ToMetric(metric), [c](auto& prefix, auto& taken) { return SaveTasks(*c, prefix, taken); });
   });
 }
 

@@ -69,7 +69,7 @@ def trained(model, args, session, worker, workers):
         chosen = rows[np.random.default_rng([worker, step]).integers(len(rows), size=BATCH)]
         return {model.x: args.pixels[chosen], model.y: args.labels[chosen]}
 
-    how = dict(chief=chief, every_steps=args.save_every, wait=args.wait)
+    how = dict(chief=chief, every_steps=args.save_every, wait=args.wait, background=args.background)
     with model.graph:
         if args.mode == "async":
             with tw.device("/job:ps/task:0"):
@@ -162,6 +162,7 @@ def main():
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--learning-rate", type=float, default=0.3)
     parser.add_argument("--save-every", type=int, default=100, metavar="STEPS")
+    parser.add_argument("--background", action="store_true", help="train on while the servers write a checkpoint")
     parser.add_argument("--wait", type=float, default=60, metavar="SECONDS", help="how long processes may be away")
     args = parser.parse_args()
     if args.plot:

@@ -220,7 +220,7 @@ Status Graph::Infer(std::string_view name, Node* node) const {
   query.handles = handles.data();
   ShapeAnswer answer;
   RETURN_IF_ERROR(InferShapes(query, &answer));
-  AddKnownSizes(*runtime_, *folding_, *node, query, &answer);
+  AddKnownSizes(*host_, *folding_, *node, query, &answer);
   node->shapes_ = std::move(answer.shapes);
   const bool handled = std::any_of(answer.handles.begin(), answer.handles.end(), [](const HandleInfo& h) { return h.known(); });
   if (handled) node->handles_ = std::move(answer.handles);

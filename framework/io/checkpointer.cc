@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "framework/base/signals.h"
@@ -108,10 +110,54 @@ Status Checkpointer::SaveBy(int64_t step, std::optional<double> metric, const Wr
   StartFrom(step);
   CheckpointReport report;
   report.step = step;
-  const Status s = Write(&report, [&](double now) { return folder_->SaveBy(step, metric, now, write); });
-  report.stall_ns = Nanoseconds(clock_.steady() - start);
-  Finish(report, s);
+  Status s;
+  if (options_.background) {
+    s = Caught([&] { return SaveBehind(step, metric, write, start); });
+  } else {
+    const auto make = [&](const std::string& prefix) { return write(prefix, [] {}); };
+    s = Write(&report, [&](double now) { return folder_->SaveBy(step, metric, now, make); });
+    report.stall_ns = Nanoseconds(clock_.steady() - start);
+    Finish(report, s);
+  }
   return s.ok() ? before : s;
+}
+
+// Starts a save on the writing thread, and waits until the thread has taken the values or has ended.
+// start: when the caller came.
+Status Checkpointer::SaveBehind(int64_t step, std::optional<double> metric, const Writer& write, double start) {
+  struct Held {
+    std::mutex mu;
+    std::condition_variable changed;
+    bool taken = false, over = false;
+    void Become(bool Held::* state) {
+      std::lock_guard<std::mutex> lock(mu);
+      this->*state = true;
+      changed.notify_all();
+    }
+  };
+  const auto values = std::make_shared<Held>();
+  const auto body = [this, step, metric, write, start, values](CheckpointReport* report) {
+    const auto stalled = [&] { report->stall_ns = Nanoseconds(clock_.steady() - start); };
+    const auto taken = [&] {
+      stalled();
+      values->Become(&Held::taken);
+    };
+    const auto make = [&](const std::string& prefix) { return write(prefix, taken); };
+    const Status s = Caught([&] { return Write(report, [&](double now) { return folder_->SaveBy(step, metric, now, make); }); });
+    if (!values->taken) stalled();  // only this thread changes it
+    values->Become(&Held::over);
+    return s;
+  };
+  CheckpointReport report;
+  report.step = step;
+  const Status started = Caught([&] { return Start(body, report), Status(); });
+  if (!started.ok()) {
+    Finish(report, started);
+    return started;
+  }
+  std::unique_lock<std::mutex> lock(values->mu);
+  values->changed.wait(lock, [&] { return values->taken || values->over; });
+  return values->taken ? Status() : Wait();
 }
 
 Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Values& values) {
@@ -133,20 +179,23 @@ Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Valu
     return s.ok() ? before : s;
   }
   report.stall_ns = Nanoseconds(clock_.steady() - start);
-  const Status started = Caught([&] { return Start(step, metric, *std::move(taken), report); });
+  auto body = [this, step, metric, held = *std::move(taken)](CheckpointReport* done) {
+    return Write(done, [&](double now) { return folder_->Save(step, metric, now, held, options_.shards); });
+  };
+  const Status started = Caught([&] { return Start(std::move(body), report), Status(); });
   if (!started.ok()) Finish(report, started);
   return started.ok() ? before : started;
 }
 
-Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTensors values, CheckpointReport report) {
+// Starts the writing thread, on which `write` makes the files and completes the report.
+void Checkpointer::Start(std::function<Status(CheckpointReport*)> write, CheckpointReport report) {
   process_ = getpid();
   busy_ = true;
   try {
-    writing_ = StartThread([this, step, metric, report, held = std::move(values)]() mutable {
+    writing_ = StartThread([this, report, write = std::move(write)]() mutable {
       LeaveSignalsToTheProgram();
-      const Status s =
-          Caught([&] { return Write(&report, [&](double now) { return folder_->Save(step, metric, now, held, options_.shards); }); });
-      held.clear();  // the values may be modified again before the caller learns of the end
+      const Status s = Caught([&] { return write(&report); });
+      write = nullptr;  // values that it holds may be modified again before the caller learns of the end
       Caught([&] { return Finish(report, s), Status(); }).IgnoreError();
       std::lock_guard<std::mutex> lock(mu_);
       failure_ = s;
@@ -156,7 +205,6 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
     busy_ = false;
     throw;
   }
-  return Status();
 }
 
 Status Checkpointer::Write(CheckpointReport* report, const std::function<StatusOr<uint64_t>(double now)>& save) {

@@ -1,7 +1,8 @@
 // Checkpointer: saves from time to time during a run. It decides when a save is due and which
 // thread writes it, and measures its cost. A save takes the values at once, and writes them before
 // the call returns or, in the background, on a thread of its own. Threads: one caller at a time;
-// report() by any. `values` and `log` are called by the caller's thread and the writing one.
+// report() by any. `values` and `log` are called by the caller's thread and the writing one, and a
+// Writer by the one that writes.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -44,7 +45,9 @@ struct CheckpointReport {
 class Checkpointer {
  public:
   using Values = std::function<StatusOr<NamedTensors>()>;
-  using Writer = CheckpointFolder::Writer;
+  // Makes the files of a save, as CheckpointFolder::Writer, and calls `taken` once when later updates
+  // can no longer change what it writes.
+  using Writer = std::function<StatusOr<uint64_t>(const std::string& prefix, const std::function<void()>& taken)>;
   using Log = std::function<void(uint32_t level, std::string_view text)>;
 
   // Errors: INVALID_ARGUMENT for negative options; those of CheckpointFolder::Open.
@@ -62,7 +65,8 @@ class Checkpointer {
   // Saves, due or not, after the save that is being written, if any; saves even if the call then
   // returns a failure of the background.
   Status Save(int64_t step, std::optional<double> metric, const Values& values);
-  // The same, but `write` makes the files, always on the caller's thread.
+  // The same, but `write` makes the files. In the background the call returns once `write` has taken
+  // the values; if `write` fails before that, the call returns the failure.
   StatusOr<bool> StepBy(int64_t step, std::optional<double> metric, const Writer& write);
   Status SaveBy(int64_t step, std::optional<double> metric, const Writer& write);
   // Waits until no save is being written.
@@ -79,7 +83,8 @@ class Checkpointer {
   Status CheckStep(int64_t step) const;
   void Join();
   Status TakeFailure();
-  Status Start(int64_t step, std::optional<double> metric, NamedTensors values, CheckpointReport report);
+  Status SaveBehind(int64_t step, std::optional<double> metric, const Writer& write, double start);
+  void Start(std::function<Status(CheckpointReport*)> write, CheckpointReport report);
   Status Write(CheckpointReport* report, const std::function<StatusOr<uint64_t>(double now)>& save);
   void Finish(const CheckpointReport& done, const Status& status);
 

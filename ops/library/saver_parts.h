@@ -41,6 +41,10 @@ struct tw_saver {
   // assign them.
   std::vector<tw_output> feeds;
   std::vector<const tw_operation*> assignments;
+  // Created by the first save in the background (saver_behind.h): the number of the save, the
+  // operation that stages a mark under it once all values are read, and the value of that mark.
+  tw_output number = 0, mark = 0;
+  const tw_operation* stage_mark = nullptr;
 };
 
 namespace thalweg::library {

@@ -114,7 +114,46 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
 
 
+def test_a_checkpoint_in_the_background_has_the_values_of_its_step_on_all_tasks():
+    with cluster(ps=2) as c:
+        model = Model(2, large=2_000_000)
+        with c.session(model.graph) as session, tw.Checkpointer(session, c.folder / "run", model.saver, background=True) as checkpoints:
+            session.run(model.begin)
+            for step in range(1, 6):
+                session.run(model.change)
+                expected = model.values(session)
+                checkpoints.save(step)
+                for _ in range(3):
+                    session.run(model.change)  # while the tasks write
+                changed = model.values(session)
+                assert checkpoints.restore() == step
+                found = model.values(session)
+                assert same(found, expected), (step, found[0], expected[0])
+                assert same(changed, [value + 3 for value in expected])
+            report = checkpoints.report()
+            assert report.saves == 5 and report.failed == 0 and report.bytes > 8_000_000, report
+
+
+def test_a_save_in_the_background_of_variables_without_contents_fails_at_once():
+    with cluster(ps=2) as c:
+        model = Model(2)
+        with c.session(model.graph) as session, tw.Checkpointer(session, c.folder / "run", model.saver, background=True) as checkpoints:
+            try:
+                checkpoints.save(1)
+                raise AssertionError("there was nothing to save")
+            except tw.FailedPreconditionError as e:
+                assert "/job:ps/task:" in str(e), e
+            session.run(model.begin)
+            checkpoints.save(2)
+            checkpoints.wait()
+
+
 def test_a_full_disk_of_one_task_leaves_the_last_checkpoint_of_all():
+    for background in (False, True):
+        full_disk(background)
+
+
+def full_disk(background):
     with cluster(ps=2, limits={("ps", 1): limit_files}) as c:
         model = Model(2, large=100_000)
         with c.session(model.graph) as session:
@@ -122,13 +161,15 @@ def test_a_full_disk_of_one_task_leaves_the_last_checkpoint_of_all():
             process = c.processes["ps", 1].pid
             resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             folder = c.folder / "run"
-            with tw.Checkpointer(session, folder, model.saver, every_steps=1) as checkpoints:
+            with tw.Checkpointer(session, folder, model.saver, every_steps=1, background=background) as checkpoints:
                 checkpoints.save(1)
+                checkpoints.wait()
                 before, saved = sorted(f.name for f in folder.iterdir()), model.values(session)
                 session.run(model.change)
                 resource.prlimit(process, resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
                 try:
                     checkpoints.save(2)
+                    checkpoints.wait()
                     raise AssertionError("the disk was full")
                 except tw.Error as e:
                     assert device(1) in str(e) and "model.ckpt-2.part1of2" in str(e), e
@@ -304,7 +345,7 @@ def test_whoever_is_killed_the_losses_of_synchronous_training_have_the_same_bits
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
         digits(folder, "sync", "--steps", steps)
         stop, killed = kills(n, 7, pathlib.Path(other) / "sync")
-        out = digits(other, "sync", "--steps", steps, "--save-every", "50", options=["--restart", str(n)], stop=stop)
+        out = digits(other, "sync", "--steps", steps, "--save-every", "50", "--background", options=["--restart", str(n)], stop=stop)
         print("  killed:", " ".join(killed))
         assert len(killed) >= min(n, 2), out
         assert out.count("starting it again") >= len(killed), out

@@ -55,13 +55,14 @@ class _Patience:
 class _Training:
     """Base of both kinds. session: of a cluster, or of this process.   folder: of the checkpoints; all tasks see it at the same path, and
     allow it (server option allow_files).   chief: True for the one client that initialises and saves.   every_steps: between
-    checkpoints.   wait: seconds for which processes may be away.   timeout: seconds after which a step counts as lost."""
+    checkpoints.   wait: seconds for which processes may be away.   timeout: seconds after which a step counts as lost.
+    background: training goes on as soon as the tasks have read their values, while they write them."""
 
     def __init__(self, session: Session, folder: Path, variables: list[Variable], *, chief: bool, every_steps: int, keep_last: int,
-                 wait: float, timeout: float):
+                 wait: float, timeout: float, background: bool):
         self.session, self.folder, self.chief, self.wait, self.timeout = session, os.path.abspath(os.fspath(folder)), chief, wait, timeout
         self.saver = Saver(variables, by_task=True)
-        self.every_steps, self.keep_last, self.variables = every_steps, keep_last, variables
+        self.every_steps, self.keep_last, self.variables, self.background = every_steps, keep_last, variables, background
         self._initializer = session.graph.initializer()
         with session.graph:
             self._there = [v.initialized() for v in variables]
@@ -70,11 +71,26 @@ class _Training:
 
     def _folder(self) -> Checkpointer:
         if self._checkpointer is None:
-            self._checkpointer = Checkpointer(self.session, self.folder, self.saver, every_steps=self.every_steps, keep_last=self.keep_last)
+            self._checkpointer = Checkpointer(self.session, self.folder, self.saver, every_steps=self.every_steps, keep_last=self.keep_last,
+                                              background=self.background)
         return self._checkpointer
+
+    def _save_last(self, step: int) -> None:
+        """Saves, due or not, and waits until the checkpoint is written."""
+        self._drain()
+        self._folder().save(step)
+        self._folder().wait()
+
+    def _drain(self) -> None:
+        """Waits for a save in the background. If that failed, the log has the reason, and the previous checkpoint is whole."""
+        try:
+            self._folder().wait()
+        except Error:
+            pass
 
     def _begin(self) -> int:
         """Restores all variables from the latest checkpoint, or initialises them; returns the step."""
+        self._drain()
         try:
             step = self._folder().restore(default=None)
             self.restores += 1
@@ -89,9 +105,9 @@ class SyncTraining(_Training):
     server dies, or an update fails, all go back to the last checkpoint. A replica that dies runs its step again."""
 
     def __init__(self, session: Session, sync: SyncReplicas, folder: Path, *, chief: bool, every_steps: int = 100, keep_last: int = 5,
-                 wait: float = 60, timeout: float = 60):
+                 wait: float = 60, timeout: float = 60, background: bool = False):
         super().__init__(session, folder, sync.variables(), chief=chief, every_steps=every_steps, keep_last=keep_last, wait=wait,
-                         timeout=timeout)
+                         timeout=timeout, background=background)
         self.sync = sync
         mine = np.zeros(sync.replicas, np.int64)
         mine[sync.replica] = 1
@@ -239,7 +255,7 @@ class SyncTraining(_Training):
         """Saves between two updates, so that a checkpoint has whole steps. A full disk ends the training only at the last save."""
         try:
             if last:
-                self._folder().save(step)
+                self._save_last(step)
             else:
                 self._folder().step(step)
         except PASSING:
@@ -256,9 +272,9 @@ class AsyncTraining(_Training):
     step: the operation that makes a training step and adds 1 to the graph's global step.   global_step: that variable."""
 
     def __init__(self, session: Session, step: Operation, global_step: Variable, folder: Path, *, chief: bool, every_steps: int = 100,
-                 keep_last: int = 5, wait: float = 60, timeout: float = 60):
+                 keep_last: int = 5, wait: float = 60, timeout: float = 60, background: bool = False):
         super().__init__(session, folder, session.graph.variables(), chief=chief, every_steps=every_steps, keep_last=keep_last, wait=wait,
-                         timeout=timeout)
+                         timeout=timeout, background=background)
         self.step, self.global_step = step, global_step
         with control_dependencies([step], session.graph):
             self._after = global_step.read()  # a plain fetch would read it before the step
@@ -282,7 +298,7 @@ class AsyncTraining(_Training):
             yield now, value
             if now >= steps:
                 if self.chief:
-                    self._folder().save(now)
+                    self._save_last(now)
                 return
             if self.chief:
                 self._try_to_save(now)
@@ -309,5 +325,5 @@ class AsyncTraining(_Training):
         self.restores += 1
 
     def _latest(self) -> Optional[str]:
-        self._folder()  # makes the checkpointer
+        self._drain()
         return latest_checkpoint(self.folder)

@@ -167,9 +167,11 @@ class Checkpointer(Handle):
     If the block ends without an error, it saves the last step given to `step`. It always waits for a save that is being written.
 
     saver: None: one of all variables.   name: of the checkpoints, `name`-`step`.   every_steps, every_seconds: when a save is due.
-    background: a save only copies the values; a thread writes them.   skip: if that thread is still writing when a save is due, skip the
-    save; else wait.   keep_last: number of newest checkpoints to keep; None: all.   keep_best: number of checkpoints with the best metric
-    to keep too (`smaller_is_better`).   keep_every_seconds: of the others, one is kept for good at this interval.   shards: data files.
+    background: a save only reads the values, which copies nothing; a thread writes them. With a saver by_task each task reads its values
+    and writes them while training goes on; a save between two steps has whole steps.   skip: if that thread is still writing when a save
+    is due, skip the save; else wait.   keep_last: number of newest checkpoints to keep; None: all.   keep_best: number of checkpoints with
+    the best metric to keep too (`smaller_is_better`).   keep_every_seconds: of the others, one is kept for good at this interval.
+    shards: data files.
     Files and folder have TensorFlow's form. Raises InvalidArgumentError. Threads: one at a time."""
 
     def __init__(self, session: Session, folder: Path, saver: Optional[Saver] = None, *, name: str = "model.ckpt",

@@ -30,8 +30,9 @@ typedef struct tw_checkpointer tw_checkpointer;
 /* Flags of tw_checkpointer_options. */
 enum {
   /* A save reads the values in one step, and a writer thread of the checkpointer writes them. If
-   * tasks save their own variables (TW_SAVER_BY_TASK), there is no such thread: a save is then a
-   * step of the session, and the folder must mean the same to all tasks, so give an absolute path. */
+   * tasks save their own variables (TW_SAVER_BY_TASK), a save is a step of the session: each task
+   * reads its values and writes them, while the thread waits for the end. The folder must mean the
+   * same to all tasks, so give an absolute path. */
   TW_CHECKPOINTER_BACKGROUND = 1,
   TW_CHECKPOINTER_SKIP = 2,             /* a step that is due while the writer thread is busy makes no save; else it waits */
   TW_CHECKPOINTER_SMALLER_IS_BETTER = 4 /* for metrics such as a loss */

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include <sys/wait.h>
 
+#include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_state.h"
 #include "framework/io/checkpointer.h"
 #include "tests/framework/io/recorded_files.h"
@@ -475,6 +476,95 @@ TEST(CheckpointerTest, AFailureToReadTheValuesIsTold) {
     EXPECT_TRUE((*made)->Wait().ok());
     EXPECT_EQ((*made)->report().step, 2);
   }
+}
+
+StatusOr<uint64_t> WriteOne(const std::string& prefix, FileSystem& files) {
+  ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Create(prefix, files));
+  for (const auto& [name, value] : Value(1)) RETURN_IF_ERROR(writer->Add(name, value.view()));
+  RETURN_IF_ERROR(writer->Commit());
+  return writer->bytes();
+}
+
+// A writer whose values are taken at once and whose files are made once the gate is open.
+Checkpointer::Writer Held(Gate* gate, FileSystem* files, Status end = Status()) {
+  return [gate, files, end](const std::string& prefix, const std::function<void()>& taken) -> StatusOr<uint64_t> {
+    taken();
+    gate->Pass();
+    RETURN_IF_ERROR(end);
+    return WriteOne(prefix, *files);
+  };
+}
+
+TEST(CheckpointerTest, ASaveByAWriterHoldsItsCallerUntilTheValuesAreTaken) {
+  RecordedFiles files;
+  Gate gate;
+  Ticking time;
+  Lines log;
+  CheckpointerOptions options;
+  options.every_steps = 1;
+  options.background = options.skip_if_busy = true;
+  auto made = Checkpointer::Open("dir", "m", options, log.log(), files, time.clock());
+  ASSERT_TRUE(made.ok()) << made.status();
+  Checkpointer& c = **made;
+  EXPECT_TRUE(*c.StepBy(1, {}, Held(&gate, &files)));  // returns although the writer waits
+  gate.Await();
+  EXPECT_EQ(c.report().saves, 0u);
+  EXPECT_FALSE(*c.StepBy(2, {}, Held(&gate, &files)));  // busy
+  time.now += 7;
+  gate.Open();
+  EXPECT_TRUE(c.Wait().ok());
+  EXPECT_EQ(c.report().step, 1);
+  EXPECT_EQ(c.report().bytes, 4u);
+  EXPECT_EQ(c.report().skipped, 1u);
+  EXPECT_EQ(c.report().stall_ns, 0u);  // the clock went on after the values were taken
+  EXPECT_EQ(c.report().write_ns, 7'000'000'000u);
+  EXPECT_TRUE(CheckpointReader::Open("dir/m-1", files).ok());
+}
+
+TEST(CheckpointerTest, AWriterThatFailsBeforeItsValuesAreTakenFailsItsCaller) {
+  for (bool background : {false, true}) {
+    RecordedFiles files;
+    Lines log;
+    CheckpointerOptions options;
+    options.background = background;
+    auto made = Checkpointer::Open("dir", "m", options, log.log(), files);
+    ASSERT_TRUE(made.ok());
+    auto fails = [](const std::string&, const std::function<void()>&) -> StatusOr<uint64_t> { return FailedPrecondition("no values"); };
+    EXPECT_TRUE(absl::IsFailedPrecondition((*made)->SaveBy(1, {}, fails)));
+    EXPECT_TRUE((*made)->Wait().ok());  // was returned once
+    EXPECT_EQ((*made)->report().failed, 1u);
+    EXPECT_EQ(log.lines.size(), 1u);
+  }
+}
+
+TEST(CheckpointerTest, AWriterThatFailsAfterItsValuesAreTakenFailsTheNextCall) {
+  RecordedFiles files;
+  Gate gate;
+  Lines log;
+  CheckpointerOptions options;
+  options.background = true;
+  auto made = Checkpointer::Open("dir", "m", options, log.log(), files);
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE((*made)->SaveBy(1, {}, Held(&gate, &files, Error(absl::StatusCode::kUnavailable, "the task is lost"))).ok());
+  gate.Open();
+  const Status s = (*made)->SaveBy(2, {}, Held(&gate, &files));
+  EXPECT_TRUE(absl::IsUnavailable(s)) << s;
+  EXPECT_TRUE((*made)->Wait().ok());
+  EXPECT_EQ((*made)->report().step, 2);  // was saved all the same
+  EXPECT_EQ((*made)->report().failed, 1u);
+}
+
+// A writer that has no use for `taken` holds its caller until it ends.
+TEST(CheckpointerTest, AWriterThatNeverSaysThatItHasItsValuesHoldsItsCallerToItsEnd) {
+  RecordedFiles files;
+  Lines log;
+  CheckpointerOptions options;
+  options.background = true;
+  auto made = Checkpointer::Open("dir", "m", options, log.log(), files);
+  ASSERT_TRUE(made.ok());
+  auto write = [&](const std::string& prefix, const std::function<void()>&) -> StatusOr<uint64_t> { return WriteOne(prefix, files); };
+  EXPECT_TRUE((*made)->SaveBy(1, {}, write).ok());
+  EXPECT_EQ((*made)->report().saves, 1u);
 }
 
 }  // namespace
