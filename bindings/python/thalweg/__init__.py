@@ -15,11 +15,12 @@ readers, taken, splitting and shares (datasets that tasks of a cluster read), va
 trainer (the loop), history, nn (layers), module, layers, sequences, recurrent, generation (texts from a
 model), lbfgs, loss_scale, session, model (from files), eight_bits (nets in numbers of 8 bits), saved (models
 in one file), text (tokenizers), stats, record (of one step, and its replay), summaries (for TensorBoard), future (steps without waiting), cancel, tensor (NumPy and DLPack),
-saver, weights (files of others), server, sharded, replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
+saver, weights (files of others), server, sharded, atomic (variables of several tasks, assigned together), replicas, recovery (clusters), ray and ray_programs (imported by name: a cluster of Ray),
 runtime, log, errors."""
 import typing as _typing
 
 from . import averages, data, generation, log, losses, metrics, nn, ops, random, recurrent, schedules, text, train, weights
+from .atomic import AtomicVariables, AtomicWriter
 from .cancel import CancelToken
 from .control import TraceWarning
 from .custom import custom_gradient
@@ -64,7 +65,7 @@ from .vmap import VmapWarning, vmap, vmap_ops
 from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
-__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken",
+__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "AtomicVariables", "AtomicWriter", "Barrier", "Callable", "CancelToken",
            "CancelledError", "Checkpoint", "Checkpointer", "ConditionalAccumulator", "CriticalSection",
            "DataLossError", "DeadlineExceededError", "Device", "Eager", "EagerReport", "Error", "FIFOQueue",
            "FailedPreconditionError", "Function", "Future", "Graph", "InternalError", "InvalidArgumentError",
