@@ -1,8 +1,10 @@
 """Tests training over processes that die, checkpoints of clusters, and the examples: training_test.py THALWEG TRANSPORT [TEST...]"""
+import importlib.util
 import json
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -400,6 +402,95 @@ def test_the_character_model_learns_with_its_softmax_on_the_servers():
                          example="char_lm.py", ps=2, workers=2, folder=folder)
             found = [float(line.split("perplexity ")[1].split()[0]) for line in out.splitlines() if "perplexity " in line]
             assert len(found) == 2 and found[0] == found[1] and found[0] < 25, out
+
+
+# ---- Stages of a pipeline ----
+
+def pipeline_module():
+    spec = importlib.util.spec_from_file_location("pipeline", EXAMPLES / "pipeline.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def expected_losses(pipeline, stages, steps, rate=0.1):
+    """The losses of the pipeline's model, with whole batches and in float64."""
+    pixels, labels = pipeline.load(DATA / "digits.csv")
+    weights = [[np.float64(w), np.float64(b)] for w, b in pipeline.start(stages)]
+    losses = []
+    for i in range(steps):
+        rows = np.random.default_rng(i).integers(len(labels), size=pipeline.BATCH)
+        hs = [np.float64(pixels[rows])]
+        for s, (w, b) in enumerate(weights):
+            h = hs[-1] @ w + b
+            hs.append(np.maximum(h, 0) if s + 1 < stages else h)
+        p = np.exp(hs[-1] - hs[-1].max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        at = np.arange(len(rows)), labels[rows]
+        losses.append(-np.log(p[at]).mean())
+        p[at] -= 1
+        d = p / len(rows)
+        for s in reversed(range(stages)):
+            w, b = weights[s]
+            dw, db = hs[s].T @ d, d.sum(0)
+            d = (d @ w.T) * (hs[s] > 0)
+            weights[s] = [w - rate * dw, b - rate * db]
+    return losses
+
+
+def test_a_model_in_stages_learns_as_in_one_process_and_shows_its_bubble():
+    pipeline, steps, stages, parts = pipeline_module(), 12, 3, 8
+    expected = expected_losses(pipeline, stages, steps)
+    common = ["--data", str(DATA / "digits.csv"), "--steps", str(steps), "--stages", str(stages)]
+    written = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for schedule in pipeline.SCHEDULES:
+            trace = pathlib.Path(folder) / "trace.json"
+            command = [THALWEG, "launch", "-n", "1", "--ps", str(stages), "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--threads",
+                       "1", "--", sys.executable, "-B", str(EXAMPLES / "pipeline.py"), "--plugin", TRANSPORT, "--schedule", schedule,
+                       "--parts", str(parts), "--trace", str(trace), *common]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stdout + done.stderr
+            found = [line for line in done.stdout.splitlines() if "loss " in line]
+            losses = [float.fromhex(line.split("(")[1].split(")")[0]) for line in found]
+            numbers = [steps - 1 if "last" in line else int(line.split("step ")[1].split(":")[0]) for line in found]
+            assert len(losses) > 10 and np.allclose(losses, [expected[i] for i in numbers], rtol=2e-5), (losses, expected)
+            written[schedule] = losses
+            share = float(done.stdout.split("bubble ")[1].split()[0])
+            assert 0 <= share < 1 and f"; {2 / 10:.3f} if" in done.stdout, done.stdout
+            assert sum("stage " in line for line in done.stdout.splitlines()) == stages, done.stdout
+            check_trace(json.loads(trace.read_text()), schedule, stages, parts)
+    assert written["gpipe"] == written["1f1b"], "the order of the parts changed the bits"
+
+
+def check_trace(trace, schedule, stages, parts):
+    """Each stage is on its own task, and with 1f1b keeps no more parts than it may."""
+    times, places = {}, {}
+    for e in trace["traceEvents"]:
+        match = re.search(r"stage(\d+)/(forward|backward)(\d+)/", e.get("name", "") + str(e.get("args", {}).get("name", "")))
+        if match and e["ph"] == "X" and "_send" not in str(e) and "_recv" not in str(e):
+            s, way, part = int(match[1]), match[2], int(match[3])
+            begin, end = times.get((s, way, part), (float("inf"), 0))
+            times[s, way, part] = min(begin, e["ts"]), max(end, e["ts"] + e["dur"])
+            places.setdefault(s, set()).add(e["pid"])
+    assert set(times) == {(s, way, m) for s in range(stages) for way in ("forward", "backward") for m in range(parts)}, sorted(times)
+    assert all(len(p) == 1 for p in places.values()) and len(set.union(*places.values())) == stages, places
+    if schedule == "1f1b":
+        for s in range(stages):
+            for m in range(stages - s, parts):
+                forward, back = times[s, "forward", m][0], times[s, "backward", m - (stages - s)][1]
+                assert forward >= back - 1, (s, m, forward, back)  # in microseconds, which are rounded
+
+
+def test_a_bubble_is_the_time_without_work():
+    pipeline = pipeline_module()
+    # Two stages, two parts of one forward and one backward unit each, without gaps but those of a pipeline: 6 units in all, 2 idle at each.
+    found = {0: [(0, 1, "forward", 0), (1, 2, "forward", 1), (4, 5, "backward", 0), (5, 6, "backward", 1)],
+             1: [(1, 2, "forward", 0), (2, 3, "forward", 1), (3, 4, "backward", 0), (4, 5, "backward", 1)]}
+    assert abs(pipeline.bubble(found) - 1 / 3) < 1e-12  # (2 - 1) / (2 + 2 - 1)
+    found[0].insert(1, (0, 1, "forward", 0))  # at the same time, by another thread
+    assert abs(pipeline.bubble(found) - 1 / 3) < 1e-12
+    assert pipeline.drawn(found, columns=6) == ["stage 0 01..ab", "stage 1 .01ab."]
 
 
 def test_examples_say_that_they_need_a_cluster():
