@@ -22,8 +22,8 @@ import numpy as np
 
 import thalweg as tw
 
-BATCH = 256
-WIDTH = 128
+BATCH = 512
+WIDTH = 512
 SCHEDULES = ["gpipe", "1f1b"]
 
 
@@ -70,8 +70,9 @@ class Pipeline:
                 losses.append(h)
                 dy = None
                 for s in reversed(range(stages)):
-                    with tw.device(devices[s]), tw.name_scope(f"stage{s}/backward{m}"):
-                        dy, dw, db = tw.gradients(outputs[s], [inputs[s], *self.weights[s]], None if dy is None else [dy])
+                    # Gradients place their operations beside those of the forward pass.
+                    dy, dw, db = tw.gradients(outputs[s], [inputs[s], *self.weights[s]], None if dy is None else [dy])
+                    with tw.device(devices[s]):
                         back[s].append(tw.group(dw, db, dy))
                     gradients[s][0].append(dw)
                     gradients[s][1].append(db)
@@ -80,7 +81,8 @@ class Pipeline:
             updates = []
             for s, device in enumerate(devices):
                 with tw.device(device), tw.name_scope(f"stage{s}/update"):
-                    updates += [v.assign_sub(tw.ops.add_n(g) * np.float32(learning_rate / parts)) for v, g in zip(self.weights[s], gradients[s])]
+                    updates += [v.assign_sub(tw.ops.add_n(g) * np.float32(learning_rate / parts))
+                                for v, g in zip(self.weights[s], gradients[s])]
             self.step = tw.group(*updates)
             self.start = tw.initializer()
 
@@ -100,12 +102,13 @@ def train(args, session, model):
 # ---- The bubble ----
 
 def spans(nodes):
-    """Returns {stage: [(from, to, "forward" or "backward", part)]} of the nodes of a step, in nanoseconds, by their names."""
+    """Returns {stage: [(from, to, "forward" or "backward", part)]} of the nodes of a step that compute, in nanoseconds, by their names."""
     found = {}
     for n in nodes:
-        match = re.search(r"stage(\d+)/(forward|backward)(\d+)/", n.name)
-        if match and n.op not in ("_Send", "_Recv") and not n.is_copy:
-            found.setdefault(int(match[1]), []).append((n.start_ns, n.start_ns + n.busy_ns, match[2], int(match[3])))
+        match = re.match(r"(gradients\w*/)?stage(\d+)/forward(\d+)/", n.name)
+        if match and n.op not in ("_Send", "_Recv", "ReadVariableOp") and not n.is_copy:
+            way = "backward" if match[1] else "forward"
+            found.setdefault(int(match[2]), []).append((n.start_ns, n.start_ns + n.busy_ns, way, int(match[3])))
     return {s: sorted(found[s]) for s in sorted(found)}
 
 
@@ -151,7 +154,8 @@ def main():
     if args.stages < 1:
         parser.error(f"--stages is {args.stages}; there is a stage or more")
     if not args.alone and "THALWEG_TARGET" not in os.environ:
-        parser.error(f"there is no cluster; start it by `thalweg launch -n 1 --ps {args.stages} -- python3 pipeline.py ...`, or use --alone")
+        parser.error(f"there is no cluster; start it by `thalweg launch -n 1 --ps {args.stages} -- python3 pipeline.py ...`, or train "
+                     "without one by --alone")
     for plugin in args.plugin:
         tw.load_plugin(plugin)
     model = Pipeline(["" if args.alone else f"/job:ps/task:{s}" for s in range(args.stages)], args.parts, args.schedule, args.learning_rate)

@@ -135,10 +135,10 @@ def test_a_writer_waits_for_another_as_long_as_it_is_patient():
 
 def test_a_writer_that_was_thought_dead_changes_nothing_of_those_that_came_after_it():
     """A slow writer continues after others have made one version, or two, so that it meets its own slots or the other ones."""
-    for step in range(1, STEPS):
-        for others in (1, 2):
-            for only in (None, 0):  # the slow writer may do its step anew, or only for the version that it knows
-                with cluster() as c:
+    with cluster() as c:
+        for step in range(1, STEPS):
+            for others in (1, 2):
+                for only in (None, 0):  # the slow writer may do its step anew, or only for the version that it knows
                     slow_writer(c, step, others, only)
 
 
@@ -235,7 +235,7 @@ def test_many_writers_and_readers_lose_no_assignment_and_see_no_mix():
 def test_a_task_that_is_lost_is_named_and_no_part_of_the_values_is_shown():
     with cluster() as c:
         state = State()
-        with c.session(state.graph) as session:
+        with c.session(state.graph, target_timeout_ms=500) as session:  # for a task that is not there
             session.run(state.begin)
 
             def before(n):

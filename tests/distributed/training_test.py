@@ -439,7 +439,7 @@ def expected_losses(pipeline, stages, steps, rate=0.1):
 
 
 def test_a_model_in_stages_learns_as_in_one_process_and_shows_its_bubble():
-    pipeline, steps, stages, parts = pipeline_module(), 12, 3, 8
+    pipeline, steps, stages, parts = pipeline_module(), 6, 3, 6
     expected = expected_losses(pipeline, stages, steps)
     common = ["--data", str(DATA / "digits.csv"), "--steps", str(steps), "--stages", str(stages)]
     written = {}
@@ -454,10 +454,10 @@ def test_a_model_in_stages_learns_as_in_one_process_and_shows_its_bubble():
             found = [line for line in done.stdout.splitlines() if "loss " in line]
             losses = [float.fromhex(line.split("(")[1].split(")")[0]) for line in found]
             numbers = [steps - 1 if "last" in line else int(line.split("step ")[1].split(":")[0]) for line in found]
-            assert len(losses) > 10 and np.allclose(losses, [expected[i] for i in numbers], rtol=2e-5), (losses, expected)
+            assert len(losses) == steps + 1 and np.allclose(losses, [expected[i] for i in numbers], rtol=2e-5), (losses, expected)
             written[schedule] = losses
             share = float(done.stdout.split("bubble ")[1].split()[0])
-            assert 0 <= share < 1 and f"; {2 / 10:.3f} if" in done.stdout, done.stdout
+            assert 0 <= share < 1 and f"; {2 / 8:.3f} if" in done.stdout, done.stdout
             assert sum("stage " in line for line in done.stdout.splitlines()) == stages, done.stdout
             check_trace(json.loads(trace.read_text()), schedule, stages, parts)
     assert written["gpipe"] == written["1f1b"], "the order of the parts changed the bits"
@@ -467,9 +467,9 @@ def check_trace(trace, schedule, stages, parts):
     """Each stage is on its own task, and with 1f1b keeps no more parts than it may."""
     times, places = {}, {}
     for e in trace["traceEvents"]:
-        match = re.search(r"stage(\d+)/(forward|backward)(\d+)/", e.get("name", "") + str(e.get("args", {}).get("name", "")))
-        if match and e["ph"] == "X" and "_send" not in str(e) and "_recv" not in str(e):
-            s, way, part = int(match[1]), match[2], int(match[3])
+        match = re.match(r"(gradients\w*/)?stage(\d+)/forward(\d+)/", e.get("args", {}).get("node", ""))
+        if match and e["ph"] == "X" and e["name"] == "MatMul":
+            way, s, part = "backward" if match[1] else "forward", int(match[2]), int(match[3])
             begin, end = times.get((s, way, part), (float("inf"), 0))
             times[s, way, part] = min(begin, e["ts"]), max(end, e["ts"] + e["dur"])
             places.setdefault(s, set()).add(e["pid"])
