@@ -23,7 +23,6 @@ import numpy as np
 import thalweg as tw
 
 BATCH = 512
-WIDTH = 512
 SCHEDULES = ["gpipe", "1f1b"]
 
 
@@ -33,22 +32,22 @@ def load(path):
     return rows[:, :64] / 16, rows[:, 64].astype(np.int32)
 
 
-def start(stages):
+def start(stages, width):
     """Returns the initial weights and biases of each stage."""
     random = np.random.default_rng(1)
-    sizes = [64] + [WIDTH] * (stages - 1) + [10]
+    sizes = [64] + [width] * (stages - 1) + [10]
     return [(random.standard_normal((n, m)).astype(np.float32) * np.float32((2 / n) ** 0.5), np.zeros(m, np.float32))
             for n, m in zip(sizes, sizes[1:])]
 
 
 class Pipeline:
-    """The graph. devices: one for each stage.   parts: of a batch."""
+    """The graph. devices: one for each stage.   parts: of a batch.   width: of the layers between the stages."""
 
-    def __init__(self, devices, parts, schedule, learning_rate):
+    def __init__(self, devices, parts, schedule, learning_rate, width):
         stages = len(devices)
         self.weights = []
         with tw.Graph() as self.graph:
-            for s, (w, b) in enumerate(start(stages)):
+            for s, (w, b) in enumerate(start(stages, width)):
                 with tw.device(devices[s]):
                     self.weights.append([tw.Variable(w, name=f"w{s}"), tw.Variable(b, name=f"b{s}")])
             self.x, self.y = tw.placeholder("float32", [BATCH, 64], name="pixels"), tw.placeholder("int32", [BATCH], name="labels")
@@ -143,6 +142,7 @@ def main():
     parser.add_argument("--alone", action="store_true", help="all stages in this process")
     parser.add_argument("--stages", type=int, default=4)
     parser.add_argument("--parts", type=int, default=8, help=f"of a batch of {BATCH}; they have equal sizes")
+    parser.add_argument("--width", type=int, default=512, help="of the layers between the stages")
     parser.add_argument("--schedule", choices=SCHEDULES, default="1f1b")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--learning-rate", type=float, default=0.1)
@@ -158,7 +158,8 @@ def main():
                      "without one by --alone")
     for plugin in args.plugin:
         tw.load_plugin(plugin)
-    model = Pipeline(["" if args.alone else f"/job:ps/task:{s}" for s in range(args.stages)], args.parts, args.schedule, args.learning_rate)
+    devices = ["" if args.alone else f"/job:ps/task:{s}" for s in range(args.stages)]
+    model = Pipeline(devices, args.parts, args.schedule, args.learning_rate, args.width)
     with contextlib.closing(tw.Session(model.graph, **({} if args.alone else {"target": os.environ["THALWEG_TARGET"]}))) as session:
         losses, stats = train(args, session, model)
     for i in range(0, len(losses), max(len(losses) // 10, 1)):

@@ -413,10 +413,10 @@ def pipeline_module():
     return module
 
 
-def expected_losses(pipeline, stages, steps, rate=0.1):
+def expected_losses(pipeline, stages, width, steps, rate=0.1):
     """The losses of the pipeline's model, with whole batches and in float64."""
     pixels, labels = pipeline.load(DATA / "digits.csv")
-    weights = [[np.float64(w), np.float64(b)] for w, b in pipeline.start(stages)]
+    weights = [[np.float64(w), np.float64(b)] for w, b in pipeline.start(stages, width)]
     losses = []
     for i in range(steps):
         rows = np.random.default_rng(i).integers(len(labels), size=pipeline.BATCH)
@@ -439,9 +439,9 @@ def expected_losses(pipeline, stages, steps, rate=0.1):
 
 
 def test_a_model_in_stages_learns_as_in_one_process_and_shows_its_bubble():
-    pipeline, steps, stages, parts = pipeline_module(), 6, 3, 6
-    expected = expected_losses(pipeline, stages, steps)
-    common = ["--data", str(DATA / "digits.csv"), "--steps", str(steps), "--stages", str(stages)]
+    pipeline, steps, stages, parts, width = pipeline_module(), 6, 3, 8, 48
+    expected = expected_losses(pipeline, stages, width, steps)
+    common = ["--data", str(DATA / "digits.csv"), "--steps", str(steps), "--stages", str(stages), "--width", str(width)]
     written = {}
     with tempfile.TemporaryDirectory() as folder:
         for schedule in pipeline.SCHEDULES:
@@ -457,7 +457,7 @@ def test_a_model_in_stages_learns_as_in_one_process_and_shows_its_bubble():
             assert len(losses) == steps + 1 and np.allclose(losses, [expected[i] for i in numbers], rtol=2e-5), (losses, expected)
             written[schedule] = losses
             share = float(done.stdout.split("bubble ")[1].split()[0])
-            assert 0 <= share < 1 and f"; {2 / 8:.3f} if" in done.stdout, done.stdout
+            assert 0 <= share < 1 and f"; {2 / 10:.3f} if" in done.stdout, done.stdout
             assert sum("stage " in line for line in done.stdout.splitlines()) == stages, done.stdout
             check_trace(json.loads(trace.read_text()), schedule, stages, parts)
     assert written["gpipe"] == written["1f1b"], "the order of the parts changed the bits"

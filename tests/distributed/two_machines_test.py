@@ -1,9 +1,10 @@
 """Trains all examples on two machines that share nothing but a folder: two_machines_test.py THALWEG [TEST...]
 
-Each machine is a chroot with network, mount, IPC, UTS and process namespaces of its own, its own /dev/shm and /tmp, and a clock that is
-minutes away from the other's (libfaketime). The cable between them carries 1 Gbit/s, and each packet takes 5 ms: the test is the cable, so
-that it needs no netem, which many kernels lack. Members have certificates, which `thalweg launch` makes. It needs iproute2, libfaketime,
-/dev/net/tun and the right to make namespaces; without them it is skipped."""
+Each machine is a chroot with network, mount, IPC, UTS and process namespaces of its own, and its own /dev/shm and /tmp. The clocks of the
+tasks on both are minutes apart (libfaketime). Programs of Python have the right time, because their sleep fails under libfaketime. The
+cable between the machines carries 1 Gbit/s, and each packet takes 5 ms. The test itself is the cable, so it needs no netem, which many
+kernels lack. Members have certificates, which `thalweg launch` makes. The test needs iproute2, libfaketime, /dev/net/tun and the right
+to make namespaces; without them it is skipped."""
 import contextlib
 import ctypes
 import fcntl
@@ -205,6 +206,8 @@ class Two:
         before = list(self.cable.frames)
         command = [THALWEG, "launch", "--on", "mpi", "--meet", f"/shared/meeting-{self.starts}", "-n", workers, "--ps", ps, "--threads", 1,
                    "--interface", "eth0", "--allow", "/shared", "--", sys.executable, "-B", *program]
+        at = command.index("--") + 1
+        command[at:at] = ["env", "-u", "LD_PRELOAD"]
         started = [self.machines[rank % 2].start(*command, OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE=str(members))
                    for rank in range(members)]
         said = [p.communicate(timeout=300)[0] for p in started]
@@ -286,6 +289,7 @@ def test_all_other_examples_train():
     with two_machines() as both:
         for name in ("digits.csv", "kjv.txt"):
             shutil.copy(DATA / name, both.shared)
+        (both.shared / "chars").mkdir()
         (both.shared / "part.txt").write_bytes((DATA / "kjv.txt").read_bytes()[:200_000])
         said = both.launch(EXAMPLES / "digits_async.py", "--data", "/shared/digits.csv", "--steps", "40")
         assert len(numbers(said, "accuracy ")) >= 1, said

@@ -16,7 +16,7 @@ struct Recipe {
   std::string uri;                 // the identity it proves: "thalweg://task/ps/0", "thalweg://client/ann"; empty: none
   std::vector<std::string> hosts;  // names and numeric addresses at which others reach the member
   bool authority = false, server = false, client = false;  // allowed uses
-  int64_t begins = -300, ends = 0;                         // seconds from now
+  int64_t begins = -3600, ends = 0;                        // seconds from now; clocks of members may be that far apart
   int rsa_bits = 0;                                        // 0: an elliptic-curve key (P-256)
 };
 

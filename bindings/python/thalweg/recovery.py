@@ -83,8 +83,9 @@ class _Training:
 
     def _drain(self) -> None:
         """Waits for a save in the background. If that failed, the log has the reason, and the previous checkpoint is whole."""
+        checkpoints = self._folder()  # an error of the folder is raised
         try:
-            self._folder().wait()
+            checkpoints.wait()
         except Error:
             pass
 
