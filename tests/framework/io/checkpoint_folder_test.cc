@@ -481,8 +481,9 @@ TEST(CheckpointerTest, AFailureToReadTheValuesIsTold) {
 StatusOr<uint64_t> WriteOne(const std::string& prefix, FileSystem& files) {
   ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Create(prefix, files));
   for (const auto& [name, value] : Value(1)) RETURN_IF_ERROR(writer->Add(name, value.view()));
+  const uint64_t bytes = writer->bytes();
   RETURN_IF_ERROR(writer->Commit());
-  return writer->bytes();
+  return bytes;
 }
 
 // A writer whose values are taken at once and whose files are made once the gate is open.
