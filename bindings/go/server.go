@@ -50,6 +50,19 @@ func (s *Server) Address() (string, error) {
 	return string(bytesOf(out)), err
 }
 
+// ResetCluster empties a container of state on every task of a cluster, as Session.Reset does, and returns the number of objects it held.
+// target: the address of any task. container "": "localhost", that of sessions which name none. timeout: within which tasks must answer; 0:
+// five seconds. options: as of a session, such as "insecure=true". If a task does not answer, the error names it, all others have emptied
+// theirs, and the call may be repeated.
+func ResetCluster(target, container string, timeout time.Duration, options ...string) (uint64, error) {
+	var a arena
+	defer a.free()
+	all := append([]string{"target=" + target}, options...)
+	var count uint64
+	err := check(low.ClusterReset(nil, a.texts(all), uint32(len(all)), text(container), int64(timeout), &count))
+	return count, err
+}
+
 // Close stops and ends the server.
 func (s *Server) Close() {
 	if s != nil {

@@ -42,6 +42,27 @@ func (s *Session) Close() {
 	}
 }
 
+// Reset empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on; its
+// variables can be initialised again. container "": the session's default one, which is its graph's own unless the session has a target
+// or the option "container". With a target, the container is emptied on every task. Reset returns the number of objects it held.
+func (s *Session) Reset(container string) (uint64, error) {
+	object, err := s.use()
+	if err != nil {
+		return 0, err
+	}
+	defer s.h.leave()
+	var count uint64
+	err = check(low.SessionReset(object, text(container), &count))
+	return count, err
+}
+
+// ResetContainer empties a container of this process without a session, as Session.Reset does. container "": "localhost".
+func ResetContainer(container string) (uint64, error) {
+	var count uint64
+	err := check(low.RuntimeReset(nil, text(container), &count))
+	return count, err
+}
+
 // Feeds are the fed values of a run.
 type Feeds map[Output]*Tensor
 

@@ -194,6 +194,51 @@ func TestModelFile(t *testing.T) {
 	}
 }
 
+// counting is a graph with a variable v of 3 and what its reset needs.
+func counting(t *testing.T) (g *tw.Graph, init *tw.Operation, read tw.Output) {
+	t.Helper()
+	g = must[*tw.Graph](t)(tw.NewGraph())
+	s := g.Scope("")
+	v := s.Variable("v", s.Scalar(tw.Float, 3))
+	read, init = s.Read(v), s.Initializer("init")
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return g, init, read
+}
+
+// resets initialises the variable, empties the container with the function, and looks at what is left.
+func resets(t *testing.T, session *tw.Session, init *tw.Operation, read tw.Output, reset func() (uint64, error)) {
+	t.Helper()
+	for i := 0; i < 2; i++ {
+		must[[]*tw.Tensor](t)(session.Run(ctx, nil, nil, init))
+		if got := must[float32](t)(tw.Item[float32](must[[]*tw.Tensor](t)(session.Run(ctx, nil, []tw.Output{read}))[0])); got != 3 {
+			t.Fatal(got)
+		}
+		if n := must[uint64](t)(reset()); n != 1 {
+			t.Fatal(n)
+		}
+		if _, err := session.Run(ctx, nil, []tw.Output{read}); !errors.Is(err, tw.FailedPrecondition) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestResets(t *testing.T) {
+	g, init, read := counting(t)
+	session := must[*tw.Session](t)(g.NewSession())
+	resets(t, session, init, read, func() (uint64, error) { return session.Reset("") })
+	named := must[*tw.Session](t)(g.NewSession("container=reset"))
+	resets(t, named, init, read, func() (uint64, error) { return session.Reset("reset") })
+	resets(t, named, init, read, func() (uint64, error) { return tw.ResetContainer("reset") })
+	if n := must[uint64](t)(tw.ResetContainer("nothing")); n != 0 {
+		t.Fatal(n)
+	}
+	if _, err := tw.ResetContainer("<graph"); !errors.Is(err, tw.InvalidArgument) {
+		t.Fatal(err)
+	}
+}
+
 func TestServer(t *testing.T) {
 	server := must[*tw.Server](t)(tw.NewServer(`{"worker": ["grpc:127.0.0.1:0"]}`, "worker", 0, "insecure=true"))
 	defer server.Close()
@@ -210,6 +255,10 @@ func TestServer(t *testing.T) {
 	if got := must[float32](t)(tw.Item[float32](out[0])); got != 8 {
 		t.Fatal(got)
 	}
+	session.Close()
+	g, init, read := counting(t)
+	session = must[*tw.Session](t)(g.NewSession("target="+address, "insecure=true", "container=reset"))
+	resets(t, session, init, read, func() (uint64, error) { return tw.ResetCluster(address, "reset", time.Minute, "insecure=true") })
 	session.Close()
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
@@ -425,6 +474,8 @@ func TestMisuse(t *testing.T) {
 		func() error { return err1((*tw.Model)(nil).Run(ctx, nil)) },
 		func() error { return err1(tw.NewServer("no json", "", 0)) },
 		func() error { return (*tw.Server)(nil).Start() },
+		func() error { return err1((*tw.Session)(nil).Reset("")) },
+		func() error { return err1(tw.ResetCluster("", "", 0)) },
 		func() error { return tw.LoadPlugin("/no/such/plugin.so") },
 	}
 	for i, call := range calls {

@@ -33,6 +33,32 @@ namespace Thalweg
             Check(tw_plugin_load(IntPtr.Zero, Memory.Name(path, "the path")));
         }
 
+        /// <summary>Empties a container of this process without a session, as <see cref="Session.Reset"/> does. container: null or "" means
+        /// localhost.</summary>
+        public static ulong ResetContainer(string container = null)
+        {
+            ulong count;
+            Check(tw_runtime_reset(IntPtr.Zero, Memory.Utf8(container), &count));
+            return count;
+        }
+
+        /// <summary>Empties a container of state on every task of a cluster, as <see cref="Session.Reset"/> does, and returns the number of
+        /// objects that it held. target: the address of any task. container: null or "" means localhost, that of sessions which name none.
+        /// timeout: within which tasks must answer; null means five seconds. options: as of a session, such as "insecure=true". If a task does
+        /// not answer, the exception names it, all others have emptied theirs, and the call may be repeated.</summary>
+        public static ulong ResetCluster(string target, string container = null, TimeSpan? timeout = null, params string[] options)
+        {
+            if (target == null || options == null) throw Invalid("the target, or the array of options, is null");
+            string[] all = new[] {"target=" + target}.Concat(options).ToArray();
+            using (Memory memory = new Memory())
+            {
+                ulong count;
+                long limit = timeout == null ? 0 : Math.Max(1, timeout.Value.Ticks * 100);
+                Check(tw_cluster_reset(IntPtr.Zero, memory.Texts(all), (uint)all.Length, Memory.Utf8(container), limit, &count));
+                return count;
+            }
+        }
+
         /// <summary>Reads the numbers of a file with commas between them: an array for each line.</summary>
         public static float[][] ReadCsv(string path)
         {

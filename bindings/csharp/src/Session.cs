@@ -88,6 +88,20 @@ namespace Thalweg
 
         public Graph Graph { get; }
 
+        /// <summary>Empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on;
+        /// its variables can be initialised again. container: null or "" means the session's default one, which is its graph's own unless the
+        /// session has a target or the option "container". With a target, the container is emptied on every task. Returns the number of objects
+        /// that it held.</summary>
+        public ulong Reset(string container = null)
+        {
+            using (Used s = Use())
+            {
+                ulong count;
+                Check(tw_session_reset(s, Memory.Utf8(container), &count));
+                return count;
+            }
+        }
+
         internal static tw_signature Signature(Memory memory, IList<Output> feeds, IList<Output> fetches, IList<Operation> targets)
         {
             return new tw_signature {

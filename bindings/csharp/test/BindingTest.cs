@@ -289,6 +289,48 @@ static class BindingTest
         Check(e.Message.Contains("'z'"), "names the input");
     }
 
+    /// <summary>A graph with a variable of 3, its initialisation and its read.</summary>
+    sealed class Counting
+    {
+        internal readonly Graph Graph = new Graph();
+        internal readonly Operation Init;
+        internal readonly Output Read;
+
+        internal Counting()
+        {
+            Scope s = Graph.Scope();
+            Read = s.Read(s.Variable("v", s.Scalar(DType.Float, 3)));
+            Init = s.Initializer();
+        }
+
+        /// <summary>Initialises the variable, empties the container with the function, and looks at what is left.</summary>
+        internal void Resets(Session session, Func<ulong> reset)
+        {
+            for (int i = 0; i < 2; ++i)
+            {
+                session.Run(Init);
+                Equal(session.Run(Read)[0].ToArray<float>()[0], 3f);
+                Equal(reset(), 1ul);
+                Throws<FailedPreconditionException>(() => session.Run(Read));
+            }
+        }
+    }
+
+    static void Containers()
+    {
+        Counting c = new Counting();
+        using (Session session = new Session(c.Graph))
+        using (Session named = new Session(c.Graph, "container=reset"))
+        {
+            c.Resets(session, () => session.Reset());
+            c.Resets(named, () => session.Reset("reset"));
+            c.Resets(named, () => Library.ResetContainer("reset"));
+            Equal(Library.ResetContainer("nothing"), 0ul);
+            Throws<InvalidArgumentException>(() => Library.ResetContainer("<graph"));
+            Throws<InvalidArgumentException>(() => Library.ResetCluster(null));
+        }
+    }
+
     static void ServerRunsASession()
     {
         using (Server server = new Server("{\"worker\": [\"grpc:127.0.0.1:0\"]}", "worker", 0, "insecure=true"))
@@ -297,6 +339,9 @@ static class BindingTest
             Doubling d = new Doubling();
             using (Session session = new Session(d.Graph, "target=" + server.Address, "insecure=true"))
                 Equal(session.Run(d.Feed(Tensor.Scalar(4f)), new[] {d.Y})[0].ToArray<float>()[0], 8f);
+            Counting c = new Counting();
+            using (Session session = new Session(c.Graph, "target=" + server.Address, "insecure=true", "container=reset"))
+                c.Resets(session, () => Library.ResetCluster(server.Address, "reset", TimeSpan.FromMinutes(1), "insecure=true"));
             server.Stop();
         }
     }
@@ -529,6 +574,7 @@ static class BindingTest
         Test("training saves and goes on", TrainingSavesAndGoesOn);
         Test("datasets are enumerable", Datasets);
         Test("a model file runs by its names", ModelFile);
+        Test("containers are reset", Containers);
         Test("a server runs a session", ServerRunsASession);
         Test("tokens and timeouts end runs", TokensAndTimeouts);
         Test("tasks run", TasksRun);

@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CyclicBarrier;
+import java.util.function.LongSupplier;
 import org.thalweg.*;
 
 /** The tests of the jar. The environment has THALWEG_TEST_MODEL, an ONNX file that adds two values. With the argument "cost" it measures calls. */
@@ -191,12 +192,51 @@ public class BindingTest {
         check(thrown(ThalwegException.InvalidArgument.class, () -> model.run(Map.of("x", x, "z", x))).getMessage().contains("'z'"), "names the input");
     }
 
+    /** A graph with a variable of 3, its initialisation and its read. */
+    static final class Counting {
+        final Graph graph = new Graph();
+        final Operation init;
+        final Output read;
+
+        Counting() {
+            Scope s = graph.scope();
+            read = s.read(s.variable("v", s.scalar(DType.FLOAT, 3)));
+            init = s.initializer("init");
+        }
+
+        /** Initialises the variable, empties the container with the function, and looks at what is left. */
+        void resets(Session session, LongSupplier reset) {
+            for (int i = 0; i < 2; ++i) {
+                session.run(init);
+                equal(session.run(Map.of(), read).get(0).floats()[0], 3f);
+                equal(reset.getAsLong(), 1L);
+                thrown(ThalwegException.FailedPrecondition.class, () -> session.run(Map.of(), read));
+            }
+        }
+    }
+
+    static void containers() {
+        Counting c = new Counting();
+        try (Session session = new Session(c.graph); Session named = new Session(c.graph, "container=reset")) {
+            c.resets(session, () -> session.reset(null));
+            c.resets(named, () -> session.reset("reset"));
+            c.resets(named, () -> Thalweg.resetContainer("reset"));
+            equal(Thalweg.resetContainer("nothing"), 0L);
+            thrown(ThalwegException.InvalidArgument.class, () -> Thalweg.resetContainer("<graph"));
+            thrown(ThalwegException.InvalidArgument.class, () -> Thalweg.resetCluster(null, null, null));
+        }
+    }
+
     static void server() {
         Server server = new Server("{\"worker\": [\"grpc:127.0.0.1:0\"]}", "worker", 0, "insecure=true");
         server.start();
         Doubling d = new Doubling();
         try (Session session = new Session(d.graph, "target=" + server.address(), "insecure=true")) {
             equal(session.run(Map.of(d.x, Tensor.scalar(4f)), d.y).get(0).floats()[0], 8f);
+        }
+        Counting c = new Counting();
+        try (Session session = new Session(c.graph, "target=" + server.address(), "insecure=true", "container=reset")) {
+            c.resets(session, () -> Thalweg.resetCluster(server.address(), "reset", Duration.ofMinutes(1), "insecure=true"));
         }
         server.stop();
     }
@@ -399,6 +439,7 @@ public class BindingTest {
         test("training saves and goes on", BindingTest::training);
         test("datasets are iterables", BindingTest::datasets);
         test("a model file runs by its names", BindingTest::modelFile);
+        test("containers are reset", BindingTest::containers);
         test("a server runs a session", BindingTest::server);
         test("tokens and timeouts end runs", BindingTest::tokens);
         test("callbacks that throw end the loop with what they threw", BindingTest::callbacks);

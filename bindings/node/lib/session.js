@@ -40,6 +40,11 @@ function signature(feeds, fetches, targets) {
     feeds, n_feeds: feeds.length, fetches, n_fetches: fetches.length, targets: addresses(targets), n_targets: targets.length });
 }
 
+function textOf(text, what) {
+  if (typeof text !== "string" || text.includes("\0")) throw invalid(`${what} must be a text without zero characters, not ${describe(text)}`);
+  return text;
+}
+
 function own(fetched) { return Array.from(fetched, (address) => Tensor.own(Number(address))); }
 
 /** Runs a graph. */
@@ -53,6 +58,11 @@ class Session extends Handle {
     this.#graph = graph;
   }
   get graph() { return this.#graph; }
+
+  /** Empties a container of state, that of the session by default, and returns how many objects it held. */
+  reset(container = "") {
+    return guarded(() => make((out) => low.tw_session_reset(this.address, textOf(container, "the container"), out)));
+  }
 
   /** Prepares a run, whose feeds and fetches have an order. */
   callable(feeds, fetches, targets = []) { return guarded(() => new Callable(this, feeds, fetches, targets)); }
@@ -439,4 +449,16 @@ class Server extends Handle {
   get target() { return bufferText(make((out) => low.tw_server_address(this.address, out))); }
 }
 
-module.exports = { Batches, Callable, Checkpoint, Model, Saver, Server, Session, Trainer, ThalwegError, sizes };
+function resetContainer(container = "") {
+  return guarded(() => make((out) => low.tw_runtime_reset(null, textOf(container, "the container"), out)));
+}
+
+function resetCluster(target, container = "", { timeout = 5000, ...given } = {}) {
+  return guarded(() => {
+    if (!(typeof timeout === "number" && timeout > 0)) throw invalid(`timeout must be milliseconds above 0, not ${describe(timeout)}`);
+    const all = options({ ...given, target: textOf(target, "the target") }, "options"), limit = BigInt(Math.ceil(timeout * 1e6));
+    return make((out) => low.tw_cluster_reset(null, all, all.length, textOf(container, "the container"), limit, out));
+  });
+}
+
+module.exports = { Batches, Callable, Checkpoint, Model, Saver, Server, Session, Trainer, ThalwegError, resetCluster, resetContainer, sizes };

@@ -139,6 +139,10 @@ export class Session extends Handle {
   run(feeds: Feeds, fetches?: Output[], targets?: Operation[], options?: RunOptions): Tensor[];
   runAsync(feeds: Feeds, fetches?: Output[], targets?: Operation[], options?: RunOptions): Promise<Tensor[]>;
   callable(feeds: Output[], fetches: Output[], targets?: Operation[]): Callable;
+  /** Empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on; its
+   * variables can be initialised again. container "": the session's default one, which is its graph's own unless the session has a
+   * target or the option `container`. With a target, the container is emptied on every task. Returns how many objects it held. */
+  reset(container?: string): number;
 }
 
 export class Callable extends Handle {
@@ -211,5 +215,10 @@ export class Server extends Handle {
 
 export function devices(): string[];
 export function loadPlugin(path: string): void;
+/** Empties a container of this process without a session, as Session.reset does. container "": localhost. */
+export function resetContainer(container?: string): number;
+/** The same on every task of a cluster. target: the address of any task. timeout: milliseconds within which tasks must answer. options: as
+ * of a session. If a task does not answer, the error names it, all others have emptied theirs, and the call may be repeated. */
+export function resetCluster(target: string, container?: string, options?: Options & { timeout?: number }): number;
 export function readCsv(path: string): Float32Array[];
 export const version: string;

@@ -5,7 +5,7 @@ const low = require("./low.js");
 const { ThalwegError, check, guarded, make } = require("./error.js");
 const { DType, Tensor, readCsv } = require("./tensor.js");
 const { Dataset, Graph, Operation, Optimizer, Scope, optimizers } = require("./graph.js");
-const { Batches, Callable, Checkpoint, Model, Saver, Server, Session, Trainer } = require("./session.js");
+const { Batches, Callable, Checkpoint, Model, Saver, Server, Session, Trainer, resetCluster, resetContainer } = require("./session.js");
 
 function devices() {
   const list = make((out) => low.tw_devices_create(null, out));
@@ -22,5 +22,6 @@ module.exports = {
   load: Model.load,
   loadPlugin: (path) => guarded(() => check(low.tw_plugin_load(null, path))),
   get ops() { return require("./ops.js"); },
+  resetCluster, resetContainer,
   version: low.tw_version_string(),
 };

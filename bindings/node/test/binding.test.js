@@ -124,6 +124,34 @@ test("a model file runs by its names", (t) => {
   assert.throws(() => model.run({ x, z: x }), (e) => e instanceof ThalwegError && e.message.includes("'z'"));
 });
 
+// A graph with a variable of 3, its initialisation and its read.
+function counting() {
+  const graph = new tw.Graph(), s = graph.scope(), v = s.variable("v", s.scalar(3));
+  return { graph, init: s.initializer(), read: s.read(v) };
+}
+
+// Initialises the variable, empties the container with the function, and looks at what is left.
+function resets(session, { init, read }, reset) {
+  for (let i = 0; i < 2; ++i) {
+    session.run(null, [], [init]);
+    assert.equal(session.run(null, [read])[0].item(), 3);
+    assert.equal(reset(), 1);
+    assert.throws(() => session.run(null, [read]), (e) => e instanceof ThalwegError && e.code === "FAILED_PRECONDITION");
+  }
+}
+
+test("containers are reset", () => {
+  const c = counting(), session = new tw.Session(c.graph), named = new tw.Session(c.graph, { container: "reset" });
+  resets(session, c, () => session.reset());
+  resets(named, c, () => session.reset("reset"));
+  resets(named, c, () => tw.resetContainer("reset"));
+  assert.equal(tw.resetContainer("nothing"), 0);
+  for (const wrong of [() => tw.resetContainer("<graph"), () => session.reset(5), () => tw.resetContainer("a\0b"), () => tw.resetCluster(5),
+    () => tw.resetCluster("", "", { timeout: -1 })]) {
+    assert.throws(wrong, (e) => e instanceof ThalwegError && e.code === "INVALID_ARGUMENT");
+  }
+});
+
 test("a server runs a session", () => {
   const server = new tw.Server({ worker: ["grpc:127.0.0.1:0"] }, "worker", 0, { insecure: true });
   server.start();
@@ -131,6 +159,9 @@ test("a server runs a session", () => {
   const session = new tw.Session(graph, { target: server.target, insecure: true });
   assert.equal(session.run([[x, new Tensor(4)]], [y])[0].item(), 8);
   session.close();
+  const c = counting(), remote = new tw.Session(c.graph, { target: server.target, insecure: true, container: "reset" });
+  resets(remote, c, () => tw.resetCluster(server.target, "reset", { insecure: true, timeout: 60000 }));
+  remote.close();
   server.stop();
 });
 

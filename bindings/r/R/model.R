@@ -61,6 +61,24 @@ server_address <- function(server) {
   take_text(out)
 }
 
+# Empties a container of this process without a session, as reset_session does. container "": localhost.
+reset_container <- function(container = "") {
+  count <- raw(8)
+  check(tw_runtime_reset(NULL, text(container, "the container"), count))
+  peek(count, 0, "i64")
+}
+
+# The same on every task of a cluster. target: the address of any task. timeout: seconds within which tasks must answer. ...: options as of a
+# session, such as "insecure=true". If a task does not answer, the condition names it, all others have emptied theirs, and the call may be
+# repeated.
+reset_cluster <- function(target, container = "", timeout = 5, ...) {
+  if (!is.numeric(timeout) || length(timeout) != 1 || is.na(timeout) || timeout <= 0) invalid("a timeout must be a number of seconds above 0")
+  options <- c(paste0("target=", text(target, "the target")), as.character(c(...)))
+  count <- raw(8)
+  check(tw_cluster_reset(NULL, texts(options), length(options), text(container, "the container"), ceiling(timeout * 1e9), count))
+  peek(count, 0, "i64")
+}
+
 # The version of the library.
 library_version <- function() tw_version_string()
 

@@ -8,6 +8,15 @@ session <- function(g, ...) {
   structure(list(handle = own(out, "thalweg_session"), graph = g), class = "thalweg_session_of")
 }
 
+# Empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on; its variables can
+# be initialised again. container "": the session's default one, which is its graph's own unless the session has a target or the option
+# "container". With a target, the container is emptied on every task. Returns the number of objects that it held.
+reset_session <- function(x, container = "") {
+  count <- raw(8)
+  check(tw_session_reset(expect(x, "thalweg_session_of", "x")$handle, text(container, "the container"), count))
+  peek(count, 0, "i64")
+}
+
 # A value that a run feeds, with the tensor, or what a tensor is made of.
 feed <- function(x, value) {
   if (!inherits(value, "thalweg_tensor")) {

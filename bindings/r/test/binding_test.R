@@ -186,12 +186,44 @@ test("a model file runs by its names", {
   }
 })
 
+# Initialises a variable of 3, empties the container with the function, and looks at what is left.
+counting <- function() {
+  g <- new_graph()
+  s <- scope(g)
+  v <- variable(s, "v", 3)
+  list(g = g, read = read_variable(v), init = initializer(s))
+}
+resets <- function(session, counting, reset) for (i in 1:2) {
+  run(session, counting$init)
+  equal(number(run(session, counting$read)), 3)
+  equal(reset(), 1)
+  raised(run(session, counting$read), "thalweg_failed_precondition")
+}
+
+test("containers are reset", {
+  d <- counting()
+  one <- session(d$g)
+  named <- session(d$g, "container=reset")
+  resets(one, d, function() reset_session(one))
+  resets(named, d, function() reset_session(one, "reset"))
+  resets(named, d, function() reset_container("reset"))
+  equal(reset_container("nothing"), 0)
+  raised(reset_container("<graph"), "thalweg_invalid_argument")
+  raised(reset_session(5), "thalweg_invalid_argument")
+  raised(reset_cluster(5), "thalweg_invalid_argument")
+  raised(reset_cluster("", timeout = -1), "thalweg_invalid_argument")
+})
+
 test("a server runs a session", {
   one <- server("{\"worker\": [\"grpc:127.0.0.1:0\"]}", "worker", 0, "insecure=true")
   server_start(one)
   d <- doubling()
   remote <- session(d$g, paste0("target=", server_address(one)), "insecure=true")
   equal(number(run(remote, d$y, feed(d$x, 4))), 8)
+  close(remote)
+  d <- counting()
+  remote <- session(d$g, paste0("target=", server_address(one)), "insecure=true", "container=reset")
+  resets(remote, d, function() reset_cluster(server_address(one), "reset", 60, "insecure=true"))
   close(remote)
   server_stop(one)
 })

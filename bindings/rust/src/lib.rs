@@ -30,7 +30,7 @@ pub use iterator::{BatchOptions, Batches, Dataset};
 pub use layers::{Activation, LayerOptions};
 pub use model::{Model, ModelOptions, Signature, Value};
 pub use saver::{Checkpoint, Saver};
-pub use server::Server;
+pub use server::{reset_cluster, Server};
 pub use session::{Callable, CancelToken, RunOptions, Session};
 pub use tensor::{read_csv, DType, Element, Shape, Tensor};
 pub use train::{Adagrad, Adam, Gradient, Metric, Momentum, Optimizer, Rate, RmsProp, Sgd};
@@ -49,6 +49,13 @@ pub fn devices() -> Result<Vec<String>> {
     let names = (0..n).filter_map(|i| error::text(unsafe { low::tw_devices_name(list, i) })).collect();
     unsafe { low::tw_devices_destroy(list) };
     Ok(names)
+}
+
+/// Empties a container of this process without a session, as [`Session::reset`] does. container "": `localhost`.
+pub fn reset_container(container: &str) -> Result<u64> {
+    let (container, mut count) = (error::c_text(container)?, 0);
+    error::check(unsafe { low::tw_runtime_reset(std::ptr::null_mut(), container.as_ptr(), &mut count) })?;
+    Ok(count)
 }
 
 /// Loads a plugin that the runtime does not find by itself.

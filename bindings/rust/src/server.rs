@@ -4,6 +4,19 @@ use crate::low;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
+/// Empties a container of state on every task of a cluster, as [`crate::Session::reset`] does, and returns the number of objects it held.
+/// target: the address of any task. container "": `localhost`, that of sessions which name none. timeout: within which tasks must answer;
+/// zero: five seconds. options: as of a session, such as "insecure=true". If a task does not answer, the error names it, all others have
+/// emptied theirs, and the call may be repeated.
+pub fn reset_cluster(target: &str, container: &str, timeout: Duration, options: &[&str]) -> Result<u64> {
+    let target = format!("target={}", target);
+    let all: Vec<&str> = std::iter::once(target.as_str()).chain(options.iter().copied()).collect();
+    let ((_texts, all), container) = (c_texts(&all)?, c_text(container)?);
+    let (limit, mut count) = (timeout.as_nanos().min(i64::MAX as u128) as i64, 0);
+    check(unsafe { low::tw_cluster_reset(null_mut(), all.as_ptr(), all.len() as u32, container.as_ptr(), limit, &mut count) })?;
+    Ok(count)
+}
+
 /// One task of a cluster in this process. Any thread may use it.
 pub struct Server(*mut low::tw_server);
 

@@ -1,5 +1,5 @@
 //! Sessions, prepared runs, and tokens that cancel.
-use crate::error::{c_texts, check, Error, Result};
+use crate::error::{c_text, c_texts, check, Error, Result};
 use crate::graph::raw;
 use crate::{low, Graph, Operation, Output, Tensor};
 use std::marker::PhantomData;
@@ -113,6 +113,15 @@ impl Session {
         let mut out = vec![null_mut(); fetches.len()];
         check(unsafe { low::tw_session_run(self.0, &what, tensors.as_ptr(), &options.record(), out.as_mut_ptr()) })?;
         Ok(own(out))
+    }
+
+    /// Empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on; its
+    /// variables can be initialised again. container "": the session's default one, which is its graph's own unless the session has a
+    /// target or the option "container". With a target, the container is emptied on every task. Returns the number of objects it held.
+    pub fn reset(&self, container: &str) -> Result<u64> {
+        let (container, mut count) = (c_text(container)?, 0);
+        check(unsafe { low::tw_session_reset(self.0, container.as_ptr(), &mut count) })?;
+        Ok(count)
     }
 
     /// Refuses new runs and waits for those in progress.

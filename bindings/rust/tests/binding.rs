@@ -132,6 +132,39 @@ fn a_model_file_runs_by_its_names() {
     assert!(e.code == Code::InvalidArgument && e.message.contains("'z'"), "{}", e);
 }
 
+/// A graph with a variable of 3: its initialisation and its read, as names.
+fn counting() -> Graph {
+    let g = Graph::new().unwrap();
+    let s = g.scope("");
+    let v = s.variable("v", s.scalar(DType::FLOAT, 3.));
+    s.name("read", s.read(v));
+    s.initializer("init").unwrap();
+    s.finish().unwrap();
+    g
+}
+
+/// Initialises the variable, empties the container with the function, and looks at what is left.
+fn resets(g: &Graph, session: &Session, reset: &dyn Fn() -> Result<u64>) {
+    let (init, read) = (g.operation("init").unwrap(), g.output("read").unwrap());
+    for _ in 0..2 {
+        session.run(&[], &[], &[init]).unwrap();
+        assert_eq!(session.run(&[], &[read], &[]).unwrap()[0].item::<f32>().unwrap(), 3.);
+        assert_eq!(reset().unwrap(), 1);
+        assert_eq!(session.run(&[], &[read], &[]).unwrap_err().code, Code::FailedPrecondition);
+    }
+}
+
+#[test]
+fn containers_are_reset() {
+    let g = counting();
+    let (session, named) = (Session::new(&g, &[]).unwrap(), Session::new(&g, &["container=reset"]).unwrap());
+    resets(&g, &session, &|| session.reset(""));
+    resets(&g, &named, &|| session.reset("reset"));
+    resets(&g, &named, &|| reset_container("reset"));
+    assert_eq!(reset_container("nothing").unwrap(), 0);
+    assert_eq!(reset_container("<graph").unwrap_err().code, Code::InvalidArgument);
+}
+
 #[test]
 fn a_server_runs_a_session() {
     let server = Server::new(r#"{"worker": ["grpc:127.0.0.1:0"]}"#, "worker", 0, &["insecure=true"]).unwrap();
@@ -144,6 +177,10 @@ fn a_server_runs_a_session() {
     let session = Session::new(&g, &[&target, "insecure=true"]).unwrap();
     let four = Tensor::scalar(4f32).unwrap();
     assert_eq!(session.run(&[(x, &four)], &[y], &[]).unwrap()[0].item::<f32>().unwrap(), 8.);
+    drop(session);
+    let (g, address) = (counting(), server.address().unwrap());
+    let session = Session::new(&g, &[&target, "insecure=true", "container=reset"]).unwrap();
+    resets(&g, &session, &|| reset_cluster(&address, "reset", Duration::from_secs(60), &["insecure=true"]));
     drop(session);
     server.stop().unwrap();
     server.join(Duration::from_secs(60)).unwrap();
@@ -299,6 +336,8 @@ fn misuse_is_an_error() {
     calls.push(Box::new(|| Checkpoint::write("/no/such/place", &[("a", &one)]).err()));
     calls.push(Box::new(|| Model::load("/no/such/file.onnx").err()));
     calls.push(Box::new(|| Server::new("no json", "", 0, &[]).err()));
+    calls.push(Box::new(|| reset_container("a\0b").err()));
+    calls.push(Box::new(|| reset_cluster("", "", Duration::ZERO, &[]).err()));
     calls.push(Box::new(|| load_plugin("/no/such/plugin.so").err()));
     calls.push(Box::new(|| read_csv("/no/such/file.csv").err()));
     assert!(calls.len() >= 50);

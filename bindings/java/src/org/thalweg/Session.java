@@ -31,6 +31,22 @@ public final class Session extends Handle {
         return graph;
     }
 
+    /**
+     * Empties a container of state: variables lose their values, queues, tables and the like are removed. The session can go on; its
+     * variables can be initialised again. container: null or "" means the session's default one, which is its graph's own unless the
+     * session has a target or the option "container". With a target, the container is emptied on every task. Returns the number of objects
+     * that it held.
+     */
+    public long reset(String container) {
+        return with(session -> {
+            try (Memory.Frame frame = Memory.Frame.push()) {
+                Memory.Room count = frame.room(8);
+                check(Low.tw_session_reset(session, Memory.utf8(container), count.address));
+                return count.getLong(0);
+            }
+        });
+    }
+
     static long signature(Memory.Frame frame, List<Output> feeds, List<Output> fetches, List<Operation> targets) {
         if (feeds == null || fetches == null || targets == null) throw invalid("a list is null; give an empty one");
         return frame.room(Low.tw_signature).setInt(0, Low.tw_signature).setLong(Low.tw_signature__feeds, frame.outputs(feeds))
