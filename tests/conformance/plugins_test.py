@@ -24,10 +24,11 @@ SKIPS = {
 }
 
 # Cases and sample graphs for facts that a schema cannot express.
-CASES = {"libonednn.so": os.path.join(os.path.dirname(os.path.abspath(__file__)), "onednn.cases.json")}
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = {"libonednn.so": os.path.join(HERE, "onednn.cases.json"), "liblayer_norm.so": os.path.join(HERE, "guides", "layer_norm.cases.json")}
 
 # Models that an importer can load.
-SAMPLES = {name: os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", sample)
+SAMPLES = {name: os.path.join(HERE, "samples", sample)
            for name, sample in {"libsavedmodel.so": "frozen.pb", "liblinear_importer.so": "model.linear"}.items()}
 
 # file, level, settings; files that this build does not make are skipped
@@ -51,8 +52,13 @@ PLUGINS = [
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU only its description is checked
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing
+    ("tests/guides/libdistances.so", 5),
+    ("tests/guides/liblayer_norm.so", 5),
+    ("tests/guides/libpipes.so", 5),
     ("tests/guides/libshelf.so", 5),
+    ("tests/guides/libspill.so", 5),
     ("tests/guides/libtally.so", 5),
+    ("tests/guides/libten.so", 5),
 ]
 EXAMPLES = "examples/plugins"
 
@@ -93,7 +99,8 @@ def cases_of(name, folder):
     with open(CASES[name], encoding="utf-8") as file, open("/proc/cpuinfo", encoding="utf-8") as processor:
         cases, flags = json.load(file), processor.read().split()
     if "avx512_bf16" not in flags:  # oneDNN then has no kernels for bfloat16
-        cases["ops"] = {op: [c for c in given if all(x["dtype"] != "bfloat16" for x in c["inputs"])] for op, given in cases["ops"].items()}
+        ops = cases.get("ops", {})
+        cases["ops"] = {op: [c for c in given if all(x["dtype"] != "bfloat16" for x in c["inputs"])] for op, given in ops.items()}
     chosen = os.path.join(folder, name + ".cases.json")
     with open(chosen, "w", encoding="utf-8") as file:
         json.dump(cases, file)
