@@ -1,5 +1,6 @@
 # Checks that the rules named here, and no others, catch each broken plugin of mutants/, and that the kit's
-# exit status reports it. Each rule has a plugin that breaks it, or a reason for which none does.
+# exit status reports it. Each rule has a plugin that breaks it, and a plugin without a fault on which it ran,
+# or a reason for which none does.
 import os
 import re
 import subprocess
@@ -17,6 +18,9 @@ PERHAPS = {"blocks_overlap": [107]}
 
 # Rules that no plugin can break, with the reason.
 UNBROKEN = {}
+
+# Rules that have nothing to check in any plugin without a fault, with the reason.
+UNRUN = {}
 
 # Rules that the kit cannot check on every subject of a plugin, so that the plugin does not keep the level.
 SKIPPED = {
@@ -176,10 +180,16 @@ MUTANTS = {
 }
 
 
+# The rules that were checked, and kept, on plugins without a fault. A rule that never runs would pass all of them.
+ran = set()
+
+
 def check(name):
     level, rules, *options = MUTANTS[name]
     file = os.path.join(BINARY_DIR, "tests", "mutants", f"lib{name}.so")
     report = run(file, "--level", str(level), "--limit", "15", *options)
+    if not rules:
+        ran.update(report.rules("pass"))
     got = [rule for rule in report.rules("fail") if rule not in PERHAPS.get(name, [])]
     skipped = [] if rules else report.rules("skip")  # a broken rule may prevent the check of others
     wanted = SKIPPED.get(name, [])
@@ -198,9 +208,21 @@ def check_again(name):
     return wrong
 
 
-def unbroken():
+def all_rules():
     listed = subprocess.run([KIT, "--list"], capture_output=True, text=True, check=True).stdout
-    rules = {int(n) for n in re.findall(r"^(\d{3}) ", listed, re.MULTILINE)}
+    return {int(n) for n in re.findall(r"^(\d{3}) ", listed, re.MULTILINE)}
+
+
+def unrun():
+    rules = all_rules()
+    return [f"rule {n:03}: it has run on no plugin without a fault" for n in sorted(rules - ran - set(UNRUN))] + [
+        f"rule {n:03}: there is a reason why it runs on no plugin without a fault, but it does, or there is no such rule"
+        for n in sorted(set(UNRUN) & ran | set(UNRUN) - rules)
+    ]
+
+
+def unbroken():
+    rules = all_rules()
     broken = {rule for _, rules, *_ in MUTANTS.values() for rule in rules}
     return [f"rule {n:03}: no mutant breaks it" for n in sorted(rules - broken - set(UNBROKEN))] + [
         f"rule {n:03}: there is a reason why no mutant breaks it, but there is no such rule" for n in sorted(set(UNBROKEN) - rules)
@@ -214,6 +236,7 @@ def main():
     wrong += unbroken()
     with ThreadPoolExecutor(4) as pool:  # a check waits most of the time
         wrong += [w for w in pool.map(check_again, names) if w]
+    wrong += unrun() if len(names) == len(MUTANTS) else []
     print("\n".join(wrong) or f"{len(names)} plugins, each as expected")
     return 1 if wrong else 0
 

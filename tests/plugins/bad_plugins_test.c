@@ -103,6 +103,12 @@ static void WithoutAnEntry(void) {
 static void WithAnUnresolvedSymbol(void) {
   refused("unresolved", TW_FAILED_PRECONDITION, "tw_symbol_that_nobody_has", "what the host table offers");
 }
+static void LinkedToTheRuntime(void) {
+  refused("needs_thalweg", TW_FAILED_PRECONDITION, "libthalweg.so.99", "link it without -lthalweg; a plugin gets everything");
+}
+static void ThatNeedsAMissingLibrary(void) {
+  refused("needs_nobody", TW_FAILED_PRECONDITION, "libnobody.so.99", "install the library that it names, or put it beside the plugin");
+}
 static void NoSharedLibrary(void) {
   FILE* out = fopen(file("text"), "w");
   CHECK(out && fputs("hello, I am no library, whatever my name says, and long enough to hold a header\n", out) >= 0);
@@ -262,6 +268,8 @@ int main(int argc, char** argv) {
   const test tests[] = {
       TEST(WithoutAnEntry),
       TEST(WithAnUnresolvedSymbol),
+      TEST(LinkedToTheRuntime),
+      TEST(ThatNeedsAMissingLibrary),
       TEST(NoSharedLibrary),
       TEST(OfAnotherMachine),
       TEST(OfALaterEpoch),

@@ -52,6 +52,9 @@ tw_status* Crash(const tw_frame*) {
 #if defined(BAD_KERNEL_SETS_NO_OUTPUT)
 tw_status* Nothing(const tw_frame*) { return nullptr; }
 #endif
+#if defined(BAD_NEEDS_A_LIBRARY)
+extern "C" int tw_test_needed();
+#endif
 #if defined(BAD_UNRESOLVED)
 extern "C" void tw_symbol_that_nobody_has();
 #endif
@@ -62,6 +65,8 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
   (void)h;
 #if defined(BAD_UNRESOLVED)
   tw_symbol_that_nobody_has();
+#elif defined(BAD_NEEDS_A_LIBRARY)
+  if (tw_test_needed() != 1) return tw_fail(h, TW_INTERNAL, TW_S("the library is another one"));
 #elif defined(BAD_SIZE_ZERO)
   op.size = 0;
 #elif defined(BAD_SIZE_SMALLER)
