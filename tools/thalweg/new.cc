@@ -83,27 +83,27 @@ constexpr NameRule kDeviceName = {"A-Z", "A-Z0-9_", "a capital letter, then capi
 constexpr NameRule kScheme = {"a-z", "a-z0-9", "a small letter, then small letters and digits"};
 constexpr NameRule kRoleName = {"a-z", "a-z0-9_", "a small letter, then small letters, digits and _"};
 
-// A kind of plugin. has_test: a file tests it in addition to the conformance kit. has_cpp: the
-// template exists in C++, too. ops: what follows the plugin's name in the names of its ops.
+// A kind of plugin. has_cpp: the template exists in C++, too. ops: what follows the plugin's name in
+// the names of its ops.
 struct Kind {
   const char* name;
   const NameRule& rule;
-  bool has_test, has_cpp;
+  bool has_cpp;
   std::vector<const char*> ops;
 };
 const std::vector<Kind>& Kinds() {
-  static const std::vector<Kind> all = {{"op", kOpName, true, true, {""}},
-                                        {"optimizer", kOpName, true, true, {""}},
-                                        {"resource", kOpName, true, true, {"", "Add", "Value"}},
-                                        {"device", kDeviceName, true, true, {}},
-                                        {"compiler", kRoleName, true, true, {}},
-                                        {"rewriter", kRoleName, true, true, {}},
-                                        {"importer", kRoleName, true, true, {}},
-                                        {"profiler", kRoleName, true, true, {}},
-                                        {"file_system", kScheme, true, true, {}},
-                                        {"collective", kRoleName, true, true, {}},
-                                        {"membership", kScheme, false, true, {}},
-                                        {"transport", kScheme, false, false, {}}};
+  static const std::vector<Kind> all = {{"op", kOpName, true, {""}},
+                                        {"optimizer", kOpName, true, {""}},
+                                        {"resource", kOpName, true, {"", "Add", "Value"}},
+                                        {"device", kDeviceName, true, {}},
+                                        {"compiler", kRoleName, true, {}},
+                                        {"rewriter", kRoleName, true, {}},
+                                        {"importer", kRoleName, true, {}},
+                                        {"profiler", kRoleName, true, {}},
+                                        {"file_system", kScheme, true, {}},
+                                        {"collective", kRoleName, true, {}},
+                                        {"membership", kScheme, true, {}},
+                                        {"transport", kScheme, false, {}}};
   return all;
 }
 
@@ -190,7 +190,7 @@ std::vector<std::pair<std::string, std::string>> FilesOf(const Kind& kind, const
   const std::string folder = std::string(kind.name) + "/";
   std::vector<std::pair<std::string, std::string>> files = {{folder + kind.name + (args.has("--cpp") ? ".cc" : ".c"), words.at("file")}};
   if (folder == "optimizer/") files.push_back({folder + "optimizer.py", words.at("lower") + ".py"});
-  if (kind.has_test) files.push_back({folder + "test.c", "test.c"});
+  files.push_back({folder + "test.c", "test.c"});
   files.push_back({"CMakeLists.txt", "CMakeLists.txt"});
   files.push_back({folder + "README.md", "README.md"});
   for (const char* file : {"pyproject.toml", "make_wheel.py", "make_deb.sh"}) {
