@@ -375,8 +375,8 @@ TW_CPP_PLUGIN_WITH("org.example.spill", "1.0", File, p, file) {
   d.statistics = &statistics;
   p.device(d);
   const auto kernel = [&](const char* spec, tw_status* (*execute)(const tw_frame*)) { p.add(spec, nullptr, execute, nullptr, nullptr); };
-  kernel("Neg(float) @SPILL; inplace y=x; capture_safe", Execute<Neg>);
-  kernel("Relu(float) @SPILL; inplace activations=features; capture_safe", Execute<Relu>);
-  kernel("Square(float) @SPILL; inplace y=x; capture_safe", Execute<Square>);
-  kernel("AddN(float) @SPILL; capture_safe", Execute<Same>);
+  kernel("Neg(float) @SPILL; inplace y=x", Execute<Neg>);
+  kernel("Relu(float) @SPILL; inplace activations=features", Execute<Relu>);
+  kernel("Square(float) @SPILL; inplace y=x", Execute<Square>);
+  kernel("AddN(float) @SPILL", Execute<Same>);
 }

@@ -84,9 +84,7 @@ void Cumulate(tw::In<T> x, tw::Out<T> y) {
   for (uint64_t i = 0; i < x.size(); ++i) y[i] = sum += x[i];
 }
 
-void CumulateGradient(const tw::Grad& g) {
-  g.dx(0, g.op("Cumsum", {g.dy(), g.op("Reshape", {g.ints({0}), g.ints(std::vector<int64_t>{})})}, {{"reverse", true}}));
-}
+void CumulateGradient(const tw::Grad& g) { g.dx(0, g.op("Cumsum", {g.dy(), g.scalar(0, TW_INT32)}, {{"reverse", true}})); }
 
 // ---- Lists, whole numbers, texts ----
 
