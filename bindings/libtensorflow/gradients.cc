@@ -74,13 +74,26 @@ tw_output Dense(TF_Graph* graph, const tw_gradient& gradient, tw_output x, const
 
 }  // namespace
 
-// A prefix of the client must be new to the graph, so that no name needs a number.
-static void CheckPrefix(TF_Graph* g, const std::string& prefix) {
+// Returns the name of an operation that is the prefix or begins with it and "/"; empty if there is none.
+static std::string_view HolderOf(TF_Graph* g, const std::string& prefix) {
   for (size_t i = 0, n = g->Update(); i < n; ++i) {
     const std::string_view name = tw_operation_name(g->operations[i].op);
-    if (!name.starts_with(prefix) || (name.size() > prefix.size() && name[prefix.size()] != '/')) continue;
-    Fail(TF_INVALID_ARGUMENT, "prefix [", prefix, "] conflicts with existing node in the graph named [", name, "]");
+    if (name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '/')) return name;
   }
+  return {};
+}
+
+// The prefix of the client, which must be new to the graph, so that no name needs a number; or the first
+// free one of TensorFlow's own.
+static std::string PrefixFor(TF_Graph* g, const std::string& wanted) {
+  if (wanted.empty()) {
+    std::string own = "gradients";
+    for (int i = 1; !HolderOf(g, own).empty(); ++i) own = "gradients_" + std::to_string(i);
+    return own;
+  }
+  if (const std::string_view name = HolderOf(g, wanted); !name.empty())
+    Fail(TF_INVALID_ARGUMENT, "prefix [", wanted, "] conflicts with existing node in the graph named [", name, "]");
+  return wanted;
 }
 
 void TF_AddGradientsWithPrefix(TF_Graph* g, const char* prefix, TF_Output* y, int ny, TF_Output* x, int nx, TF_Output* dx,
@@ -91,8 +104,7 @@ void TF_AddGradientsWithPrefix(TF_Graph* g, const char* prefix, TF_Output* y, in
     for (int i = 0; i < ny; ++i) ys.push_back(Inside(*g, y[i], "a y"));
     for (int i = 0; i < nx; ++i) xs.push_back(Inside(*g, x[i], "an x"));
     for (int i = 0; dx && i < ny; ++i) given.push_back(dx[i].oper ? Inside(*g, dx[i], "a dx") : 0);
-    const std::string scope = OrEmpty(prefix);
-    if (!scope.empty()) CheckPrefix(g, scope);
+    const std::string scope = PrefixFor(g, OrEmpty(prefix));
     std::vector<tw_gradient> gradients(xs.size());
     Check(tw_gradients_add_named(g->graph, scope.c_str(), ys.data(), given.empty() ? nullptr : given.data(),
                                  static_cast<uint32_t>(ys.size()), xs.data(), static_cast<uint32_t>(xs.size()), gradients.data()));

@@ -47,7 +47,7 @@ Status AddGradientsGiven(Graph* graph, const std::vector<Edge>& ys, const std::v
     return values;
   };
   std::string scope = (prefix.empty() ? graph->UniqueName("gradients") : prefix) + "/";
-  return Differentiator(graph, scope, keeping).Run(forms(ys), dys, forms(xs), forms(stop), out);
+  return Differentiator(graph, scope, !prefix.empty(), keeping).Run(forms(ys), dys, forms(xs), forms(stop), out);
 }
 
 }  // namespace thalweg

@@ -35,7 +35,8 @@ struct Keeping {
 // Computes d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may
 // be values or handles of variables; the gradient of a handle is that of the variable's value.
 // Values that pass through a node in `stop` count as constants. The names of the added nodes begin
-// with `prefix` and "/"; an empty prefix stands for the first free of "gradients", "gradients_1", ....
+// with `prefix` and "/"; the name of the op follows, as in TensorFlow's C API. An empty prefix stands for
+// the first free of "gradients", "gradients_1", ...; the name of the forward node and "/" follow it.
 // Errors: INVALID_ARGUMENT for types that have no gradients; FAILED_PRECONDITION naming an op on
 // the path that declares itself not differentiable, with its reason; UNIMPLEMENTED for an op with
 // neither gradient nor reason.

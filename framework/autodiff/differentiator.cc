@@ -73,7 +73,7 @@ StatusOr<Gradient> Differentiator::Collect(Edge e, bool may_be_sparse) {
   auto it = arriving_.find(e);
   if (it == arriving_.end() || !it->second.any()) return Gradient{};
   Arriving& a = it->second;
-  std::string scope = StrCat(scope_, e.node->name(), "/");
+  std::string scope = ScopeOf(*e.node);
   if (a.sparse.size() > 1) {
     std::vector<Edge> rows, values;
     for (const Gradient& g : a.sparse) {
@@ -193,7 +193,7 @@ Status Differentiator::VisitOp(const Node* n, const OpSchema& op) {
     visiting_ = OfNode(*n, visiting_);
     return Block(n);
   }
-  GradBuilder b(this, n, StrCat(scope_, n->name(), "/"));
+  GradBuilder b(this, n, ScopeOf(*n));
   CAttrs attrs;
   n->FillC(&attrs);
   std::vector<tw_shape> shapes;
@@ -230,7 +230,7 @@ NodeGradient Differentiator::GradientOf(const Node* n) {
   g.keeping = keeping_;
   g.has_dy = [this, n](int32_t o) { return Has({n, o}); };
   g.dy = [this, n](int32_t o) -> StatusOr<Edge> {
-    if (!Has({n, o})) return AddRole(graph_, "zeros_like", {{n, o}}, {}, StrCat(scope_, n->name(), "/"));
+    if (!Has({n, o})) return AddRole(graph_, "zeros_like", {{n, o}}, {}, ScopeOf(*n));
     ASSIGN_OR_RETURN(const Gradient sum, Collect({n, o}, false));
     return sum.values;
   };
@@ -242,7 +242,7 @@ NodeGradient Differentiator::GradientOf(const Node* n) {
 }
 
 Status Differentiator::VisitCall(const Node* n) {
-  Status s = AddFunctionGradient(graph_, *n, StrCat(scope_, n->name(), "/"), GradientOf(n));
+  Status s = AddFunctionGradient(graph_, *n, ScopeOf(*n), GradientOf(n));
   return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
 }
 
@@ -250,7 +250,7 @@ Status Differentiator::VisitNamed(const Node* n, const std::string& name) {
   const auto library = graph_->functions();
   if (const auto stored = library ? library->GradientOf(name) : std::nullopt) {
     const NodeGradient g = GradientOf(n);
-    CallGradient c(graph_, *n, StrCat(scope_, n->name(), "/"), g);
+    CallGradient c(graph_, *n, ScopeOf(*n), g);
     Status s = c.Open();
     if (s.ok()) s = AddStoredGradient(c, *stored);
     return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
@@ -271,7 +271,7 @@ Status Differentiator::Block(const Node* n) {
     if (!useful_.count(FormOf(*graph_, in))) continue;
     uint32_t type = BaseType(in.node->out_type(in.port));
     if (type == TW_RESOURCE || type == TW_VARIANT) return visiting_;
-    ASSIGN_OR_RETURN(Edge zeros, AddRole(graph_, "zeros_like", {in}, {}, StrCat(scope_, n->name(), "/")));
+    ASSIGN_OR_RETURN(Edge zeros, AddRole(graph_, "zeros_like", {in}, {}, ScopeOf(*n)));
     Add(in, {zeros, {}});
   }
   return Status();

@@ -12,13 +12,17 @@
 #include "framework/autodiff/autodiff.h"
 #include "framework/autodiff/function_gradient.h"
 #include "framework/base/status.h"
+#include "framework/base/strings.h"
 #include "framework/graph/graph.h"
 
 namespace thalweg {
 
 class Differentiator {
  public:
-  Differentiator(Graph* g, std::string scope, const Keeping& keeping) : graph_(g), scope_(std::move(scope)), keeping_(keeping) {}
+  // scope: names of added nodes begin with it. flat: the name of the op follows, else the name of the
+  // node whose gradient it is, and the op's.
+  Differentiator(Graph* g, std::string scope, bool flat, const Keeping& keeping)
+      : graph_(g), scope_(std::move(scope)), flat_(flat), keeping_(keeping) {}
 
   // REQUIRES: ys, xs and stop were mapped by FormOf.
   Status Run(const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
@@ -64,8 +68,12 @@ class Differentiator {
   // between ends the path. So its inputs get a zero gradient that remembers the reason.
   Status Block(const Node* n);
 
+  // What the names of the nodes for the gradient of `n` begin with.
+  std::string ScopeOf(const Node& n) const { return flat_ ? scope_ : StrCat(scope_, n.name(), "/"); }
+
   Graph* graph_;
   std::string scope_;
+  const bool flat_;
   const Keeping keeping_;
   std::map<Edge, Arriving, EdgeLess> arriving_;
   std::set<Edge, EdgeLess> useful_, stop_;

@@ -157,6 +157,19 @@ static TF_Operation* matrix(TF_Graph* g, const float* values, const char* name, 
   const int64_t dims[] = {2, 2};
   return constant(g, tensor_of(TF_FLOAT, dims, 2, values, 16), name, s);
 }
+static const char* name_of(TF_Output o) { return o.oper ? TF_OperationName(o.oper) : "nothing"; }
+static int transposes(TF_Operation* product, const char* attr, TF_Status* s) {
+  unsigned char value = 2;
+  TF_OperationGetAttrBool(product, attr, &value, s);
+  return value;
+}
+/* Whether the operation is a product of these two, with that one transposed. */
+static int is_product(TF_Output of, const char* a, const char* b, int transpose_a, int transpose_b, TF_Status* s) {
+  return of.oper && strcmp(TF_OperationOpType(of.oper), "MatMul") == 0 && TF_OperationNumInputs(of.oper) == 2 &&
+         strcmp(name_of(TF_OperationInput((TF_Input){of.oper, 0})), a) == 0 &&
+         strcmp(name_of(TF_OperationInput((TF_Input){of.oper, 1})), b) == 0 && transposes(of.oper, "transpose_a", s) == transpose_a &&
+         transposes(of.oper, "transpose_b", s) == transpose_b;
+}
 static void gradients_of(int given, TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
   const float a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1}, ones[] = {1, 1, 1, 1};
@@ -165,6 +178,11 @@ static void gradients_of(int given, TF_Status* s) {
   if (given) dx = out(matrix(g, ones, "dx", s), 0);
   OK(s);
   TF_AddGradients(g, &y, 1, x, 2, given ? &dx : NULL, s, dy);
+  OK(s);
+  /* the operations and their names, as clients that compare graphs expect them */
+  const char* arriving = given ? "dx" : "gradients/OnesLike";
+  CHECK(strcmp(name_of(dy[0]), "gradients/MatMul") == 0 && strcmp(name_of(dy[1]), "gradients/MatMul_1") == 0);
+  CHECK(is_product(dy[0], arriving, "b", 0, 1, s) && is_product(dy[1], "a", arriving, 1, 0, s));
   OK(s);
   TF_Session* session = session_of(g, s);
   TF_Tensor* results[2] = {NULL, NULL};
@@ -181,7 +199,6 @@ static void gradients_of(int given, TF_Status* s) {
 static void gradients_given(TF_Status* s) { gradients_of(1, s); }
 static void gradients_ones(TF_Status* s) { gradients_of(0, s); }
 
-static const char* name_of(TF_Output o) { return o.oper ? TF_OperationName(o.oper) : "nothing"; }
 static void gradients_with_prefix(TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
   const float a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1};
