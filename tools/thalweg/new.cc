@@ -92,18 +92,11 @@ struct Kind {
   std::vector<const char*> ops;
 };
 const std::vector<Kind>& Kinds() {
-  static const std::vector<Kind> all = {{"op", kOpName, true, {""}},
-                                        {"optimizer", kOpName, true, {""}},
-                                        {"resource", kOpName, true, {"", "Add", "Value"}},
-                                        {"device", kDeviceName, true, {}},
-                                        {"compiler", kRoleName, true, {}},
-                                        {"rewriter", kRoleName, true, {}},
-                                        {"importer", kRoleName, true, {}},
-                                        {"profiler", kRoleName, true, {}},
-                                        {"file_system", kScheme, true, {}},
-                                        {"collective", kRoleName, true, {}},
-                                        {"membership", kScheme, true, {}},
-                                        {"transport", kScheme, false, {}}};
+  static const std::vector<Kind> all = {
+      {"op", kOpName, true, {""}},         {"optimizer", kOpName, true, {""}}, {"resource", kOpName, true, {"", "Add", "Value"}},
+      {"device", kDeviceName, true, {}},   {"compiler", kRoleName, true, {}},  {"rewriter", kRoleName, true, {}},
+      {"importer", kRoleName, true, {}},   {"profiler", kRoleName, true, {}},  {"file_system", kScheme, true, {}},
+      {"collective", kRoleName, true, {}}, {"membership", kScheme, true, {}},  {"transport", kScheme, false, {}}};
   return all;
 }
 
@@ -159,7 +152,14 @@ void CheckFree(const Args& args, const Kind& kind, const std::string& name) {
   }
 }
 
-Words WordsFor(const Args& args, const std::string& name) {
+// The options without which the kit cannot check a plugin of the kind, in the folder where its test has run.
+std::string KitOptions(const Kind& kind, const std::string& name) {
+  if (kind.name == std::string_view("membership")) return "--at members";
+  if (kind.name == std::string_view("importer")) return "--at sample." + name;
+  return "";
+}
+
+Words WordsFor(const Args& args, const Kind& kind, const std::string& name) {
   const bool cpp = args.has("--cpp");
   std::string lower = name;
   for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
@@ -169,6 +169,9 @@ Words WordsFor(const Args& args, const std::string& name) {
           {"lower", lower},
           {"dashed", dashed},
           {"file", name + (cpp ? ".cc" : ".c")},
+          {"compilers", cpp ? "g++ clang++" : "gcc clang"},
+          {"standard", cpp ? "-std=c++17" : "-std=c11"},
+          {"kit", KitOptions(kind, name)},
           {"compiler", cpp ? "c++ -std=c++17" : "cc -std=c11"},
           {"exports", cpp ? "-Wl,--version-script=\"$prefix/include/thalweg/plugin.map\" " : ""},
           {"language", cpp ? "CXX" : "C"},
@@ -193,7 +196,7 @@ std::vector<std::pair<std::string, std::string>> FilesOf(const Kind& kind, const
   files.push_back({folder + "test.c", "test.c"});
   files.push_back({"CMakeLists.txt", "CMakeLists.txt"});
   files.push_back({folder + "README.md", "README.md"});
-  for (const char* file : {"pyproject.toml", "make_wheel.py", "make_deb.sh"}) {
+  for (const char* file : {"pyproject.toml", "make_wheel.py", "make_deb.sh", "ci.sh", "ci.yml"}) {
     if (args.has("--packages")) files.push_back({std::string("packages/") + file, file});
   }
   return files;
@@ -208,7 +211,7 @@ int Run(const Args& args) {
   CheckName(kind, name);
   CheckFree(args, kind, name);
   MakeFolder(name);
-  const Words words = WordsFor(args, name);
+  const Words words = WordsFor(args, kind, name);
   std::printf("%s/\n", name.c_str());
   for (const auto& [from, to] : FilesOf(kind, args, words)) {
     WriteFile(name + "/" + to, Filled(Chosen(Text(from), words), words));
@@ -230,7 +233,7 @@ const Command& NewCommand() {
       {{"--c", nullptr, "in C, which is what you get if nothing is said"},
        {"--cpp", nullptr, "in C++; for every kind but transport"},
        {"--gradient", nullptr, "an op with a gradient"},
-       {"--packages", nullptr, "also files that make a wheel and a .deb of it"},
+       {"--packages", nullptr, "also files that make a wheel and a .deb of it, and check it with two compilers on several versions"},
        kRuntimeOption},
       2,
       2,
