@@ -228,6 +228,14 @@ test("a server runs a session", {
   server_stop(one)
 })
 
+test("the child of a fork runs steps with what it inherited", {
+  d <- doubling()
+  equal(number(run(d$session, d$y, feed(d$x, 1))), 2)
+  job <- parallel::mcparallel(vapply(1:20, function(i) number(run(d$session, d$y, feed(d$x, i))), 0))
+  equal(parallel::mccollect(job, wait = FALSE, timeout = 60)[[1]], 2 * (1:20))
+  equal(number(run(d$session, d$y, feed(d$x, 3))), 6)
+})
+
 test("timeouts end runs", {
   w <- waiting()
   raised(run(w$session, w$get, timeout = 0.001), "thalweg_deadline_exceeded")

@@ -106,6 +106,7 @@ struct Request {
   char* body = nullptr;
   uint64_t bytes = 0, have = 0;
   bool served = false;
+  tw_incoming record{};  // as served; the host keeps it until it answers
 };
 
 // One of the two pairs of pipes with a peer: of calls (ours go up) or of requests (theirs come in). For calls it is the peer of the ABI.
@@ -265,8 +266,8 @@ struct Endpoint {
   void Serve(Request* r) {
     r->served = true;
     ++requests;
-    const tw_incoming in = Incoming(r->id, r->head.data(), r->head.size(), r->body, r->bytes, r);
-    config.serve(config.arg, &in);
+    r->record = Incoming(r->id, r->head.data(), r->head.size(), r->body, r->bytes, r);
+    config.serve(config.arg, &r->record);
   }
 
   void Finish(Link* l, uint64_t id) {
