@@ -219,6 +219,7 @@ class Call {
     f.n_out = n_out;
     f.stream = stream_ ? stream_->c() : nullptr;
     f.step = 1;
+    f.device = run_.device->self();
     frame_->run = &run_;
     frame_->step = &step_;
     frame_->source = memory_.Array(source);

@@ -37,6 +37,13 @@ class Maker {
     spec.attrs = attrs;
     for (size_t i : inputs) spec.inputs.push_back(values_[i]);
     ASSIGN_OR_RETURN(const Node* node, s_.graph->AddNode(std::move(spec)));
+    if (op == "Const") {
+      s_.feeds.push_back(node);
+      s_.fed.push_back(node->FindAttr("value")->tensors()[0]);
+      s_.constants.insert(node);
+      values_.push_back({node, 0});
+      return Status();
+    }
     if (node->n_out() != 1) return Unimplemented(op, " has ", node->n_out(), " outputs; nodes of sample graphs have one");
     s_.nodes.push_back(node);
     s_.attrs.push_back(attrs);
@@ -200,12 +207,13 @@ const tw_part* PartRecord(const PartOf& p, const Sample& s, bool known, Guarded*
     n.FillC(&attrs);
     std::vector<tw_part_edge> in;
     std::vector<tw_shape> shapes;
+    std::vector<const tw_view*> values;
     for (const Edge& e : n.inputs()) {
       in.push_back(edge(e));
+      values.push_back(s.constants.count(e.node) ? g->New(tw_view(ValueOf(s, e).view())) : nullptr);
       shapes.push_back(shape(e));
     }
     shapes.push_back(shape({&n, 0}));
-    const std::vector<const tw_view*> values(in.size(), nullptr);
     tw_part_node c{};
     c.size = RecordSize<std::remove_reference_t<decltype(c)>>();
     c.name = g->Text(n.name());

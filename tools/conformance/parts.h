@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,15 @@ namespace thalweg::conformance {
 
 class CaseFile;
 
-// A small graph: its nodes in topological order without the placeholders, and its values for fixed
-// feeds.
+// A small graph: its nodes in topological order without placeholders and constants, and its values for
+// fixed feeds.
 struct Sample {
   std::string name;
   std::shared_ptr<Graph> graph;
-  std::vector<const Node*> feeds, nodes;
+  std::vector<const Node*> feeds, nodes;                // feeds: constants, too
   std::vector<std::map<std::string, AttrValue>> attrs;  // per node
   std::vector<Tensor> fed;                              // per feed
+  std::set<const Node*> constants;                      // feeds whose value a part shows
   std::vector<std::vector<Tensor>> results;             // per node and output, by the oracle
 };
 // Returns our samples, then the author's. file: NULL if the author has none. Errors name a graph of the
