@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/base/dtype.h"
 #include "tools/conformance/kernel_call.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/parts.h"
@@ -102,13 +103,21 @@ Outcome ClaimsWell(const Subject& s, std::string Claims::* wrong) {
 
 // ---- compiled parts ----
 
-// Adds a node of an op with as many inputs and outputs as the part, from which a frame can be made.
+// Adds a node of an op with inputs and outputs of the part's types, from which a frame can be made.
 StatusOr<const Node*> FrameNode(World* world, Graph* graph, const PartOf& part) {
-  const std::string name = StrCat("ConformancePart", part.in.size(), "x", part.out.size());
+  std::string name = "ConformancePart", in, out;
+  for (size_t i = 0; i < part.in.size(); ++i) {
+    const auto type = DTypeName(part.in_values[i].dtype());
+    in += StrCat(i ? ", " : "", "i", i, ": ", type);
+    name += StrCat("_", type);
+  }
+  name += "_to";
+  for (size_t i = 0; i < part.out.size(); ++i) {
+    const auto type = DTypeName(part.out_values[i].dtype());
+    out += StrCat(i ? ", " : "", "o", i, ": ", type);
+    name += StrCat("_", type);
+  }
   if (!world->registry().FindOp(name)) {
-    std::string in, out;
-    for (size_t i = 0; i < part.in.size(); ++i) in += StrCat(i ? ", " : "", "i", i, ": float");
-    for (size_t i = 0; i < part.out.size(); ++i) out += StrCat(i ? ", " : "", "o", i, ": float");
     ASSIGN_OR_RETURN(OpSchema schema, ParseOpSchema(StrCat(name, "(", in, ") -> (", out, ")")));
     Registration r;
     r.ops.push_back(std::make_unique<OpSchema>(std::move(schema)));
