@@ -199,7 +199,7 @@ public class BindingTest {
         final Output read;
 
         Counting() {
-            Scope s = graph.scope();
+            Scope s = graph.scope("");
             read = s.read(s.variable("v", s.scalar(DType.FLOAT, 3)));
             init = s.initializer("init");
         }
