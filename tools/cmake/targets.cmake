@@ -103,11 +103,12 @@ function(thalweg_precompile target)
   endif()
 endfunction()
 
-# thalweg_kernels(TARGET): how sources of kernels are compiled. Each is compiled by itself also with THALWEG_UNITY: in one unit, their
-# local templates of one name would be overloads of each other, and a kernel could call another's without an error.
+# thalweg_kernels(TARGET [HEADERS ...]): how sources of kernels are compiled; HEADERS are precompiled, too. Each source is compiled by itself
+# also with THALWEG_UNITY: in one unit, their local templates of one name would be overloads of each other, and a kernel could call
+# another's without an error.
 function(thalweg_kernels target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  thalweg_precompile(${target} cmath limits thalweg/cpp/plugin.hpp)
+  thalweg_precompile(${target} cmath limits thalweg/cpp/plugin.hpp ${ARGN})
 endfunction()
 
 # thalweg_alone(SOURCES ...): with THALWEG_UNITY, eight neighbouring sources of a target are compiled as one, but for these. They are code
