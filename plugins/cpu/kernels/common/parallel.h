@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <type_traits>
 
 #include "thalweg/cpp/plugin.hpp"
 
@@ -26,23 +27,32 @@ constexpr int64_t Cost(Sizes... sizes) {
   return cost;
 }
 
-// Calls part(begin, end) for pieces of [0, n). One index costs `cost` units.
-template <class F>
-void ParallelFor(const tw_frame* f, int64_t n, int64_t cost, F&& part) {
+// ParallelFor without the type of the loop's body, so that each body is compiled once.
+[[gnu::noinline]] inline void ParallelLoop(const tw_frame* f, int64_t n, int64_t cost, void (*run)(void* body, int64_t begin, int64_t end),
+                                           void* body) {
   if (n <= 0) return;
   int64_t grain = cost >= kGrain ? 1 : kGrain / (cost > 0 ? cost : 1);
-  if (n <= grain) return part(int64_t{0}, n);
+  if (n <= grain) return run(body, 0, n);
   std::atomic<bool> failed{false};
   std::exception_ptr thrown;
   tw::Frame{f}.parallel(uint64_t(n), uint64_t(grain), [&](uint64_t begin, uint64_t end) {
     if (failed.load(std::memory_order_relaxed)) return;
     try {
-      part(int64_t(begin), int64_t(end));
+      run(body, int64_t(begin), int64_t(end));
     } catch (...) {
       if (!failed.exchange(true)) thrown = std::current_exception();
     }
   });
   if (thrown) std::rethrow_exception(thrown);
+}
+
+// Calls part(begin, end) for pieces of [0, n). One index costs `cost` units.
+template <class F>
+void ParallelFor(const tw_frame* f, int64_t n, int64_t cost, F&& part) {
+  using Body = std::remove_reference_t<F>;
+  ParallelLoop(
+      f, n, cost, [](void* body, int64_t begin, int64_t end) { (*static_cast<Body*>(body))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&part)));
 }
 
 }  // namespace thalweg::cpu
