@@ -6,6 +6,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/scanner.h"
 #include "framework/graph/attr_spec.h"
+#include "framework/graph/size_limits.h"
 
 namespace thalweg {
 namespace {
@@ -198,6 +199,10 @@ class Parser {
       keep_ = in_.ExpectWord("the attribute that says whether reduced axes stay");
     } else if (in_.TakeKeyword("data")) {
       MarkInputs(&out_.data);
+    } else if (in_.TakeKeyword("limits")) {
+      limits_column_ = in_.column();
+      limits_.push_back(ReadSizeLimit(out_, &in_));  // LimitOutputs reads it again when somebody asks
+    } else if (in_.TakeKeyword("grows")) {
     } else {
       in_.SkipClause();
     }
@@ -207,6 +212,11 @@ class Parser {
   void ResolveAxes() {
     OpAxes& a = out_.axes;
     if (!in_.ok()) return;
+    for (const SizeLimit& l : limits_) {
+      for (const ArgSpec* arg : {&out_.outputs[size_t(l.output)], &out_.inputs[size_t(l.input)]}) {
+        if (Many(*arg)) in_.Fail(limits_column_, StrCat("'", arg->name, "' is a list of values; limits are for single ones"));
+      }
+    }
     if (a.ordered) {
       a.in.assign(out_.inputs.size(), 0);
       a.out.assign(out_.outputs.size(), 0);
@@ -416,7 +426,8 @@ class Parser {
   std::vector<Pending> pending_;
   std::vector<std::string> axes_;  // names in the hint
   std::string keep_;
-  size_t axes_column_ = 0;
+  std::vector<SizeLimit> limits_;
+  size_t axes_column_ = 0, limits_column_ = 0;
   size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0, runs_as_column_ = 0;
   std::vector<std::pair<const ArgSpec*, size_t>> resource_columns_;
   std::vector<size_t> dim_columns_;  // in the order of the patterns

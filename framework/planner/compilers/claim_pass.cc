@@ -17,6 +17,7 @@
 #include "framework/planner/compilers/part_records.h"
 #include "framework/planner/renumber.h"
 #include "framework/runtime/runtime.h"
+#include "framework/planner/compilers/value_limits.h"
 
 namespace thalweg {
 namespace {
@@ -166,7 +167,7 @@ class Clusters {
 
 class Claimer {
  public:
-  explicit Claimer(WorkGraph* w) : w_(*w), readers_(*w) {}
+  explicit Claimer(WorkGraph* w) : w_(*w), readers_(*w), limits_(*w) {}
 
   Status Run(const std::vector<std::shared_ptr<const CompilerRole>>& roles) {
     RETURN_IF_ERROR(Show(roles));
@@ -252,7 +253,7 @@ class Claimer {
     Status failed;
     note.refused = Refusal(wish);
     if (note.refused.empty()) {
-      auto part = Part::Make(wish.role, TakePart(w_, readers_, wish.work), wish.device, cache_.get(), &note.loaded);
+      auto part = Part::Make(wish.role, TakePart(w_, readers_, wish.work, &limits_), wish.device, cache_.get(), &note.loaded);
       failed = part.status();
       if (part.ok()) {
         for (int32_t i : wish.work) part_of_[size_t(i)] = *part;
@@ -359,6 +360,7 @@ class Claimer {
 
   WorkGraph& w_;
   const Readers readers_;
+  ValueLimits limits_;
   std::optional<Clusters> clusters_;                  // set if some nodes are to be taken
   std::vector<std::shared_ptr<const Part>> part_of_;  // per node
   std::vector<Wish> wishes_;

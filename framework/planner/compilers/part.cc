@@ -197,7 +197,9 @@ bool Part::Load(ArtefactCache* cache, const std::string& tag) {
   const PartView view(graph_);
   const tw_compile_call call = Call(view.c());
   BytesSource from(*bytes);
-  return Ask([&] { return def.load(&call, &from.c, &state_); }).ok();
+  const bool ok = Ask([&] { return def.load(&call, &from.c, &state_); }).ok();
+  limited_ = view.asked();
+  return ok;
 }
 
 Status Part::Compile(ArtefactCache* cache, bool* loaded) {
@@ -216,6 +218,7 @@ Status Part::Compile(ArtefactCache* cache, bool* loaded) {
   const PartView view(graph_);
   const tw_compile_call call = Call(view.c());
   RETURN_IF_ERROR(Ask([&] { return def.compile(&call, &state_); }));
+  limited_ = view.asked();
   made_ = true;
   RETURN_IF_ERROR(CheckPrepare());
   if (!stores) return Status();
@@ -301,7 +304,7 @@ tw_status* Part::Prepare(const tw_node* n, void* state, uint64_t* out_scratch) {
     std::vector<const tw_view*> values;
     std::vector<const HandleInfo*> handles;
     for (size_t i = 0; i < g.inputs.size(); ++i) {
-      g.inputs[i].shape = Shape(n->shapes[i]);
+      g.inputs[i].shape = g.inputs[i].limit = Shape(n->shapes[i]);
       in.push_back(n->shapes[i]);
       values.push_back(g.inputs[i].value ? &g.inputs[i].value.view() : nullptr);
       handles.push_back(&g.inputs[i].handle);

@@ -33,6 +33,9 @@ class Part final : private ShapeRule {
   // Returns true if the compiled state accepts other shapes; if not, other shapes need another
   // plan.
   bool serves_other_shapes() const { return role_->def.prepare != nullptr; }
+  // Returns true if the state may rely on limits of unknown sizes, which hold for the feeds of this
+  // plan.
+  bool limited() const { return limited_; }
 
  private:
   Part(std::shared_ptr<const CompilerRole> role, PartGraph graph, Device* device);
@@ -56,6 +59,7 @@ class Part final : private ShapeRule {
   KernelDef kernel_;
   void* state_ = nullptr;
   bool made_ = false;
+  bool limited_ = false;
 };
 
 }  // namespace thalweg

@@ -8,6 +8,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/sha256.h"
+#include "framework/planner/compilers/value_limits.h"
 
 namespace thalweg {
 namespace {
@@ -46,7 +47,7 @@ Readers::Readers(const WorkGraph& w) : first_(FirstSlots(w)), after_(w.nodes.siz
   each([&](size_t of, int32_t i) { after_.Add(of, i); }, [&](size_t of, int32_t i) { of_.Add(of, i); });
 }
 
-PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work) {
+PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work, ValueLimits* limits) {
   PartGraph g;
   g.work = work;
   std::map<int32_t, int32_t> member_of;
@@ -72,6 +73,7 @@ PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector
         if (from.node) in.edge = {from.node, e.port};
         in.dtype = from.out_types[size_t(e.port)];
         in.shape = from.shapes[size_t(e.port)];
+        in.limit = limits->of(e);
         in.handle = from.handle(e.port);
         if (!from.varies) in.value = from.values[size_t(e.port)];
         g.inputs.push_back(std::move(in));
@@ -113,7 +115,8 @@ std::string DigestOf(const Tensor& value) {
 std::string DescribePart(const PartGraph& g) {
   std::string text;
   for (const PartGraph::Input& in : g.inputs) {
-    text += StrCat("in ", in.dtype, in.shape.text(), in.value && in.dtype != TW_RESOURCE ? DigestOf(in.value) : "", "\n");
+    text += StrCat("in ", in.dtype, in.shape.text(), in.shape == in.limit ? "" : " at most " + in.limit.text(),
+                   in.value && in.dtype != TW_RESOURCE ? DigestOf(in.value) : "", "\n");
   }
   for (const PartGraph::Member& m : g.members) {
     text += StrCat(m.node->op().name, " ", m.node->name().size(), ":", m.node->name(), " (");

@@ -12,6 +12,8 @@
 
 namespace thalweg {
 
+class ValueLimits;
+
 // Nodes in an order in which they can run. An edge with node -1 is input `port` of the part.
 struct PartGraph {
   struct Member {
@@ -26,6 +28,7 @@ struct PartGraph {
     Edge edge;      // in the graph; empty for a feed
     uint32_t dtype = 0;
     Shape shape;
+    Shape limit;   // the largest sizes that it can have; -1 for those that are not known
     Tensor value;  // empty if it is not the same in every step
     HandleInfo handle;
   };
@@ -70,8 +73,8 @@ class Readers {
   Lists after_, of_;
 };
 
-// work: nodes that run, in the order of the work graph.
-PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work);
+// work: nodes that run, in the order of the work graph. limits: of w.
+PartGraph TakePart(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work, ValueLimits* limits);
 
 // Returns the SHA-256 of the elements, in hexadecimal; types that are neither plain nor strings have no
 // elements here.

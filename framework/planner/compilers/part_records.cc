@@ -67,9 +67,10 @@ void PartRecords::Finish() {
   c_.n_nodes = uint32_t(nodes_.size());
   c_.n_in = uint32_t(in_types_.size());
   c_.n_out = uint32_t(out_.size());
+  Show(&c_);
 }
 
-PartView::PartView(const PartGraph& g) {
+PartView::PartView(const PartGraph& g) : g_(g) {
   size_t in = 0, out = 0, after = 0, attrs = 0;
   for (const PartGraph::Member& m : g.members) {
     in += m.in.size();
@@ -97,7 +98,18 @@ PartView::PartView(const PartGraph& g) {
   Finish();
 }
 
-ShownNodes::ShownNodes(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work) : w_(w), work_(work) {
+Shape PartView::LimitOf(int32_t node, uint32_t port) const {
+  if (node < -1 || (node >= 0 && size_t(node) >= g_.members.size())) return Shape();
+  if (port >= (node < 0 ? g_.inputs.size() : g_.members[size_t(node)].shapes.size())) return Shape();
+  const Shape& shape = node < 0 ? g_.inputs[port].shape : g_.members[size_t(node)].shapes[port];
+  if (shape.known()) return shape;
+  asked_ = true;
+  if (node < 0) return g_.inputs[port].limit;
+  if (limits_.empty()) limits_ = MemberLimits(g_);
+  return limits_[size_t(node)][port];
+}
+
+ShownNodes::ShownNodes(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work) : w_(w), work_(work), limits_(w) {
   std::vector<int32_t> member_of(w.nodes.size(), -1), input_of(readers.n_slots(), -1);
   size_t in = 0, out = 0, after = 0, attrs = 0;
   for (size_t i = 0; i < work.size(); ++i) {
@@ -142,6 +154,13 @@ ShownNodes::ShownNodes(const WorkGraph& w, const Readers& readers, const std::ve
     }
   }
   Finish();
+}
+
+Shape ShownNodes::LimitOf(int32_t node, uint32_t port) const {
+  if (node < 0) return node == -1 && port < inputs_.size() ? limits_.of(inputs_[port]) : Shape();
+  if (size_t(node) >= work_.size()) return Shape();
+  const int32_t at = work_[size_t(node)];
+  return port < w_.nodes[size_t(at)].shapes.size() ? limits_.of({at, int32_t(port)}) : Shape();
 }
 
 }  // namespace thalweg

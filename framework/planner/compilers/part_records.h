@@ -7,13 +7,13 @@
 #include "framework/graph/graph.h"
 #include "framework/planner/compilers/part_graph.h"
 #include "framework/planner/work_graph.h"
+#include "framework/graph/shown_part.h"
+#include "framework/planner/compilers/value_limits.h"
 
 namespace thalweg {
 
-class PartRecords {
+class PartRecords : public ShownPart {
  public:
-  PartRecords() = default;
-  PartRecords(const PartRecords&) = delete;
   const tw_part* c() const { return &c_; }
 
  protected:
@@ -44,6 +44,14 @@ class PartView final : public PartRecords {
  public:
   // Borrows the graph.
   explicit PartView(const PartGraph& g);
+  Shape LimitOf(int32_t node, uint32_t port) const override;
+  // Returns true if LimitOf returned a limit of a size that is not known.
+  bool asked() const { return asked_; }
+
+ private:
+  const PartGraph& g_;
+  mutable bool asked_ = false;
+  mutable std::vector<std::vector<Shape>> limits_;  // per member, made when first asked for
 };
 
 // The nodes of a work graph as `claim` sees them; they stay in the work graph.
@@ -51,6 +59,7 @@ class ShownNodes final : public PartRecords {
  public:
   // Borrows all three.
   ShownNodes(const WorkGraph& w, const Readers& readers, const std::vector<int32_t>& work);
+  Shape LimitOf(int32_t node, uint32_t port) const override;
   const std::vector<int32_t>& work() const { return work_; }
   // The values of the work graph that are the part's inputs, in their order.
   const std::vector<WorkEdge>& inputs() const { return inputs_; }
@@ -60,6 +69,7 @@ class ShownNodes final : public PartRecords {
   const WorkGraph& w_;
   const std::vector<int32_t>& work_;
   std::vector<WorkEdge> inputs_;
+  mutable ValueLimits limits_;
 };
 
 }  // namespace thalweg

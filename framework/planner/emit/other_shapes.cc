@@ -127,6 +127,7 @@ class Rework {
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
       const WorkNode& n = w_.nodes[i];
       if (!n.node || !n.varies) continue;
+      if (n.part && n.part->limited()) return nullptr;  // unknown sizes stay unknown, but their limits change
       const bool same = std::none_of(n.in.begin(), n.in.end(), [&](const WorkEdge& e) { return changed_[size_t(e.node)]; });
       if (!same && !Infer(i)) return nullptr;
     }

@@ -10,18 +10,19 @@
 #include "framework/base/shown.h"
 #include "framework/files/file_system.h"
 #include "framework/graph/builder.h"
+#include "framework/graph/shown_part.h"
+#include "framework/runtime/host/checkpoint_set.h"
+#include "framework/runtime/host/file_set.h"
+#include "framework/runtime/host/summary_set.h"
 #include "framework/registry/seal.h"
 #include "framework/runtime/devices/carrier.h"
 #include "framework/runtime/devices/timeline.h"
 #include "framework/runtime/host/callback_set.h"
-#include "framework/runtime/host/checkpoint_set.h"
-#include "framework/runtime/host/file_set.h"
 #include "framework/runtime/host/function_set.h"
 #include "framework/runtime/host/group_set.h"
 #include "framework/runtime/host/host_function_set.h"
 #include "framework/runtime/host/memory_set.h"
 #include "framework/runtime/host/rendezvous_set.h"
-#include "framework/runtime/host/summary_set.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/state/container.h"
 #include "framework/runtime/state/held_resource.h"
@@ -33,6 +34,7 @@
 #include "framework/runtime/step/frame.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/trace/step_trace.h"
+#include "framework/runtime/host/timeline_set.h"
 #include "framework/tensor/lent.h"
 #include "framework/tensor/memory_budget.h"
 #include "framework/tensor/payer.h"
@@ -500,8 +502,10 @@ const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t versio
   if (std::string_view(set, len) == TW_GROUP_SET && version == 1) return GroupSet();
   if (std::string_view(set, len) == TW_HELD_RESOURCE_SET && version == 1) return HeldResourceSet();
   if (std::string_view(set, len) == TW_HOST_FUNCTION_SET && version == 1) return HostFunctionSet();
+  if (std::string_view(set, len) == TW_LIMITS_SET && version == 1) return LimitsSet();
   if (std::string_view(set, len) == TW_RENDEZVOUS_SET && version == 1) return RendezvousSet();
   if (std::string_view(set, len) == TW_SUMMARY_SET && version == 1) return SummarySet();
+  if (std::string_view(set, len) == TW_TIMELINE_SET && version == 1) return TimelineSet();
   return nullptr;
 }
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {

@@ -160,6 +160,24 @@ TEST(OpSchemaTest, KnowsWhatHandlesLeadTo) {
   EXPECT_THAT(Refusal("F() -> (a: resource); unopened a"), HasSubstr("'a' is no input"));
 }
 
+TEST(OpSchemaTest, LimitsOfSizesAreChecked) {
+  for (const char* good : {"elements x", "axis x 1", "value n", "elements x; ?limits y 0 axis x 0; ?grows; doc \"d\""}) {
+    EXPECT_TRUE(ParseOpSchema(StrCat("F(x: float, n: int32) -> (y: float); ?limits y 0 ", good)).ok()) << good;
+  }
+  const auto refusal = [](std::string_view hint) {
+    return Refusal(StrCat("F(x: float, v: T * N) -> (y: float, w: T * N); N: int; T: type; ?limits ", hint));
+  };
+  EXPECT_THAT(refusal("x 0 elements x"), HasSubstr("'x' is no output of the op"));
+  EXPECT_THAT(refusal("w 0 elements x"), HasSubstr("'w' is a list of values"));
+  EXPECT_THAT(refusal("y 0 elements y"), HasSubstr("'y' is no input of the op"));
+  EXPECT_THAT(refusal("y 0 elements v"), HasSubstr("'v' is a list of values"));
+  EXPECT_THAT(refusal("y -1 elements x"), HasSubstr("-1 is no axis"));
+  EXPECT_THAT(refusal("y 0 axis x 300"), HasSubstr("300 is no axis"));
+  EXPECT_THAT(refusal("y 0 size x"), HasSubstr("'size' is neither"));
+  EXPECT_THAT(refusal("y 0 axis x"), HasSubstr("the number of an axis"));
+  EXPECT_THAT(refusal("y elements x"), HasSubstr("the number of an axis"));
+}
+
 TEST(OpSchemaTest, SaysWhichInputsAreDataOnly) {
   const OpSchema s = *ParseOpSchema("F(x: float, i: int32, y: float) -> (z: float); ?data y x; doc \"d\"");
   EXPECT_THAT(s.data, ElementsAre(1, 0, 1));

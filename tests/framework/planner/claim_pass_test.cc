@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/graph/shown_part.h"
 #include "framework/json/json.h"
 #include "framework/planner/compilers/part.h"
 #include "framework/runtime/runtime_of.h"
@@ -120,6 +121,66 @@ TEST_F(ClaimTest, AFetchInTheMiddleAndAReaderOutsideAreOutputs) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(Values((*result)[0]), ElementsAre(0, -4));
   EXPECT_THAT(Values((*result)[1]), ElementsAre(-1, -1));
+}
+
+// Asks the set for the limits of a part's values.
+int64_t LimitOf(const tw_part& part, int32_t node, uint32_t port = 0, uint32_t axis = 0) {
+  return LimitsSet()->limit(&part, node, port, axis);
+}
+
+TEST_F(ClaimTest, SizesThatOnlyRunningTellsHaveLimits) {
+  Edge some = g_.Op("Positive", {x_}, {.name = "some"}), a = g_.Op("Neg", {some}, {.name = "a"});
+  Edge b = g_.Op("Add", {a, some}, {.name = "b"}), rows = g_.Op("Rows", {b}, {.name = "rows", .attrs = {{"columns", AttrValue::Int(2)}}});
+  Edge y = g_.Op("Neg", {rows}, {.name = "y"});
+  c_.Register(&g_, "all");
+  bool seen = false;
+  c_.claim = [&](const tw_part& part, tw_claims* to) -> tw_status* {
+    seen = true;
+    EXPECT_EQ(part.n_nodes, 5u);
+    EXPECT_EQ(part.nodes[0]->shapes[1].dims[0], -1);
+    for (int32_t n = 0; n < 3; ++n) EXPECT_EQ(LimitOf(part, n), 5) << n;  // some, a, b
+    EXPECT_EQ(LimitOf(part, -1), 5);                                      // a known size
+    EXPECT_EQ(LimitOf(part, 3), -1);                                      // no hint says how many rows there are
+    EXPECT_EQ(LimitOf(part, 4), -1);
+    EXPECT_EQ(LimitOf(part, 3, 0, 1), 2);
+    EXPECT_EQ(LimitOf(part, 4, 0, 1), 2);
+    EXPECT_EQ(LimitOf(part, 0, 0, 1), -1);  // it has one axis
+    EXPECT_EQ(LimitOf(part, 0, 1), -1);
+    EXPECT_EQ(LimitOf(part, 5), -1);
+    EXPECT_EQ(LimitOf(part, -2), -1);
+    EXPECT_EQ(LimitOf(part, -1, 1), -1);
+    const tw_part copy = part;
+    EXPECT_EQ(LimitOf(copy, 0), -1);
+    return Take({"a", "b"})(part, to);
+  };
+  auto p = Compile({{x_}, {y}, {}}, {Shape({5})});
+  EXPECT_TRUE(seen);
+  EXPECT_THAT(Names(*p), ElementsAre("some", "a+b", "rows", "y"));
+}
+
+// A state that relies on a limit gets another plan for feeds for which that limit may be wrong.
+TEST_F(ClaimTest, APartThatAskedForALimitServesOnlyItsFeeds) {
+  Edge some = g_.Op("Positive", {x_}), y = g_.Op("Next", {g_.Op("Neg", {some}, {.name = "a"})}, {.name = "y"});
+  c_.Register(&g_, "all");
+  c_.claim = Take({"a", "y"});
+  for (const bool asks : {false, true}) {
+    std::vector<int64_t> limits;
+    c_.on_compile_part = [&](const tw_part& part) {
+      if (!asks) return;
+      limits.push_back(LimitOf(part, -1));
+      EXPECT_EQ(LimitOf(part, 1), limits.back());
+    };
+    c_.compiled = 0;
+    auto session = g_.NewSession();
+    for (const std::vector<float>& feed : {std::vector<float>{1, -2, 3}, {1, 2, 3, 4, -5}}) {
+      auto result = Step(*session, {{x_}, {y}, {}}, {Floats(feed)});
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(Values((*result)[0]).size(), feed.size() - 1);
+      EXPECT_EQ(Values((*result)[0])[0], 0);
+    }
+    EXPECT_EQ(c_.compiled, asks ? 2 : 1);
+    EXPECT_THAT(limits, asks ? testing::ElementsAreArray({3, 5}) : testing::ElementsAreArray(std::vector<int>()));
+  }
 }
 
 TEST_F(ClaimTest, WhatCompilersAreShownIsResolved) {

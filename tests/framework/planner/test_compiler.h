@@ -28,6 +28,7 @@ class TestCompiler {
   using Claim = std::function<tw_status*(const tw_part&, tw_claims*)>;
   Claim claim;
   std::function<tw_status*()> on_compile, on_execute, on_prepare, on_load;
+  std::function<void(const tw_part&)> on_compile_part;
   std::function<bool(uint32_t out, uint32_t in)> inplace;
   std::string tag = "1", other_tag;  // other_tag: a second usable tag
   int compiled = 0, loaded = 0, destroyed = 0, prepared = 0;
@@ -52,6 +53,7 @@ class TestCompiler {
     d.compile = [](const tw_compile_call* c, void** out) -> tw_status* {
       auto* self = static_cast<TestCompiler*>(c->user);
       ++self->compiled;
+      if (self->on_compile_part) self->on_compile_part(*c->part);
       if (self->on_compile) {
         if (tw_status* s = self->on_compile()) return s;
       }

@@ -5,6 +5,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/step/async_calls.h"
+#include "framework/runtime/step/frame.h"
+#include "framework/runtime/host/timeline_set.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -13,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing_support::TakeText;
 using testing_support::Text;
 
 // Records the announced values, with their failures.
@@ -154,6 +158,50 @@ TEST(TimelineTest, LosesNoCallbackBetweenThreads) {
   signaller.join();
   EXPECT_EQ(called, 1000);
   t->Release();
+}
+
+// A step that notes how its calls ended.
+struct NotingStep final : StepBase {
+  void Complete(uint64_t tag, Status s) override { ended.push_back(StrCat(tag, " ", s.ok() ? "ok" : Message(s))); }
+  std::vector<std::string> ended;
+};
+
+TEST(TimelineSetTest, APluginsTimelineEndsCalls) {
+  const tw_timeline_set& set = *TimelineSet();
+  tw_timeline *line = nullptr, *other = nullptr;
+  ASSERT_EQ(set.create(nullptr, &line), nullptr);
+  ASSERT_EQ(set.create(nullptr, &other), nullptr);
+  EXPECT_EQ(line->value(), 0u);
+  NotingStep step;
+  const auto await = [&](tw_timeline* at, uint64_t value, uint64_t tag) {
+    KernelFrame f{};
+    f.c.token = AsyncCalls::Get().Begin(&step, tag);
+    EXPECT_EQ(set.complete_at(&f.c, at, value), nullptr);
+  };
+  await(line, 2, 2);
+  await(line, 1, 1);
+  await(other, 1, 9);
+  EXPECT_THAT(step.ended, IsEmpty());
+  line->Signal(1);
+  EXPECT_THAT(step.ended, ElementsAre("1 ok"));
+  await(line, 1, 3);  // reached before
+  line->Fail(Internal("the engine stopped"));
+  EXPECT_THAT(step.ended, ElementsAre("1 ok", "3 ok"));  // until the signal the work may use the memory
+  line->Signal(2);
+  other->Release();
+  EXPECT_THAT(step.ended, ElementsAre("1 ok", "3 ok", "2 the engine stopped", HasSubstr("9 the timeline ended before")));
+  EXPECT_EQ(AsyncCalls::Get().under_way(), 0u);
+  line->Release();
+}
+
+TEST(TimelineSetTest, RefusesCallsWithoutTokenAndNoTimeline) {
+  tw_timeline* line = nullptr;
+  ASSERT_EQ(TimelineSet()->create(nullptr, &line), nullptr);
+  KernelFrame f{};
+  EXPECT_THAT(TakeText(TimelineSet()->complete_at(&f.c, line, 1)), HasSubstr("the call has no token"));
+  f.c.token = 1;
+  EXPECT_THAT(TakeText(TimelineSet()->complete_at(&f.c, nullptr, 1)), HasSubstr("there is no timeline"));
+  line->Release();
 }
 
 }  // namespace

@@ -281,7 +281,7 @@ void Register(tw::Plugin& p) {
   p.op<nullptr, FlatRule>("Flat(x: float) -> (y: float[_])");
   p.op<nullptr, CutRule>("Cut(x: T) -> (y: U[_]); T: type; U: type; first: int; size: int; ?data x");
   p.op("CountOf(x: float[*s]) -> (y: float[*s]); shape_only x");
-  p.op("Positive(x: float) -> (y: float[_])");
+  p.op("Positive(x: float) -> (y: float[_]); ?limits y 0 elements x");
   p.op("Rows(x: float) -> (y: float[_, 2]); columns: int");
   p.op("Two(x: float[*s]) -> (y: float[*s], z: float[*s])");
   p.op("Sum(xs: float[*s] * N) -> (y: float[*s]); N: int >= 1");
