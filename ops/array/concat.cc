@@ -116,9 +116,9 @@ void OffsetRule(const tw::Shape& s) {
 }  // namespace
 
 void register_concat(tw::Plugin& p) {
-  p.op<Gradient<false>, Rule<false>>(
-      "ConcatV2(values: T * N, axis: Tidx) -> (output: T); N: int >= 2; T: type; Tidx: " OPS_INDEX
-      " = int32; role concat; ?axes values output; ?axis_numbers axis; ?data values; doc \"tensors one after the other along an axis\"");
+  p.op<Gradient<false>, Rule<false>>("ConcatV2(values: T * N, axis: Tidx) -> (output: T); N: int >= 2; T: type; Tidx: " OPS_INDEX
+                                     " = int32; role concat; ?axes values output; ?axis_numbers axis; ?data values; ?grows; doc \"tensors "
+                                     "one after the other along an axis\"");
   p.op<Gradient<true>, Rule<true>>(R"(
       Concat(concat_dim: int32, values: T * N) -> (output: T); N: int >= 2; T: type; ?axes values output; ?axis_numbers concat_dim; ?data values;
       doc "ConcatV2 with the axis in front")");

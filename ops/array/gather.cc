@@ -50,10 +50,10 @@ void register_gather(tw::Plugin& p) {
       "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> (output: Tparams); batch_dims: int = 0; Tparams: type; "
       "Tindices: " OPS_INDEX_SHORT "; Taxis: " OPS_INDEX
       "; "
-      "?data params; doc \"params[..., indices, ...]: positions along an axis picked by index; indices must be inside\"");
+      "?data params; ?grows; doc \"params[..., indices, ...]: positions along an axis picked by index; indices must be inside\"");
   p.op<RowsGradient, RowsRule>(
       "Gather(params: Tparams, indices: Tindices) -> (output: Tparams); validate_indices: bool = true; Tparams: type; "
-      "Tindices: " OPS_INDEX "; ?data params; doc \"params[indices]: rows picked by index, which is always checked\"");
+      "Tindices: " OPS_INDEX "; ?data params; ?grows; doc \"params[indices]: rows picked by index, which is always checked\"");
 }
 
 }  // namespace thalweg::ops

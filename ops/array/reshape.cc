@@ -102,13 +102,13 @@ void Gradient(const tw::Grad& g) { g.dx(0, g.op("Reshape", {g.dy(), g.shape(0)})
 }  // namespace
 
 void register_reshape(tw::Plugin& p) {
-  p.op<Gradient, ReshapeRule>(
-      "Reshape(tensor: T, shape: Tshape) -> (output: T); T: type; Tshape: " OPS_INDEX
-      " = int32; role reshape; renames tensor; ?data tensor; doc \"the same elements under new axes; one size may be -1: what is left\"");
+  p.op<Gradient, ReshapeRule>("Reshape(tensor: T, shape: Tshape) -> (output: T); T: type; Tshape: " OPS_INDEX
+                              " = int32; role reshape; renames tensor; ?data tensor; ?grows; doc \"the same elements under new axes; one "
+                              "size may be -1: what is left\"");
   p.op<Gradient, ExpandDimsRule>("ExpandDims(input: T, dim: Tdim) -> (output: T); T: type; Tdim: " OPS_INDEX
                                  " = int32; renames input; ?data input; doc \"a new axis of size 1, counted in the result\"");
   p.op<Gradient, SqueezeRule>(
-      R"(Squeeze(input: T) -> (output: T); T: type; squeeze_dims: list(int) = []; renames input; ?data input;
+      R"(Squeeze(input: T) -> (output: T); T: type; squeeze_dims: list(int) = []; renames input; ?data input; ?grows;
       doc "without axes of size 1: those named, or all")");
 }
 

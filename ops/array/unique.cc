@@ -39,9 +39,9 @@ void AxisRule(const tw::Shape& s) {
   "them each one is; 0 equals -0, NaN equals nothing\""
 
 void register_unique(tw::Plugin& p) {
-  p.op<nullptr, Rule>("Unique(x: T) -> (y: T, idx: out_idx); T: type; out_idx: " OPS_INDEX " = int32; " UNIQUE_DOC);
+  p.op<nullptr, Rule>("Unique(x: T) -> (y: T, idx: out_idx); T: type; out_idx: " OPS_INDEX " = int32; ?limits y 0 elements x; " UNIQUE_DOC);
   p.op<nullptr, AxisRule>("UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx); T: type; Taxis: " OPS_INDEX " = int64; out_idx: " OPS_INDEX
-                          " = int32; " UNIQUE_DOC);
+                          " = int32; ?limits y 0 axis x 0; " UNIQUE_DOC);
 }
 
 }  // namespace thalweg::ops

@@ -80,6 +80,8 @@ void CombinedRule(const tw::Shape& s) {
 }
 
 #define CHOICE "no_gradient \"a choice of boxes has no derivative\"; "
+#define PADDED "?limits selected_indices 0 value max_output_size; " CHOICE
+#define CHOSEN "?limits selected_indices 0 axis scores 0; " PADDED
 #define BOXES "boxes: T, scores: T, max_output_size: int32"
 #define TYPES "T: {half, float} = float; T_threshold: {half, float} = float; "
 
@@ -88,24 +90,24 @@ void CombinedRule(const tw::Shape& s) {
 void register_non_max_suppression(tw::Plugin& p) {
   p.op<nullptr, ChosenRule<false, 0>>(
       "NonMaxSuppression(boxes: float, scores: float, max_output_size: int32) -> (selected_indices: int32); iou_threshold: float = "
-      "0.5; " CHOICE "doc \"the boxes with the largest scores that do not overlap a box of a larger score\"");
+      "0.5; " CHOSEN "doc \"the boxes with the largest scores that do not overlap a box of a larger score\"");
   p.op<nullptr, ChosenRule<false, 1>>("NonMaxSuppressionV2(" BOXES
-                                      ", iou_threshold: T_threshold) -> (selected_indices: int32); " TYPES CHOICE
+                                      ", iou_threshold: T_threshold) -> (selected_indices: int32); " TYPES CHOSEN
                                       "doc \"NonMaxSuppression with its threshold as an input\"");
   p.op<nullptr, ChosenRule<false, 2>>(
-      "NonMaxSuppressionV3(" BOXES ", iou_threshold: T_threshold, score_threshold: T_threshold) -> (selected_indices: int32); " TYPES CHOICE
+      "NonMaxSuppressionV3(" BOXES ", iou_threshold: T_threshold, score_threshold: T_threshold) -> (selected_indices: int32); " TYPES CHOSEN
       "doc \"NonMaxSuppression of the boxes whose scores are above a threshold\"");
   p.op<nullptr, PaddedRule>("NonMaxSuppressionV4(" BOXES
                             ", iou_threshold: T_threshold, score_threshold: T_threshold) -> (selected_indices: int32, valid_outputs: "
-                            "int32[]); " TYPES "pad_to_max_output_size: bool = false; " CHOICE
+                            "int32[]); " TYPES "pad_to_max_output_size: bool = false; " PADDED
                             "doc \"NonMaxSuppressionV3 that can pad its result with zeros to a fixed length\"");
   p.op<nullptr, SoftRule>("NonMaxSuppressionV5(" BOXES
                           ", iou_threshold: T, score_threshold: T, soft_nms_sigma: T) -> (selected_indices: int32, selected_scores: T, "
-                          "valid_outputs: int32[]); T: {half, float} = float; pad_to_max_output_size: bool = false; " CHOICE
+                          "valid_outputs: int32[]); T: {half, float} = float; pad_to_max_output_size: bool = false; " PADDED
                           "doc \"NonMaxSuppressionV4 that can lower the scores of overlapping boxes instead of leaving the boxes out\"");
   p.op<nullptr, ChosenRule<true, 2>>(
       "NonMaxSuppressionWithOverlaps(overlaps: float, scores: float, max_output_size: int32, overlap_threshold: float, "
-      "score_threshold: float) -> (selected_indices: int32); " CHOICE
+      "score_threshold: float) -> (selected_indices: int32); " CHOSEN
       "doc \"NonMaxSuppressionV3 with the overlaps of all pairs of boxes as an input\"");
   p.op<nullptr, CombinedRule>(
       "CombinedNonMaxSuppression(boxes: float, scores: float, max_output_size_per_class: int32, max_total_size: int32, iou_threshold: "

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "thalweg/cpp/plugin.hpp"
+#include "thalweg/plugin/limits.h"
 
 namespace {
 
@@ -106,13 +107,24 @@ uint32_t Find(std::string_view op) {
 }
 std::string_view OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
 
-// ---- Shapes: all tensors have one shape, or hold one number for all elements ----
+// ---- Shapes: all tensors have one shape, or hold one number for all elements. If only running tells
+// the shape, it is that of the one input that is not a single number. ----
 
 bool Known(const tw_shape& s) {
   return s.rank >= 0 && std::all_of(s.dims, s.dims + s.rank, [](int64_t d) { return d >= 0; });
 }
 bool Same(const tw_shape& a, const tw_shape& b) { return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims); }
-bool Fits(const tw_shape& in, const tw_shape& out) { return in.rank == 0 || (Known(in) && Same(in, out)); }
+bool Fits(const tw_shape& in, const tw_shape& out) { return in.rank == 0 || Same(in, out); }
+// Returns true if all inputs that are not single numbers are one value.
+bool OfOneValue(const tw_part_node& n) {
+  const tw_part_edge* only = nullptr;
+  for (uint32_t i = 0; i < n.n_in; ++i) {
+    if (n.shapes[i].rank == 0) continue;
+    if (only && (only->node != n.in[i].node || only->port != n.in[i].port)) return false;
+    only = &n.in[i];
+  }
+  return only != nullptr;
+}
 
 // Returns why a node cannot be in a chain, or an empty text if it can.
 std::string Unfit(const tw_part_node& n) {
@@ -121,11 +133,25 @@ std::string Unfit(const tw_part_node& n) {
     if (n.types[i] != TW_FLOAT) return "not of float";
   }
   const tw_shape& out = n.shapes[n.n_in];
-  if (!Known(out)) return "only running tells its shape";
+  if (out.rank < 0 || (!Known(out) && !OfOneValue(n))) return "only running tells its shape";
   for (uint32_t i = 0; i < n.n_in; ++i) {
     if (!Fits(n.shapes[i], out)) return "its inputs have different shapes";
   }
   return "";
+}
+
+// Returns why it is not worth while to take a node, or an empty text if it is.
+std::string NotWorth(const tw_host* h, const tw_part* part, uint32_t node) {
+  const tw_shape& out = part->nodes[node]->shapes[part->nodes[node]->n_in];
+  if (Known(out)) return "";
+  const auto* limits = static_cast<const tw_limits_api*>(h->query(h, TW_S(TW_LIMITS_SET), 1));
+  double most = 1;
+  for (uint32_t k = 0; k < uint32_t(out.rank); ++k) {
+    const int64_t size = limits ? limits->limit(part, int32_t(node), 0, k) : -1;
+    if (size < 0) return "only running tells its shape, and nothing limits it";
+    most *= double(size);
+  }
+  return most < kTile ? "it never has as many elements as a tile" : "";
 }
 
 // ---- Claims: trees of nodes whose inner values no other node reads, so no path can leave a tree
@@ -146,7 +172,8 @@ tw_status* Claim(const tw_host* h, void*, void*, const tw_part* part, tw_claims*
     std::vector<std::vector<uint32_t>> trees;
     for (uint32_t i = 0; i < part->n_nodes; ++i) {
       const tw_part_node& n = *part->nodes[i];
-      const std::string why = Unfit(n);
+      std::string why = Unfit(n);
+      if (why.empty()) why = NotWorth(h, part, i);
       if (!why.empty()) {
         tw::check(to->refuse(to, i, why.data(), why.size()));
         continue;

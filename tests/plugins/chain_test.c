@@ -182,6 +182,41 @@ static double worst(const char* op, double (*f)(double)) {
   return most;
 }
 
+/* Returns true if the plan for n numbers has that text. */
+static int plan_has(const program* p, tw_output y, int64_t n, const char* text) {
+  tw_buffer* plan = plan_of(p, "order=smallest_peak", y, n);
+  const int has = strstr((const char*)tw_buffer_data(plan), text) != NULL;
+  tw_buffer_release(plan);
+  return has;
+}
+
+/* The chain squares and negates the numbers above 0, whose count only running tells. */
+static void SizesThatOnlyRunningTellsAreTakenIfTheirLimitIsLarge(void) {
+  tw_runtime* r = new_runtime(NULL);
+  program p = begin(r);
+  tw_scope* s = p.scope;
+  const tw_output above = tw_scope_op2(s, "Greater", p.x, tw_scope_scalar(s, TW_FLOAT, 0));
+  const tw_output some = tw_scope_op2(s, "Gather", p.x, tw_scope_op1(s, "Where", above));
+  const tw_output y = tw_scope_op2(s, "Mul", tw_scope_op1(s, "Neg", tw_scope_op1(s, "Square", some)), tw_scope_scalar(s, TW_FLOAT, 0.5));
+  OK(tw_scope_finish(s));
+  CHECK(plan_has(&p, y, 5000, "\"op\": \"chain\""));
+  CHECK(!plan_has(&p, y, 1000, "\"op\": \"chain\""));
+  CHECK(plan_has(&p, y, 1000, "it never has as many elements as a tile"));
+  const int64_t sizes[] = {5000, 0, 1000, 1024, 9000};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    tw_tensor* x = numbers(sizes[i], 1);
+    tw_tensor *single = run_with(&p, "compilers=off", y, x), *one = run_with(&p, "threads=1", y, x), *two = run_with(&p, "threads=2", y, x);
+    CHECK(same(single, one) && same(single, two));
+    CHECK(sizes[i] == 0 || (tw_tensor_count(one) > 0 && tw_tensor_count(one) < (uint64_t)sizes[i]));
+    tw_tensor_release(single);
+    tw_tensor_release(one);
+    tw_tensor_release(two);
+    tw_tensor_release(x);
+  }
+  tw_graph_destroy(p.graph);
+  tw_runtime_release(r);
+}
+
 static void ExpAndTanhAreWithinThreeUnits(void) {
   const double of_exp = worst("Exp", exp), of_tanh = worst("Tanh", tanh);
   printf("  Exp %.2f units, Tanh %.2f\n", of_exp, of_tanh);
@@ -277,4 +312,5 @@ static void AnotherProcessLoadsWhatOneCompiled(void) {
 }
 
 MAIN(TEST(AnotherProcessLoadsWhatOneCompiled), TEST(AChainRunsAsOneAndKeepsEveryBit), TEST(OnePlanServesOtherShapes),
-     TEST(ExpAndTanhAreWithinThreeUnits), TEST(GradientsGoThrough), TEST(TrainingGoesThrough))
+     TEST(SizesThatOnlyRunningTellsAreTakenIfTheirLimitIsLarge), TEST(ExpAndTanhAreWithinThreeUnits), TEST(GradientsGoThrough),
+     TEST(TrainingGoesThrough))
