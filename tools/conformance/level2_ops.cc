@@ -5,6 +5,7 @@
 #include "framework/autodiff/autodiff.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
+#include "framework/graph/size_limits.h"
 #include "framework/session/session.h"
 #include "tools/conformance/cases.h"
 #include "tools/conformance/levels.h"
@@ -68,6 +69,73 @@ Outcome ShapesHold(World* world, CaseBook* book, const OpSchema& op) {
   for (const Case& c : cases) {
     At(c.text());
     RETURN_UNLESS_PASSED(PromisesLess(world, c));
+  }
+  return cases.empty() ? Skip(why) : Outcome();
+}
+
+// ---- limits of sizes ----
+
+// Runs the op, and compares the sizes of the results with their limits.
+Outcome KeepsLimits(World* world, const Case& c) {
+  auto graph = std::make_shared<Graph>(world->runtime_ptr());
+  ASSIGN_OR_RETURN(const Node* node, AddCase(graph.get(), c));
+  CallableSpec spec;
+  spec.feeds.assign(node->inputs().begin(), node->inputs().end());
+  for (int32_t o = 0; o < node->n_out(); ++o) spec.fetches.push_back({node, o});
+  ASSIGN_OR_RETURN(auto session, Session::Create(graph, SessionOptions()));
+  ASSIGN_OR_RETURN(auto callable, session->MakeCallable(spec));
+  std::vector<Tensor> out(spec.fetches.size());
+  RETURN_IF_ERROR(callable->Run(c.inputs.data(), RunOptions(), out.data()));
+  std::vector<Shape> known;
+  for (const Tensor& t : c.inputs) known.push_back(t.shape());
+  ASSIGN_OR_RETURN(const std::vector<Shape> inferred, Ask(*node, known, ValuesOf(c), c.held));
+  const std::vector<Shape> limits = LimitOutputs(*node, inferred, known, ValuesOf(c));
+  for (size_t o = 0; o < out.size(); ++o) {
+    for (int32_t k = 0; k < out[o].rank() && limits[o].rank() == out[o].rank(); ++k) {
+      if (limits[o].dim(k) >= 0 && out[o].dim(k) > limits[o].dim(k)) {
+        return Fail(c.text(), ": axis ", k, " of output ", o, " has size ", out[o].dim(k), " and the limit ", limits[o].dim(k));
+      }
+    }
+  }
+  return {};
+}
+
+// Asks for the shapes with one input smaller at a time. A rule may refuse the smaller input.
+Outcome Grows(World* world, const Case& c) {
+  Graph graph(world->runtime_ptr());
+  ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c, false));
+  std::vector<Shape> known;
+  for (const Tensor& t : c.inputs) known.push_back(t.shape());
+  ASSIGN_OR_RETURN(const std::vector<Shape> real, Ask(*node, known, ValuesOf(c), c.held));
+  for (size_t i = 0; i < known.size(); ++i) {
+    for (int32_t d = 0; d < known[i].rank(); ++d) {
+      std::vector<int64_t> dims(known[i].dims().begin(), known[i].dims().end());
+      if (--dims[size_t(d)] < 0) continue;
+      std::vector<Shape> less = known;
+      less[i] = Shape(dims);
+      std::vector<Tensor> values = ValuesOf(c);
+      values[i].reset();
+      const auto smaller = Ask(*node, less, values, c.held);
+      for (size_t o = 0; smaller.ok() && o < real.size(); ++o) {
+        for (int32_t k = 0; k < real[o].rank() && (*smaller)[o].rank() == real[o].rank(); ++k) {
+          if (real[o].dim(k) < 0 || (*smaller)[o].dim(k) <= real[o].dim(k)) continue;
+          return Fail(c.text(), ": axis ", k, " of output ", o, " grows from ", real[o].dim(k), " to ", (*smaller)[o].dim(k),
+                      " when input ", i, " shrinks from ", known[i].text(), " to ", less[i].text());
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Outcome LimitsHold(World* world, CaseBook* book, const OpSchema& op) {
+  std::string why;
+  const SizeHints hints = SizeHintsOf(op);
+  const std::vector<Case> cases = book->ForOp(op, 0, &why);
+  for (const Case& c : cases) {
+    At(c.text());
+    if (!hints.limits.empty()) RETURN_UNLESS_PASSED(KeepsLimits(world, c));
+    if (hints.grows) RETURN_UNLESS_PASSED(Grows(world, c));
   }
   return cases.empty() ? Skip(why) : Outcome();
 }
@@ -240,6 +308,9 @@ void CheckOps(Run& run, World& world) {
   CaseBook book(&world, nullptr, run.options().case_file.get(), run.options().full ? Effort::kFull : Effort::kUsual);
   for (const OpSchema* op : world.Ops()) {
     run.Check(203, op->name, [&] { return ShapesHold(&world, &book, *op); });
+    if (const SizeHints hints = SizeHintsOf(*op); hints.grows || !hints.limits.empty()) {
+      run.Check(219, op->name, [&] { return LimitsHold(&world, &book, *op); });
+    }
     run.Check(204, op->name, [&] { return GradientHolds(&world, &book, *op); });
   }
 }

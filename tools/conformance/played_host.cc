@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "framework/graph/op_schema.h"
 #include "framework/registry/role.h"
 #include "framework/runtime/step/one_call_step.h"
+#include "thalweg/plugin/timeline.h"
 #include "tools/conformance/guarded.h"
 #include "tools/conformance/place.h"
 
@@ -33,6 +35,7 @@ struct Real {
   const tw_graph_api* graph;
   const tw_run_api* run;
   tw_status* (*setting)(const tw_host* h, const char* key, uint64_t len, tw_sink* to);
+  const void* (*query)(const tw_host* h, const char* set, uint64_t len, uint32_t version);
 } real;
 
 struct Subject {
@@ -178,6 +181,35 @@ void Complete(const tw_host* h, tw_token t, tw_status* s) {
   }
   real.run->complete(h, t, s);
 }
+
+// Ends of calls by a timeline are counted, too.
+struct CallToEnd {
+  const tw_host* host;
+  tw_token token;
+};
+const tw_timeline_set* RealTimelines(const tw_host* h) {
+  return static_cast<const tw_timeline_set*>(real.query(h, TW_S(TW_TIMELINE_SET), 1));
+}
+tw_status* MakeTimeline(const tw_host* h, tw_timeline** out) {
+  FAIL_IF_INJECTED();
+  return RealTimelines(h)->create(h, out);
+}
+void EndCall(void* arg, const tw_status* why) {
+  const std::unique_ptr<CallToEnd> call(static_cast<CallToEnd*>(arg));
+  Complete(call->host, call->token, why ? ToC(why->status) : nullptr);
+}
+tw_status* CompleteAt(const tw_frame* f, tw_timeline* line, uint64_t value) {
+  FAIL_IF_INJECTED();
+  if (!f->token || !line) return RealTimelines(f->host)->complete_at(f, line, value);
+  real.timeline->when(line, value, EndCall, new CallToEnd{f->host, f->token});
+  return nullptr;
+}
+const void* Query(const tw_host* h, const char* set, uint64_t len, uint32_t version) {
+  static const tw_timeline_set timelines = {TW_SIZED(tw_timeline_set), MakeTimeline, CompleteAt};
+  const void* found = real.query(h, set, len, version);
+  return found && std::string_view(set, len) == TW_TIMELINE_SET ? &timelines : found;
+}
+
 tw_status* Cancelled(const tw_frame* f) {
   FAIL_IF_INJECTED();
   return real.run->cancelled(f);
@@ -192,7 +224,7 @@ tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to)
 
 // Changes the host table in place, because every call of this plugin and runtime passes that table.
 void PlayHost(tw_host* h) {
-  real = {h->status, h->tensor, h->resource, h->timeline, h->graph, h->run, h->setting};
+  real = {h->status, h->tensor, h->resource, h->timeline, h->graph, h->run, h->setting, h->query};
   tw_tensor_api* tensor = Stage(*real.tensor);
   tensor->make = Make;
   tensor->reshape = Reshape;
@@ -222,6 +254,7 @@ void PlayHost(tw_host* h) {
   h->graph = graph;
   h->run = run;
   h->setting = Setting;
+  h->query = Query;
   h->size = RecordSize<tw_host>();
   if (subject.play.older) h->minor = subject.plugin->floor;
 }

@@ -49,6 +49,7 @@ constexpr Rule kRules[] = {
     {217, "a kernel leaves the process as it was, and its standard files alone", "abi.h"},
     {218, "a kernel says the same each time it is asked whether it fits, and takes unknown shapes where it takes the known ones",
      "kernel.h"},
+    {219, "sizes of results keep the limits that the schema's hints promise, and grow if it says so", "limits.h"},
 
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
