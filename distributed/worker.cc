@@ -24,10 +24,10 @@ constexpr uint64_t kSignature = 8 << 10;        // the same for a signature that
 // isolation of clients.
 Status CheckClientOption(std::string_view key) {
   for (std::string_view may :
-       {"threads",      "priority",          "container",       "optimize",       "disable_pass",   "engine",    "compilers",
-        "capture",      "placement",         "placement_steps", "fallback",       "soft_placement", "order",     "memory_budget",
-        "max_plans",    "max_shape_plans",   "max_shapes",      "max_async_runs", "max_call_depth", "allow_ops", "deny_ops",
-        "memory_limit", "swap_memory_above", "step_timeout_ms", "check_values",   "lease"}) {
+       {"threads",       "priority",     "container",         "optimize",        "disable_pass",   "engine",         "compilers",
+        "capture",       "prefer",       "placement",         "placement_steps", "fallback",       "soft_placement", "order",
+        "memory_budget", "max_plans",    "max_shape_plans",   "max_shapes",      "max_async_runs", "max_call_depth", "allow_ops",
+        "deny_ops",      "memory_limit", "swap_memory_above", "step_timeout_ms", "check_values",   "lease"}) {
     if (key == may) return Status();
   }
   return Error(absl::StatusCode::kPermissionDenied, "session option '", Shown(key),

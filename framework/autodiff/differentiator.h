@@ -28,6 +28,8 @@ class Differentiator {
   Status Run(const std::vector<Edge>& ys, const std::vector<Gradient>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
              std::vector<Gradient>* out);
   Graph* graph() { return graph_; }
+  // Returns true if the nodes of gradients are to recompute what they read, as far as memory gains.
+  bool recomputes() const { return keeping_.recompute && !keeping_.inside; }
   // Returns true if a gradient flows back through e; false if e is in `stop`.
   bool Has(Edge e) const {
     auto it = arriving_.find(e);

@@ -5,6 +5,8 @@
 #include "framework/autodiff/gradient_nodes.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/graph/attr_proto.h"
+#include "framework/graph/node_marks.h"
 
 namespace thalweg {
 
@@ -39,6 +41,11 @@ tw_edge GradBuilder::Add(const tw_new_node& n) {
     auto v = AttrValue::FromC(n.attrs[i]);
     if (!v.ok()) return Fail(v.status()), 0;
     spec.attrs[std::string(n.attrs[i].name, n.attrs[i].name_len)] = *std::move(v);
+  }
+  if (d_->recomputes()) {
+    auto yes = SerializeAttr(AttrValue::Bool(true));
+    if (!yes.ok()) return Fail(yes.status()), 0;
+    spec.extra_attrs[std::string(kReadsLateAttr)] = *std::move(yes);
   }
   auto node = d_->graph()->AddNode(std::move(spec));
   if (!node.ok()) return Fail(node.status()), 0;

@@ -15,6 +15,9 @@ inline constexpr std::string_view kRecomputeAttr = "_thalweg_recompute";
 // caller, the recomputed nodes would be merged with the forward nodes, or would run before the
 // incoming gradient exists, and either keeps their values in memory.
 inline constexpr std::string_view kNoInlineAttr = "_thalweg_no_inline";
+// The node belongs to a gradient that was asked to recompute: the values of unmarked nodes that it
+// reads may be computed again for it. Planning decides which (planner/memory/shrink.h).
+inline constexpr std::string_view kReadsLateAttr = "_thalweg_reads_late";
 
 inline bool IsMarked(const Node& node, std::string_view mark) {
   return !node.extra_attrs().empty() && node.extra_attrs().count(std::string(mark)) > 0;

@@ -124,15 +124,16 @@ struct PlaceNote {
     kAsked,      // the device name of the node, or of the session, admits no other
     kShared,     // the node must share a device with others, and one of them has no choice
     kOnlyThere,  // no other device has kernels for the node
-    kFirst,      // the first device with kernels for it, host memory first
+    kFirst,      // the first device with kernels for it, in the order that the option `prefer` asks for
     kCost,       // chosen by the costs of kernels and copies
     kLearned,    // measured to be the fastest place
-    kFallback    // see FallbackNote
+    kFallback,   // see FallbackNote
+    kFollows     // a node without inputs follows its reader, one that is about shapes its input
   };
   const Node* node = nullptr;
   const Device* device = nullptr;
   Why why = kFirst;
-  const Node* with = nullptr;  // for kShared: the node that has no choice
+  const Node* with = nullptr;  // for kShared: the node that has no choice; for kFollows: the node that it follows
   int64_t cost_ns = -1;        // for kCost and kLearned: estimated cost on `device`; -1 if unknown
   int64_t other_ns = -1;       // estimated cost on the best of the other devices
 };
@@ -142,6 +143,22 @@ struct LayoutNote {
   std::string order;  // the order that the first of the nodes that prefer it asks for, such as "NHWC"
   std::vector<const Node*> nodes;
   int64_t transposes = 0, bytes = 0;  // the number of values that are transposed for these nodes, and their bytes
+};
+
+// What planning did so that the values of a step need less memory.
+struct MemoryNote {
+  struct Value {
+    const Node* node = nullptr;  // its maker
+    int32_t port = 0;
+    uint64_t bytes = 0;
+  };
+  uint64_t budget = 0;                                 // in bytes; 0: none was asked for
+  uint64_t before = 0, after = 0;                      // bytes of the blocks without and with the changes
+  bool ordered = false;                                // another order was chosen
+  std::vector<const Node*> recomputed;                 // nodes that run a second time
+  std::vector<Value> swapped;                          // values of a device that wait in host memory
+  int64_t recompute_ns = 0, swap_ns = 0, step_ns = 0;  // estimates: of the added work, and of the step without it
+  bool any() const { return ordered || !recomputed.empty() || !swapped.empty(); }
 };
 
 // The changes that passes made to the nodes that a signature needs, for reports.
@@ -208,6 +225,8 @@ struct Plan {
   std::vector<const Node*> fixed;
   mutable std::atomic<int32_t> seen{0};
   mutable std::atomic<uint64_t> resets{0};  // count of container resets when the plan's handles were last checked: see ResourceStore
+  MemoryNote memory;
+  bool accelerators_first = false;  // placement preferred accelerators; a variable then moves to the device of whoever opens it
 };
 
 struct Signature {

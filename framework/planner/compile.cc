@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "framework/planner/memory/budget.h"
+#include "framework/planner/emit/emit_frames.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/plan.h"
 #include "framework/planner/emit/emit.h"
-#include "framework/planner/emit/emit_frames.h"
 #include "framework/planner/emit/shape_source.h"
 #include "framework/planner/passes/read_once.h"
 #include "framework/planner/work_graph.h"
@@ -19,6 +20,7 @@ namespace thalweg {
 static void TakeFixed(WorkGraph* w, Plan* plan) {
   plan->fixed = std::move(w->fixed);
   plan->seen = w->seen;
+  plan->accelerators_first = w->accelerators_first;
 }
 
 StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
@@ -43,12 +45,13 @@ StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signa
     TakeFixed(&w, plan.get());
     return plan;
   }
-  std::vector<WorkEdge> edges;
-  ASSIGN_OR_RETURN(plan, Emit(&w, states, &edges));
+  BudgetedPlan budgeted(&w, states);
+  RETURN_IF_ERROR(budgeted.Run());
+  plan = std::move(budgeted.plan);
   MarkCopiedFeeds(plan.get());
   TakeFixed(&w, plan.get());
   if (!MayHaveOtherShapes(w)) return plan;
-  source->edges = std::move(edges);
+  source->edges = std::move(budgeted.edges);
   plan->source = std::move(source);
   return plan;
 }

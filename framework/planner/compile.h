@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -43,6 +44,8 @@ struct PlanOptions {
   bool capture = true;  // record work that is enqueued on device queues again and again
   ImportedRules imported;
   MemoryBudget* budget = nullptr;  // charged for values computed while planning; NULL if nothing is charged
+  std::string prefer = "host";     // auto, accelerator, host: which devices come first
+  std::vector<std::pair<DeviceSpec, DeviceSpec>> device_map;  // see placement/device_map.h
 };
 
 // Creates and keeps kernel states: one per node, kernel and device of a session.

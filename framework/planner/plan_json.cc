@@ -5,6 +5,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/json/json.h"
+#include "framework/planner/memory/budget.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/planner/compilers/part.h"
 #include "framework/registry/kernel_spec.h"
@@ -49,10 +50,31 @@ class Writer {
     j_.End();
     j_.Number("peak_bytes", int64_t(s_.peak_bytes));
     j_.Number("unplanned_bytes", int64_t(s_.unplanned_bytes));
+    Memory();
     return j_.End().text();
   }
 
  private:
+  // The bytes in use while each node runs, and what was done to make them few.
+  void Memory() {
+    j_.Array("live_bytes");
+    if (!p_.frames) {
+      for (uint64_t bytes : LiveBytes(p_, s_)) j_.Number({}, int64_t(bytes));
+    }
+    j_.End();
+    j_.Number("lower_bound_bytes", p_.frames ? 0 : int64_t(LowerBoundBytes(p_, s_)));
+    const MemoryNote& m = p_.memory;
+    if (!m.budget && !m.any()) return;
+    j_.Object("memory").Number("budget", int64_t(m.budget)).Number("before", int64_t(m.before)).Number("after", int64_t(m.after));
+    j_.Bool("ordered", m.ordered).Array("recomputed");
+    for (const Node* n : m.recomputed) j_.Text({}, n->name());
+    j_.End().Array("swapped");
+    for (const MemoryNote::Value& v : m.swapped) {
+      j_.Object().Text("value", Edge{v.node, v.port}.text()).Number("bytes", int64_t(v.bytes)).End();
+    }
+    j_.End().Number("recompute_ns", m.recompute_ns).Number("swap_ns", m.swap_ns).Number("step_ns", m.step_ns).End();
+  }
+
   // Counts copies between memories and their bytes, and the further bytes that one copy per reader
   // would move.
   void Copies() {
@@ -182,7 +204,7 @@ class Writer {
   }
 
   void Places() {
-    constexpr const char* kWhy[] = {"asked", "shared", "only_there", "first", "cost", "learned", "fallback"};
+    constexpr const char* kWhy[] = {"asked", "shared", "only_there", "first", "cost", "learned", "fallback", "follows"};
     j_.Array("places");
     for (const PlaceNote& p : p_.notes.places) {
       j_.Object().Text("node", p.node->name()).Text("op", p.node->op().name).Text("device", p.device->name()).Text("why", kWhy[p.why]);

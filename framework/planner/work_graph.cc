@@ -21,6 +21,8 @@ const std::vector<Pass>& Passes() {
       {"layout", "nodes run in the order of axes that their kernels want, where that is worth the transposing", LayoutPass, true},
       {"once", "what is the same in every step of a session is computed now", OncePass, false},
       {"claim", "graph compilers of plugins take nodes that they run as one", ClaimPass, true},
+      {"recompute", "values that wait long for their readers are computed again, for gradients that ask for it and for memory_budget",
+       RecomputePass, true},
   };
   return passes;
 }

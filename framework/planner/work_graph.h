@@ -82,6 +82,8 @@ struct WorkGraph {
   PlanNotes notes;
   StateCache* states = nullptr;
   mutable std::map<std::string, bool> waits;  // the functions that CallsWhatWaits has examined
+  MemoryNote memory;                          // see Plan
+  bool accelerators_first = false;            // see Plan
   Runtime& runtime() const;
 };
 
@@ -94,21 +96,22 @@ struct Pass {
 const std::vector<Pass>& Passes();
 
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
-Status GuardPass(WorkGraph* w);     // checks that imported nodes do only what they are allowed to do
-Status ReadsPass(WorkGraph* w);     // makes updates of variables wait for reads of them
-Status FramePass(WorkGraph* w);     // finds the loop that every node is in
-Status SequencePass(WorkGraph* w);  // turns loops whose iterations cannot overlap into calls
-Status InlinePass(WorkGraph* w);    // replaces calls of functions by the functions' nodes
-Status InferPass(WorkGraph* w);     // infers the shapes for these feeds, and the constants that follow from them
-Status FoldPass(WorkGraph* w);      // evaluates nodes whose inputs are constants
-Status SimplifyPass(WorkGraph* w);  // removes nodes that change nothing
-Status CsePass(WorkGraph* w);       // merges equal stateless nodes
-Status RewritePass(WorkGraph* w);   // lets graph rewriters replace nodes
-Status PrunePass(WorkGraph* w);     // removes nodes that no fetch or target needs
-Status PlacePass(WorkGraph* w);     // chooses a device and a kernel for every node
-Status LayoutPass(WorkGraph* w);    // puts axes in the order that kernels prefer
-Status OncePass(WorkGraph* w);      // runs nodes such as variable handles now, which makes their results constants
-Status ClaimPass(WorkGraph* w);     // turns several nodes into one that a graph compiler runs
+Status GuardPass(WorkGraph* w);      // checks that imported nodes do only what they are allowed to do
+Status ReadsPass(WorkGraph* w);      // makes updates of variables wait for reads of them
+Status FramePass(WorkGraph* w);      // finds the loop that every node is in
+Status SequencePass(WorkGraph* w);   // turns loops whose iterations cannot overlap into calls
+Status InlinePass(WorkGraph* w);     // replaces calls of functions by the functions' nodes
+Status InferPass(WorkGraph* w);      // infers the shapes for these feeds, and the constants that follow from them
+Status FoldPass(WorkGraph* w);       // evaluates nodes whose inputs are constants
+Status SimplifyPass(WorkGraph* w);   // removes nodes that change nothing
+Status CsePass(WorkGraph* w);        // merges equal stateless nodes
+Status RewritePass(WorkGraph* w);    // lets graph rewriters replace nodes
+Status PrunePass(WorkGraph* w);      // removes nodes that no fetch or target needs
+Status PlacePass(WorkGraph* w);      // chooses a device and a kernel for every node
+Status LayoutPass(WorkGraph* w);     // puts axes in the order that kernels prefer
+Status OncePass(WorkGraph* w);       // runs nodes such as variable handles now, which makes their results constants
+Status ClaimPass(WorkGraph* w);      // turns several nodes into one that a graph compiler runs
+Status RecomputePass(WorkGraph* w);  // computes values again for gradients that ask for it
 
 // Infers shapes, handles and small known values of a node that a pass added, from its inputs, which
 // come before it. Errors: those of its op's shape rule.

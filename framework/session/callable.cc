@@ -14,6 +14,7 @@
 #include "framework/runtime/step/executor.h"
 #include "framework/runtime/step/step.h"
 #include "framework/session/placement_trial.h"
+#include "framework/planner/placement/device_map.h"
 #include "framework/session/profilers.h"
 #include "framework/session/session.h"
 
@@ -130,12 +131,16 @@ PlanOptions Callable::Options() const {
   options.memory_budget = o.memory_budget;
   options.compilers = o.compilers;
   if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // it was checked when it was set
-  if (auto own = ParseDeviceSpec(device_); own.ok() && !device_.empty()) {
+  for (const std::string& rule : o.map_device) {
+    if (auto parsed = ParseDeviceRule(rule); parsed.ok()) options.device_map.push_back(*std::move(parsed));  // likewise
+  }
+  if (auto own = MappedDevice(options.device_map, device_); own.ok() && !device_.empty()) {
     auto both = MergeDeviceSpecs(*own, options.device);
     options.device = both.ok() ? *std::move(both) : *std::move(own);
     options.may_leave_device = true;
   }
   options.fallback = o.fallback;
+  options.prefer = o.prefer;
   options.capture = o.capture;
   if (session_->placements_) {
     options.placement = o.placement == "cost" ? "cost" : "simple";
@@ -473,7 +478,7 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
   if (!state) {
     ASSIGN_OR_RETURN(state, StepState::Create(found->plan, &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
     state->container = &session_->options().container;
-    state->moves_state = session_->options().fallback != "fail" || session_->placements_;
+    state->moves_state = session_->options().fallback != "fail" || session_->placements_ || found->plan->accelerators_first;
     state->pool = session_->pool_;
     state->blocking = session_->blocking_.get();
     state->functions = session_;

@@ -1,6 +1,7 @@
 #include "framework/session/options.h"
 
 #include "framework/planner/work_graph.h"
+#include "framework/planner/placement/device_map.h"
 #include "framework/runtime/option_members.h"
 #include "framework/runtime/run_gate.h"
 
@@ -10,6 +11,7 @@ namespace {
 constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
 constexpr const char* kCompilers[] = {"on", "off", "require"};
 constexpr const char* kPlacements[] = {"simple", "cost", "learned"};
+constexpr const char* kPreferences[] = {"auto", "accelerator", "host"};
 constexpr const char* kSandboxes[] = {"off", "on", "strict"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
@@ -39,6 +41,12 @@ bool AddAllToMember(SessionOptions* options, const tw_option& about, std::string
   auto& member = options->*kMember;
   member.insert(member.end(), more.begin(), more.end());
   return true;
+}
+
+// Each use of the option adds a rule.
+bool AddDeviceRule(SessionOptions* options, const tw_option& about, std::string_view key, std::string_view value) {
+  if (!ParseDeviceRule(value).ok()) return false;
+  return AddToMember<&SessionOptions::map_device>(options, about, key, value);
 }
 
 // A profiler; each use of the option adds one.
@@ -96,13 +104,23 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {TextOption("device", "",
                   "where nodes run that do not say it themselves, such as CPU:0 or a kind alone; empty: wherever there is a kernel"),
        SetDeviceMember<&O::device>},
+      {Repeating(TextOption("map_device", "",
+                            "FROM=TO: where the graph, such as a stored one, names a device that has all parts of FROM, it means TO, such "
+                            "as /job:ps=CPU:0; an empty TO: any device. The first rule that fits counts")),
+       AddDeviceRule},
       {ChoiceOption("fallback", "fail", kFallbackChoices,
                     "what becomes of a node whose device has no kernel for it, or is not there. fail: the run fails; warn: it runs "
                     "elsewhere, with copies and a log line per node and plan; allow: the same without the log line. Plans tell of each. "
                     "A variable then moves to the device of whoever opens it"),
        SetMember<&O::fallback>},
+      {ChoiceOption(
+           "prefer", "host", kPreferences,
+           "which devices come first for nodes that may run on several and name none. accelerator: those with memory of their "
+           "own, but for those that are available on request only, such as drivers that run on the host's processors; host: those in host "
+           "memory; auto: accelerators for graphs whose values are known to take a mebibyte or more, else the host"),
+       SetMember<&O::prefer>},
       {ChoiceOption("placement", "simple", kPlacements,
-                    "which device nodes get that may run on several. simple: the first that has kernels, host memory first; cost: by what "
+                    "which device nodes get that may run on several. simple: the first that has kernels, see prefer; cost: by what "
                     "kernels and copies take, measured in runs with step statistics, else estimated, and by the devices' memory; learned: "
                     "the first runs of a plan try what the measurements suggest, and the fastest is kept. A variable then moves to the "
                     "device of whoever opens it"),

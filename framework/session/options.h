@@ -20,7 +20,9 @@ struct SessionOptions {
   bool optimize = true;
   std::string engine = "auto";
   std::string device;
+  std::vector<std::string> map_device;  // rules FROM=TO
   std::string fallback = "fail";
+  std::string prefer = "host";
   std::string placement = "simple";
   uint32_t placement_steps = 5;
   std::string placement_file;

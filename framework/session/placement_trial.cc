@@ -51,7 +51,7 @@ void PlacementTrial::Suggest() {
   std::vector<Device*> devices = runtime_->devices();
   for (auto d = devices.rbegin(); d != devices.rend(); ++d) {
     auto all = AllOn(*places_now_, ShortName(**d));
-    if (!(*d)->on_request() && *all != *places_now_) left_.push_back({"simple", std::move(all)});
+    if (!((*d)->on_request() && (*d)->host_memory()) && *all != *places_now_) left_.push_back({"simple", std::move(all)});
   }
   if (left_.size() == 1) over_.store(true, std::memory_order_release);  // with one device there is nothing to choose
 }

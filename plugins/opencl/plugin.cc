@@ -104,9 +104,14 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
     if (!all.looked) Look(host, all);
     all.looked = true;
     if (all.devices.empty()) throw tw::Error{TW_NOT_FOUND, all.why_none.empty() ? "no OpenCL device" : all.why_none};
+    const std::string processors = Setting(host, "processors");
+    if (!processors.empty() && processors != "on_request" && processors != "any")
+      Log(host, 2, "plugin.org.thalweg.opencl.processors is '" + processors + "'; known: on_request, any");
     for (const auto& d : all.devices) {
       tw_device_info info{};
       info.size = sizeof info;
+      // The host's own kernels are faster than OpenCL's on the same processors.
+      if (d->blocked() && processors != "any") info.flags = TW_DEVICE_ON_REQUEST;
       info.uid = d->uid().data();
       info.uid_len = d->uid().size();
       info.description = d->description().data();

@@ -53,6 +53,44 @@ def test_a_device_that_is_too_small_is_an_error_where_nothing_may_be_swapped():
         on_a_device("1M", swap_memory_above="1G")
 
 
+def through_a_stack(memory, **options):
+    """Pushes values of a device onto a stack and pops them there: their weighted sum, and what was swapped out and in."""
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2, **{"plugin.org.thalweg.fake.memory": memory})
+    values = 64
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [N])
+        stack = tw.ops.stack_v2(-1, elem_type="float32")
+        before = []
+        for k in range(values):
+            with tw.device("FAKE:0"):
+                value = tw.ops.mul(x, tw.constant(np.full(N, k + 1, np.float32)))
+            with tw.control_dependencies(before):
+                before = [tw.ops.stack_push_v2(stack, value)]
+        total = x
+        for k in range(values):
+            with tw.control_dependencies(before):
+                popped = tw.ops.stack_pop_v2(stack, elem_type="float32")
+            before = [popped]
+            with tw.device("FAKE:0"):
+                total = tw.ops.relu(tw.ops.mul(total, tw.constant(np.full(N, 0.5, np.float32))) + popped)
+    data = np.linspace(0, 1, N, dtype=np.float32)
+    with tw.Session(graph, **options) as s:
+        found = s.run(total, {x: data})
+        report = s.report()
+    wanted = data.astype(np.float64)
+    for k in reversed(range(values)):
+        wanted = wanted * 0.5 + data.astype(np.float64) * (k + 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    return found.tobytes(), report["swapped_out_bytes"], report["swapped_in_bytes"]
+
+
+def test_a_stack_swaps_where_the_device_is_too_small():
+    kept, out, back = through_a_stack("64M")
+    assert out == 0 and back == 0
+    found, out, back = through_a_stack("64M", swap_memory_above="512K")
+    assert found == kept and 32 * N * 4 <= out <= 64 * N * 4 and 0 < back <= out
+
+
 def kept_of(graph, x, limit, **keeping):
     """The gradient of a loop of its own, and how many values it keeps of each iteration."""
     _, y = tw.while_loop(lambda i, y: i < limit, lambda i, y: [i + 1, tw.ops.tanh(tw.ops.sin(tw.ops.exp(y * y)))], [0, x])
@@ -126,3 +164,106 @@ def test_random_values_are_not_drawn_once_more(graph):
     with tw.Session(graph) as s:
         value, gradient = s.run([y, dx], {x: np.full(5, 2, np.float32)})
         np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
+
+
+# ---- Devices: which come first, and values that wait in host memory ----
+
+def chain_on_a_device(graph, layers=12):
+    """A flat chain on a device whose results are read again in reverse order."""
+    x = tw.placeholder("float32", [N])
+    with tw.device("FAKE:0"):
+        kept, h = [], x
+        for _ in range(layers):
+            h = tw.ops.neg(h)
+            kept.append(h)
+        d = tw.ops.neg(h)
+        for value in reversed(kept):
+            d = tw.ops.mul(d, value)
+    return x, d
+
+
+def test_values_of_a_device_wait_in_host_memory_for_a_budget():
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2)
+    with tw.Graph(runtime) as graph:
+        x, d = chain_on_a_device(graph)
+    data = np.linspace(-1, 1, N, dtype=np.float32)
+    with tw.Session(graph) as s:
+        wanted, free = s.run(d, {x: data}), s.plan(d, {x: [N]})
+    assert sum(b["bytes"] for b in free["block_bytes"]) >= 12 * N * 4
+    options = {"memory_budget": str(7 * N * 4), "disable_pass": "recompute"}
+    with tw.Session(graph, **options) as s:
+        found, plan = s.run(d, {x: data}), s.plan(d, {x: [N]})
+    assert found.tobytes() == wanted.tobytes()
+    assert sum(b["bytes"] for b in plan["block_bytes"]) <= 7 * N * 4
+    memory = plan["memory"]
+    assert memory["swapped"] and not memory["recomputed"] and memory["swap_ns"] > 0
+    assert all(v["bytes"] == N * 4 and v["value"].startswith("Neg") for v in memory["swapped"])
+    with tw.Session(graph, memory_budget=str(7 * N * 4)) as s:  # here computing again is cheaper than copies
+        assert s.run(d, {x: data}).tobytes() == wanted.tobytes()
+        memory = s.plan(d, {x: [N]})["memory"]
+    assert memory["recomputed"] and not memory["swapped"]
+
+
+def test_accelerators_come_first_for_large_graphs():
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2)
+
+    def places(size, **options):
+        with tw.Graph(runtime) as graph:
+            x = tw.placeholder("float32", [size])
+            y = tw.ops.mul(x, x)
+        with tw.Session(graph, **options) as s:
+            found = s.run(y, {x: np.full(size, 3, np.float32)})
+            assert (found == 9).all()
+            place, = [p for p in s.plan(y, {x: [size]})["places"] if p["op"] == "Mul"]
+        return place["device"].rsplit("device:", 1)[-1]
+
+    large = 1 << 19
+    assert [places(8, prefer="auto"), places(large, prefer="auto"), places(large)] == ["CPU:0", "FAKE:0", "CPU:0"]
+    assert places(8, prefer="accelerator") == "FAKE:0" and places(large, prefer="auto", device="CPU:0") == "CPU:0"
+
+
+def test_nodes_about_shapes_follow_their_input_and_sources_their_reader():
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2)
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [4])
+        with tw.device("CPU:0"):
+            made = tw.ops.exp(x)
+        renamed = tw.ops.reshape(made, [2, 2])
+        with tw.device("CPU:0"):
+            read = tw.ops.neg(renamed)
+    with tw.Session(graph, prefer="accelerator") as s:
+        np.testing.assert_allclose(s.run(read, {x: np.zeros(4, np.float32)}), -np.ones((2, 2)))
+        place, = [p for p in s.plan(read, {x: [4]})["places"] if p["op"] == "Reshape"]
+    assert place["device"].endswith("CPU:0") and place["why"] == "follows" and place["with"] == made.operation.name
+
+
+def test_variables_of_a_large_graph_move_to_their_reader():
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2)
+    with tw.Graph(runtime) as graph:
+        w = tw.Variable(np.ones(1 << 19, np.float32), name="w")
+        loss = (w * w).mean()
+        step = tw.train.SGD(0.25).minimize(loss)
+        start = graph.initializer()
+    results = []
+    for options in ({"prefer": "auto"}, {}):
+        with tw.Session(graph, **options) as s:
+            s.run(start)
+            for _ in range(3):
+                s.run(step)
+            results.append(s.run(loss))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+
+
+def test_devices_of_a_stored_graph_are_mapped():
+    with tw.Graph() as graph:
+        x = tw.placeholder("float32", [2])
+        with tw.device("/job:ps/task:1"):
+            y = tw.ops.neg(x)
+    data = np.array([1, -2], np.float32)
+    with tw.Session(graph) as s, pytest.raises(tw.NotFoundError, match="job:ps"):
+        s.run(y, {x: data})
+    for rule in ("/job:ps=CPU:0", "/job:ps="):
+        with tw.Session(graph, map_device=rule) as s:
+            np.testing.assert_array_equal(s.run(y, {x: data}), -data)
+    with pytest.raises(tw.InvalidArgumentError, match="map_device"):
+        tw.Session(graph, map_device="/job:ps")

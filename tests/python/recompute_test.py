@@ -391,3 +391,44 @@ def test_a_method_a_copy_and_the_name():
         y = net(np.ones((1, 3), np.float32))
         np.testing.assert_array_equal(copy.deepcopy(net)(np.ones((1, 3), np.float32)).numpy(), y.numpy())
         assert net.name == net.inner.name and len(net.parameters()) == 2
+
+
+# ---- Nets without functions: planning chooses ----
+
+def test_recompute_holds_for_a_net_that_is_written_flat():
+    less_memory(chain_in_a_graph, lambda f: f, lambda f: f, recompute=True)
+
+
+def flat_plan(*, recompute=False, **options):
+    """The plan of the chain without functions."""
+    with tw.Graph() as g:
+        x, ws = tw.placeholder("float32", [ROWS, WIDTH]), [tw.placeholder("float32", [WIDTH, WIDTH]) for _ in range(LAYERS)]
+        y = x
+        for w in ws:
+            y = layer(y, w)
+        found = tw.gradients(y, ws, recompute=recompute)
+    with tw.Session(g, **options) as s:
+        return s.plan(found, {x: [ROWS, WIDTH], **{w: [WIDTH, WIDTH] for w in ws}})
+
+
+def bytes_of(plan):
+    return sum(b["bytes"] for b in plan["block_bytes"])
+
+
+def test_a_budget_is_met_and_the_plan_says_how():
+    free = flat_plan()
+    budget = bytes_of(free) // 2
+    within = flat_plan(memory_budget=str(budget))
+    memory = within["memory"]
+    assert bytes_of(within) <= budget and memory["budget"] == budget and memory["after"] == bytes_of(within) and memory["recomputed"]
+    assert 0 < memory["recompute_ns"] < 0.6 * memory["step_ns"] and not memory["swapped"]
+    assert max(within["live_bytes"]) == within["peak_bytes"] <= budget and within["lower_bound_bytes"] <= within["peak_bytes"]
+    wanted = chain_in_a_graph(lambda f: f)
+    assert all(map(np.array_equal, chain_in_a_graph(lambda f: f, memory_budget=str(budget)), wanted))
+
+
+def test_a_budget_that_cannot_be_met_says_how_much_would_do():
+    with pytest.raises(tw.ResourceExhaustedError, match="most is in use by '") as failed:
+        flat_plan(memory_budget=str(2 * BYTES))
+    enough = int(str(failed.value).split("set memory_budget=")[1].split(",")[0])
+    assert bytes_of(flat_plan(memory_budget=str(enough))) <= enough < bytes_of(flat_plan()) // 2

@@ -29,8 +29,8 @@ def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequ
 
     ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the result is a list if xs is one.
     dys: a weight for each y, of its shape; None: ones.   until: values that count as constants.
-    recompute: gradients of branches, loops and calls compute forward values again instead of keeping them, unless these have effects or
-    random draws: less memory, more time, the same bits.
+    recompute: gradients compute forward values again instead of keeping them, unless these have effects or random draws: less memory,
+    more time, the same bits. Of operations outside of branches, loops and calls, planning chooses those that lower the peak.
     memory_budget: bytes that all loops together may keep for their gradients. A loop that would keep more, or an unknown amount,
     recomputes. None: no limit.
     Raises FailedPreconditionError for an op between that is not differentiable, UnimplementedError if a gradient is missing."""

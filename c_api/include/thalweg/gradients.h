@@ -42,10 +42,10 @@ TW_EXPORT tw_status* tw_gradients_add_named(tw_graph* graph, const char* prefix,
  * through them. */
 TW_EXPORT tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                             uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients);
-/* As tw_gradients_add_until, but the gradient of a branch, loop or call recomputes the intermediate
- * values that it reads instead of keeping them, except values that depend on effects or random
- * draws. A loop then keeps only its variables of each iteration. This takes less memory and more
- * time; the results have the same bits. Since 0.1. */
+/* As tw_gradients_add_until, but gradients recompute the intermediate values that they read instead
+ * of keeping them, except values that depend on effects or random draws: in branches, loops and
+ * calls always, elsewhere where planning finds that it lowers the peak. A loop then keeps only its
+ * variables of each iteration. Less memory, more time, the same bits. Since 0.1. */
 TW_EXPORT tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys,
                                                   const tw_output* xs, uint32_t n_xs, const tw_output* until, uint32_t n_until,
                                                   tw_gradient* out_gradients);

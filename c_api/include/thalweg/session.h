@@ -229,11 +229,11 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  *      "layouts": [{"order": of axes, such as "NHWC", "transposes": how many values are transposed for it, "bytes": of these, as far as
  *      sizes are known, "nodes": [name]}]: nodes that run in another order of axes than the graph says,
  *      "sequences": [{"frame", "node"}]: loops of Enter, Exit and the like that became one node, which runs an iteration after the other,
- *      "places": [{"node", "op", "device", "why": "asked" (its device, or the session's, admits no other), "shared" (a device with `with`,
- *      which leaves no choice), "only_there" (no other has kernels for it), "first" (the first that has, host memory first), "cost",
- *      "learned" (see the option `placement`), or "fallback", "cost_ns": estimated time of its group there, "other_ns": and on the
- *      best of the others}], "block_bytes": [{"device", "bytes"}], "peak_bytes": the most that live values take together at any node
- *      (block_bytes also has gaps), "unplanned_bytes": what they would take without reuse of memory}. A node is
+ *      "places": [{"node", "op", "device", "why": "asked" (by a name), "shared" (with `with`, which has no choice), "only_there", "first"
+ *      (see the option `prefer`), "follows" (the node `with`), "cost", "learned" (see `placement`), "fallback", "cost_ns": of its group,
+ *      "other_ns": on the best other}], "block_bytes": [{"device", "bytes"}], "live_bytes": [planned, of each node], "peak_bytes": the
+ *      most of these (blocks have gaps), "lower_bound_bytes": no order needs less, "unplanned_bytes": without reuse, "memory": {"budget",
+ *      "before", "after", "ordered", "recomputed": [name], "swapped": [{"value", "bytes"}], "recompute_ns", "swap_ns", "step_ns"}}. Node:
  *     {"name", "op" ("" and "copy" for a copy), "device", "kernel": its spec text, "order": 0, 1, ..., "priority",
  *      "after": [order of a node that it waits for], "inputs": [value], "outputs": [value], "scratch": bytes,
  *      "part": [name of a node that it stands for], of a graph compiler's only, "dynamic": true if shapes are computed in every step}

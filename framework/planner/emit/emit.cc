@@ -74,8 +74,7 @@ class Emitter {
     }
     PassFetches();
     CountReaders(plan_.get());
-    const auto name = [&](size_t v) { return NameOf(edges_[v]); };
-    RETURN_IF_ERROR(Arrange(*w_.options, name, plan_.get(), &shapes_));
+    Arrange(*w_.options, plan_.get(), &shapes_);
     MarkSimple(plan_.get());
     if (plan_->records && !plan_->counted) plan_->runs = FindRuns(*plan_, shapes_);
     if (plan_->counted) SetCounts(plan_.get());
@@ -453,6 +452,7 @@ class Emitter {
   // Notes for reports.
   void Note() {
     plan_->notes = std::move(w_.notes);
+    plan_->memory = std::move(w_.memory);
     for (const WorkNode& n : w_.nodes) {
       if (n.node && n.constant && !n.dead && n.node->op().role != "const" && !n.node->op().once) plan_->notes.folded.push_back(n.node);
     }

@@ -11,7 +11,8 @@
 namespace thalweg {
 
 // *edges: per value of the plan, the edge that it holds, in whatever memory it lies. Errors:
-// INVALID_ARGUMENT for impossible sizes; RESOURCE_EXHAUSTED; the errors of kernels.
+// INVALID_ARGUMENT for impossible sizes; the errors of kernels. The
+// plan may need more than the memory budget (budget.h).
 StatusOr<std::unique_ptr<Plan>> Emit(WorkGraph* w, StateCache* states, std::vector<WorkEdge>* edges);
 
 }  // namespace thalweg

@@ -101,8 +101,20 @@ class Builder {
     return bytes.ok() ? *bytes : kUnknownBytes;
   }
 
+  // Nodes of control flow pass a value on in the memory where it is, so a reader behind them reads
+  // what comes in first. A loop counts as one iteration.
+  WorkEdge Passed(WorkEdge e) const {
+    for (size_t steps = 0; steps < w_.nodes.size(); ++steps) {
+      const WorkNode& n = w_.nodes[size_t(e.node)];
+      if (n.flow == Flow::kNone || n.in.empty() || n.in[0].node < 0) break;
+      e = n.in[0];
+    }
+    return e;
+  }
+
   // Returns -1 for constants and handles, which are never copied.
-  int32_t ValueOf(const WorkEdge& e) {
+  int32_t ValueOf(const WorkEdge& given) {
+    const WorkEdge e = Passed(given);
     const WorkNode& n = w_.nodes[size_t(e.node)];
     if (n.constant || TypeOf(e) == TW_RESOURCE || (n.node && task_of_[size_t(e.node)] < 0)) return -1;
     auto [it, is_new] = values_.try_emplace({e.node, e.port}, int32_t(p_.values.size()));

@@ -1,12 +1,15 @@
 // Chooses the device of each node. Nodes that must share a device form a group. A group gets the
-// first device that its members ask for, or allow, and that has kernels for all of them. If the
-// session lets a node run elsewhere, the pass reports it.
+// first device that its members ask for, or allow, and that has kernels for all of them;
+// accelerators come first for large graphs, or as the option `prefer` says. A node without inputs then follows
+// its only reader, and a node that needs only the shape of its input, or renames it, follows that
+// input. If the session lets a node run elsewhere, the pass reports it.
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 #include <unordered_map>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function_shapes.h"
@@ -14,6 +17,7 @@
 #include "framework/planner/placement/place_by_cost.h"
 #include "framework/planner/placement/work_facts.h"
 #include "framework/planner/work_graph.h"
+#include "framework/planner/placement/device_map.h"
 #include "framework/runtime/choose_kernel.h"
 #include "framework/runtime/devices/missing_device.h"
 #include "framework/runtime/runtime.h"
@@ -51,8 +55,9 @@ class Placer {
     JoinState();
     RETURN_IF_ERROR(CollectWishes());
     if (has_state_ && (has_wishes_ || !w_.options->device.text().empty())) CollectIdleHolders();
-    const bool by_cost = w_.options->placement == "cost" && !w_.flow;
-    HostFirst(by_cost || w_.options->places ? w_.runtime().devices() : w_.runtime().ready_devices());
+    const bool by_cost = w_.options->placement == "cost";
+    w_.accelerators_first = w_.options->prefer == "accelerator" || (w_.options->prefer == "auto" && IsLarge());
+    SetDevices(by_cost || w_.options->places || w_.accelerators_first ? w_.runtime().devices() : w_.runtime().ready_devices());
     std::vector<std::pair<int32_t, int32_t>> nodes;  // group, node
     nodes.reserve(n_nodes_);
     for (size_t i = 0; i < n_nodes_; ++i) {
@@ -66,6 +71,7 @@ class Placer {
       for (; next != nodes.end() && next->first == g.id; ++next) g.nodes.push_back(next->second);
       RETURN_IF_ERROR(PlaceGroup(&g));
     }
+    if (devices_.size() > 1) Follow(&groups);
     if (by_cost) ChooseByCost(&groups);
     NoteReasons(groups);
     return refused_;
@@ -78,6 +84,7 @@ class Placer {
     DeviceSpec spec;             // the combined wishes of its nodes
     Device* device = nullptr;
     PlaceNote::Why why = PlaceNote::kFirst;
+    const Node* with = nullptr;      // for kFollows: the node that it follows
     int64_t ns = -1, other_ns = -1;  // of a choice by cost
   };
   using Wishes = std::vector<std::pair<const Node*, DeviceSpec>>;
@@ -148,7 +155,7 @@ class Placer {
   }
 
   Status AddWish(const Node& node, size_t g, std::map<size_t, Wishes>* wishes) {
-    auto own = ParseDeviceSpec(node.device());
+    auto own = MappedDevice(w_.options->device_map, node.device());
     if (!own.ok()) return OfNode(node, Prefix(own.status(), node.title() + ":"));
     auto merged = MergeDeviceSpecs(spec_[g], *own);
     if (!merged.ok()) {  // some wish of the group contradicts this one
@@ -188,14 +195,44 @@ class Placer {
     }
   }
 
-  // Devices that share memory with the host come first: no node moves to an accelerator unless
-  // asked.
-  void HostFirst(std::vector<Device*> list) {
-    std::stable_sort(list.begin(), list.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
+  // Sorts the devices: those with memory of their own before or behind those in host memory.
+  void SetDevices(std::vector<Device*> list) {
+    const auto rank = [this](const Device* d) { return d->host_memory() == w_.accelerators_first ? 1 : 0; };
+    std::stable_sort(list.begin(), list.end(), [&](Device* a, Device* b) { return rank(a) < rank(b); });
     devices_ = std::move(list);
   }
 
+  // Returns true if the values that the graph declares take so many bytes that an accelerator is
+  // worth its start and the copies. The whole graph counts and not only this step, so that all
+  // steps, which share variables, agree.
+  bool IsLarge() const {
+    constexpr uint64_t kLarge = 1 << 20;
+    uint64_t bytes = 0;
+    const auto add = [&](uint32_t dtype, const Shape& shape) {
+      const DTypeInfo* info = FindDType(BaseType(dtype));
+      if (!info || !info->plain || !shape.has_rank()) return;
+      std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
+      for (int64_t& d : dims) d = std::max<int64_t>(d, 1);  // an open size is at least one
+      const auto size = CountBytes(dims.data(), int32_t(dims.size()), BaseType(dtype));
+      bytes += size.ok() ? std::min<uint64_t>(uint64_t(*size), kLarge) : kLarge;
+    };
+    for (int32_t id = 0, n = w_.graph->size(); id < n && bytes < kLarge; ++id) {
+      const Node* node = w_.graph->node(id);
+      for (int32_t o = 0; o < node->n_out(); ++o) {
+        const bool handle = node->out_type(o) == TW_RESOURCE;
+        if (!handle || node->handle(o).known())
+          add(handle ? node->handle(o).dtype : node->out_type(o), handle ? node->handle(o).shape : node->shape(o));
+      }
+    }
+    return bytes >= kLarge;
+  }
+
   static bool Admits(const DeviceSpec& spec, const Device& d) { return spec.Admits(d.spec()) && !(d.on_request() && spec.kind.empty()); }
+  // For a choice by times: a device on request is chosen where it was measured to be faster. One in
+  // host memory may compute nothing, and so would always win.
+  static bool AdmitsByCost(const DeviceSpec& spec, const Device& d) {
+    return Admits(spec, d) || (spec.Admits(d.spec()) && !d.host_memory());
+  }
 
   // A kernel that refuses the node ends the pass: see refused_.
   const KernelDef* KernelOn(const NodeFacts& facts, const Device& d, std::string* declined = nullptr) const {
@@ -250,7 +287,7 @@ class Placer {
     const bool elsewhere = w_.options->fallback != "fail";
     Device* d = First(g, g.spec, true);
     if (!d && !First(g, g.spec, false)) {
-      HostFirst(w_.runtime().devices());
+      SetDevices(w_.runtime().devices());
       d = First(g, g.spec, true);
     }
     if (!d && elsewhere) d = First(g, DeviceSpec(), true);
@@ -284,7 +321,7 @@ class Placer {
     const bool calls =
         std::all_of(g->nodes.begin(), g->nodes.end(), [&](int32_t i) { return CallsFunctions(w_.nodes[size_t(i)].node->op()); });
     if (g->spec.text().empty() || (!calls && !w_.options->may_leave_device) || First(*g, g->spec, true)) return;
-    HostFirst(w_.runtime().devices());
+    SetDevices(w_.runtime().devices());
     const bool is_there = std::any_of(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(g->spec, *d); });
     if (!is_there || First(*g, g->spec, true)) return;
     if (w_.options->may_leave_device) g->spec = own;
@@ -306,7 +343,7 @@ class Placer {
       const auto place = w_.options->places->find(w_.nodes[size_t(i)].node->name());
       if (place == w_.options->places->end()) continue;
       for (Device* d : devices_) {
-        if (ShortName(*d) != place->second || !Admits(g->spec, *d) || First(*g, d->spec(), true) != d) continue;
+        if (ShortName(*d) != place->second || !AdmitsByCost(g->spec, *d) || First(*g, d->spec(), true) != d) continue;
         g->why = PlaceNote::kLearned;
         return d;
       }
@@ -319,15 +356,65 @@ class Placer {
   std::vector<Device*> Candidates(const Group& g) {
     std::vector<Device*> all = {g.device};
     for (Device* d : devices_) {
-      if (d != g.device && Admits(g.spec, *d) && First(g, d->spec(), true) == d) all.push_back(d);
+      if (d != g.device && AdmitsByCost(g.spec, *d) && First(g, d->spec(), true) == d) all.push_back(d);
     }
     return all;
+  }
+
+  // ---- Nodes that follow others ----
+
+  // The placement that the paper's system ships with: a node of constant inputs at most that
+  // one group reads runs where that group runs, and a node that reads no elements, or only renames dims, runs where
+  // its input is made. Both save a copy.
+  void Follow(std::vector<Group>* groups) {
+    std::vector<Group*> of(n_nodes_, nullptr);
+    std::vector<std::set<Group*>> readers(n_nodes_);
+    for (Group& g : *groups) {
+      for (int32_t i : g.nodes) of[size_t(i)] = &g;
+    }
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      for (size_t k = 0; of[i] && k < w_.nodes[i].in.size(); ++k) readers[size_t(w_.nodes[i].in[k].node)].insert(of[i]);
+    }
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      Group* g = of[i];
+      if (!g || !MayFollow(*g) || !IsAboutShape(w_.nodes[i])) continue;
+      Group* maker = of[size_t(w_.nodes[i].in[0].node)];
+      if (maker && maker != g) FollowTo(g, *maker);
+    }
+    for (size_t i = n_nodes_; i-- > 0;) {
+      Group* g = of[i];
+      const WorkNode& n = w_.nodes[i];
+      if (!g || !MayFollow(*g) || !IsSource(n) || n.shapes.size() != 1 || readers[i].size() != 1) continue;
+      if (std::any_of(w_.fetches.begin(), w_.fetches.end(), [&](const WorkEdge& e) { return e.node == int32_t(i); })) continue;
+      if (Group* reader = *readers[i].begin(); reader != g) FollowTo(g, *reader);
+    }
+  }
+  static bool MayFollow(const Group& g) { return g.nodes.size() == 1 && g.why == PlaceNote::kFirst; }
+  bool IsSource(const WorkNode& n) const {
+    return std::all_of(n.in.begin(), n.in.end(), [this](const WorkEdge& e) { return w_.nodes[size_t(e.node)].constant; });
+  }
+  static bool IsAboutShape(const WorkNode& n) {
+    const OpSchema& op = n.node->op();
+    if (n.in.empty() || op.inputs.empty()) return false;
+    return op.algebra.renames == 0 || (!op.shape_only.empty() && op.shape_only[0]);
+  }
+  void FollowTo(Group* g, const Group& other) {
+    if (other.device == g->device || !Admits(g->spec, *other.device)) return;
+    WorkNode& n = w_.nodes[size_t(g->nodes[0])];
+    const KernelDef* before = n.kernel;
+    if (First(*g, other.device->spec(), true) != other.device) {
+      n.kernel = before;
+      return;
+    }
+    PutOn(other.device, g);
+    g->why = PlaceNote::kFollows;
+    g->with = w_.nodes[size_t(other.nodes[0])].node;
   }
 
   void ChooseByCost(std::vector<Group>* groups) {
     std::vector<PlacedGroup> placed;
     for (Group& g : *groups) {
-      const bool open = g.why == PlaceNote::kFirst;
+      const bool open = g.why == PlaceNote::kFirst || g.why == PlaceNote::kFollows;
       placed.push_back({g.nodes, open ? Candidates(g) : std::vector<Device*>{g.device}, nullptr, 0, -1});
     }
     PlaceByCost(w_, &placed);
@@ -349,7 +436,7 @@ class Placer {
       for (int32_t i : g.nodes) {
         const WorkNode& work = w_.nodes[size_t(i)];
         const Node* node = work.node;
-        PlaceNote note{node, g.device, g.why, nullptr, g.ns, g.other_ns};
+        PlaceNote note{node, g.device, g.why, g.with, g.ns, g.other_ns};
         if (g.why == PlaceNote::kFirst && devices_.size() > 1) Constraint(g, work, &note);
         w_.notes.places.push_back(note);
       }
@@ -359,7 +446,7 @@ class Placer {
   // Notes why a node had no choice, if it had none.
   void Constraint(const Group& g, const WorkNode& node, PlaceNote* note) const {
     const auto leaves_no_choice = [&](const WorkNode& n) {
-      const auto own = ParseDeviceSpec(n.node->device());
+      const auto own = MappedDevice(w_.options->device_map, n.node->device());
       return own.ok() &&
              std::count_if(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(*own, *d) && KernelOn(n, *d); }) == 1;
     };

@@ -1,5 +1,5 @@
 // The Stack ops: a stack of tensors that one step creates, fills and empties. It can be reached
-// only through its handles.
+// only through its handles. Elements stay on the device that made them while there is room.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -63,8 +63,8 @@ void Push(Frame f, Var<Any> handle, In<Any> elem, Out<Any>) {
     stack.elements.reserve(room);
     stack.held.set(f, room * sizeof(Kept));
   }
-  stack.elements.push_back(KeepInput(f.f, 1));
-  tw::check(f.f->host->tensor->forward(f.f, 1, 0, nullptr, 0));
+  stack.elements.push_back(PutAway(f.f, 1));
+  GiveTensor(f.f, 0, KeepInput(f.f, 1));
 }
 
 void Pop(Frame f, Var<Any> handle, Out<Any>) {
@@ -72,7 +72,9 @@ void Pop(Frame f, Var<Any> handle, Out<Any>) {
   if (stack.elements.empty()) Invalid("the stack '" + stack.name + "' is empty: there is nothing to pop");
   const Kept last = std::move(stack.elements.back());
   stack.elements.pop_back();
-  GiveTensor(f.f, 0, last);
+  GiveTensor(f.f, 0, Bring(f.f, 0, last));
+  // Copies the next element to be popped to the device while the reader of this one runs.
+  if (!stack.elements.empty()) stack.elements.back() = Bring(f.f, 0, stack.elements.back());
 }
 
 void Close(Var<Any> handle) {
@@ -88,8 +90,8 @@ void register_stack(tw::Plugin& p) {
   p.resource({TW_SIZED(tw_resource_def), TW_S(kStack), 1, nullptr, [](const tw_host*, void* object) { delete static_cast<Stack*>(object); },
               nullptr, nullptr});
   p.kernel<StackV2>("StackV2 @CPU; cheap");
-  p.kernel<Push>("StackPushV2 @CPU; cheap; update handle; keep elem; view output=elem");
-  p.kernel<Pop>("StackPopV2 @CPU; cheap; update handle; gives elem");
+  p.kernel<Push>("StackPushV2 @CPU; cheap; update handle; keep elem; gives output; anywhere elem output");
+  p.kernel<Pop>("StackPopV2 @CPU; cheap; update handle; gives elem; anywhere elem");
   p.kernel<Close>("StackCloseV2 @CPU; cheap; update handle");
 }
 

@@ -21,6 +21,12 @@ Kept PutAway(const tw_frame* f, uint32_t i) {
   return {f->host, t};
 }
 
+Kept Bring(const tw_frame* f, uint32_t o, const Kept& element) {
+  tw_tensor* t = nullptr;
+  tw::check(tw::variants(f->host).bring(f, o, element.get(), &t));
+  return {f->host, t};
+}
+
 Kept OnHost(const tw_frame* f, const Kept& element) {
   tw_tensor* t = nullptr;
   tw::check(tw::variants(f->host).to_host(f, element.get(), &t));
@@ -118,13 +124,6 @@ using tw::Any;
 using tw::Frame;
 using tw::In;
 using tw::Out;
-
-// Returns an element in the memory of output o.
-Kept Bring(const tw_frame* f, uint32_t o, const Kept& element) {
-  tw_tensor* t = nullptr;
-  tw::check(tw::variants(f->host).bring(f, o, element.get(), &t));
-  return {f->host, t};
-}
 
 // Outputs an element that is read as a tensor of shape `shape`.
 void GiveElement(const tw_frame* f, uint32_t o, const Kept& element, const PartialShape& shape) {

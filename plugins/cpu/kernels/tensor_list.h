@@ -43,6 +43,9 @@ class Kept {
 Kept KeepInput(const tw_frame* f, uint32_t i);
 // Does the same for an input that a list keeps, in whatever memory the input is.
 Kept PutAway(const tw_frame* f, uint32_t i);
+// Returns an element in the memory of output o, which the kernel's spec names in `gives` and
+// `anywhere`.
+Kept Bring(const tw_frame* f, uint32_t o, const Kept& element);
 // Returns the element in host memory, for reading.
 Kept OnHost(const tw_frame* f, const Kept& element);
 // Returns a new tensor; numbers are not initialised.

@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 
 #include "tests/framework/planner/planning.h"
+#include "framework/planner/placement/device_map.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -47,6 +48,40 @@ TEST_F(PlacePassTest, ObeysExplicitDevices) {
 
 TEST_F(PlacePassTest, PrefersTheHostsMemory) {
   EXPECT_THAT(Devices({On(""), On("/job:localhost"), On("", "OnCpu")}), ElementsAre("CPU:0", "CPU:0", "CPU:0"));
+}
+
+TEST_F(PlacePassTest, AcceleratorsComeFirstIfAskedOrForLargeGraphs) {
+  PlanOptions o;
+  o.prefer = "accelerator";
+  EXPECT_THAT(Devices({On(""), On("CPU:0"), On("", "OnCpu")}, o), ElementsAre("FAKE:0", "CPU:0", "CPU:0"));
+  const Edge small = On("");
+  EXPECT_THAT(Devices({small}), ElementsAre("CPU:0"));
+  o.prefer = "auto";
+  EXPECT_THAT(Devices({small}, o), ElementsAre("CPU:0"));
+  g_.Const(FloatsOf(Shape({1 << 18}), 1));  // a mebibyte, in another part of the graph
+  EXPECT_THAT(Devices({small}, o), ElementsAre("FAKE:0"));
+  o.prefer = "host";
+  EXPECT_THAT(Devices({small}, o), ElementsAre("CPU:0"));
+}
+
+TEST_F(PlacePassTest, NodesAboutShapesFollowTheirInputAndSourcesTheirReader) {
+  PlanOptions o;
+  o.prefer = "accelerator";
+  const Edge made = On("", "OnCpu"), same = g_.Op("Same", {made});
+  EXPECT_THAT(Devices({same, g_.Op("OnFake", {same})}, o), ElementsAre("FAKE:0", "FAKE:0"));  // the host has no kernel of Same
+  const Edge count = g_.Op("CountOf", {g_.Op("Neg", {x_})});
+  EXPECT_THAT(Devices({count}, o), ElementsAre("CPU:0"));
+}
+
+TEST_F(PlacePassTest, DevicesOfAStoredGraphAreMapped) {
+  const Edge y = g_.Op("Neg", {x_}, {.name = "y", .device = "/job:ps/task:3/device:GPU:1"});
+  EXPECT_EQ(Code(y), absl::StatusCode::kNotFound);
+  PlanOptions o;
+  o.device_map = {*ParseDeviceRule("/job:ps/task:2=CPU:0"), *ParseDeviceRule("/job:ps=FAKE:1"), *ParseDeviceRule("GPU=CPU:0")};
+  EXPECT_THAT(Devices({y, On("FAKE:0"), On("GPU:0")}, o), ElementsAre("FAKE:1", "FAKE:0", "CPU:0"));
+  o.device_map = {*ParseDeviceRule("/job:ps=")};
+  EXPECT_THAT(Devices({y}, o), ElementsAre("CPU:0"));
+  for (const char* wrong : {"", "CPU:0", "=CPU:0", "/job:ps=CPU:x"}) EXPECT_FALSE(ParseDeviceRule(wrong).ok()) << wrong;
 }
 
 TEST_F(PlacePassTest, GoesWhereTheOnlyKernelIs) {
