@@ -11,7 +11,7 @@ from thalweg_command import PROGRAMS, THALWEG, files, run, run_tests
 
 def test_help_is_there_for_all(folder):
     text = run("--help")
-    for command in ["run", "replay", "bench", "inspect", "convert", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion", "serve", "worker", "launch", "cluster"]:
+    for command in ["run", "replay", "bench", "inspect", "debug", "convert", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion", "serve", "worker", "launch", "cluster"]:
         assert f"  {command} " in text, text
         help_text = run(command, "--help")
         assert help_text.startswith(f"usage: thalweg {command}"), help_text

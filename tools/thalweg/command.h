@@ -69,6 +69,7 @@ const Command& RunCommand();
 const Command& ReplayCommand();
 const Command& BenchCommand();
 const Command& InspectCommand();
+const Command& DebugCommand();
 const Command& ConvertCommand();
 const Command& PlotCommand();
 const Command& TraceCommand();

@@ -15,9 +15,9 @@ namespace thalweg::cli {
 
 const std::vector<const Command*>& Commands() {
   static const std::vector<const Command*> all = {
-      &RunCommand(),    &ReplayCommand(),     &BenchCommand(),   &InspectCommand(), &ConvertCommand(), &TraceCommand(),
-      &PlotCommand(),   &OpsCommand(),        &PluginsCommand(), &NewCommand(),     &DevicesCommand(), &CkptCommand(),
-      &DoctorCommand(), &CompletionCommand(), &ServeCommand(),   &WorkerCommand(),  &LaunchCommand(),  &ClusterCommand()};
+      &RunCommand(),        &ReplayCommand(), &BenchCommand(),   &InspectCommand(), &DebugCommand(),   &ConvertCommand(), &TraceCommand(),
+      &PlotCommand(),       &OpsCommand(),    &PluginsCommand(), &NewCommand(),     &DevicesCommand(), &CkptCommand(),    &DoctorCommand(),
+      &CompletionCommand(), &ServeCommand(),  &WorkerCommand(),  &LaunchCommand(),  &ClusterCommand()};
   return all;
 }
 

@@ -1,5 +1,6 @@
 #include "plan_view.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "handles.h"
@@ -75,6 +76,29 @@ void PrintList(const char* title, const JsonValue& list) {
   std::printf("%s (%zu): %s\n", title, list.items().size(), text.c_str());
 }
 
+// Prints what was done to fit memory_budget, or for gradients that recompute, and what it costs.
+void PrintSaving(const JsonValue& memory) {
+  const auto bytes = [&](const char* key) { return BytesText(uint64_t(memory[key].number())); };
+  if (memory["budget"].number() > 0) std::printf("memory_budget %s: ", bytes("budget").c_str());
+  const size_t recomputed = memory["recomputed"].items().size(), swapped = memory["swapped"].items().size();
+  const bool ordered = memory["ordered"].number() != 0;
+  if (!recomputed && !swapped) {
+    std::printf("%s\n", ordered ? "nodes run one after the other, in an order that needs less at once" : "nothing had to change");
+    return;
+  }
+  const double step = std::max(memory["step_ns"].number(), 1.0);
+  const auto share = [&](const char* key) { return std::to_string(int64_t(memory[key].number() * 100 / step + 0.5)) + " % more work"; };
+  std::printf("the values take %s", bytes("after").c_str());
+  if (memory["before"].number() > 0) std::printf(" instead of %s", bytes("before").c_str());
+  if (recomputed) std::printf("; %zu nodes run twice (an estimated %s)", recomputed, share("recompute_ns").c_str());
+  if (swapped) std::printf("; %zu values wait in host memory (copies of an estimated %s)", swapped, share("swap_ns").c_str());
+  std::printf("\n");
+  PrintList("run twice", memory["recomputed"]);
+  for (const JsonValue& v : memory["swapped"].items()) {
+    std::printf("  in host memory: %s, %s\n", OneLine(v["value"].text()).c_str(), BytesText(uint64_t(v["bytes"].number())).c_str());
+  }
+}
+
 void PrintHead(const JsonValue& plan) {
   const auto copies = static_cast<long long>(plan["copies"].number());
   std::printf("%zu nodes, engine %s, order %s, %lld copies between memories", plan["nodes"].items().size(), plan["engine"].text().c_str(),
@@ -90,6 +114,7 @@ void PrintHead(const JsonValue& plan) {
   }
   std::printf("memory: %s; %s at the peak; %s if none was used twice\n", blocks.empty() ? "no block" : ("a block on " + blocks).c_str(),
               BytesText(uint64_t(plan["peak_bytes"].number())).c_str(), BytesText(uint64_t(plan["unplanned_bytes"].number())).c_str());
+  if (plan.has("memory")) PrintSaving(plan["memory"]);
   PrintList("folded", plan["folded"]);
   PrintList("merged", plan["merged"]);
   PrintList("removed", plan["removed"]);
@@ -128,6 +153,28 @@ void PrintHead(const JsonValue& plan) {
   }
 }
 
+// Draws the bytes in use over the nodes of a step, with the lower bound as a line. A column stands
+// for several nodes if there are many, and shows the most of them.
+void PrintChart(const JsonValue& plan) {
+  constexpr size_t kWidth = 64, kHeight = 12;
+  const std::vector<JsonValue>& live = plan["live_bytes"].items();
+  const size_t columns = std::min(live.size(), kWidth);
+  std::vector<double> most(columns, 0);
+  for (size_t i = 0; i < live.size(); ++i) most[i * columns / live.size()] = std::max(most[i * columns / live.size()], live[i].number());
+  const double peak = columns ? *std::max_element(most.begin(), most.end()) : 0, bound = plan["lower_bound_bytes"].number();
+  if (peak <= 0) return;
+  std::printf("\nbytes in use over the %zu nodes of a step; lower bound (---): %s\n", live.size(), BytesText(uint64_t(bound)).c_str());
+  for (size_t row = kHeight; row-- > 0;) {
+    const double low = peak * double(row) / kHeight, high = peak * double(row + 1) / kHeight;
+    const bool is_bound = bound > low && bound <= high;
+    std::string line;
+    for (double bytes : most) line += bytes > (low + high) / 2 || (row == 0 && bytes > 0) ? '#' : is_bound ? '-' : ' ';
+    std::printf("%10s |%s\n", row + 1 == kHeight || row == 0 || is_bound ? BytesText(uint64_t(is_bound ? bound : high)).c_str() : "",
+                line.c_str());
+  }
+  std::printf("%10s +%s\n", "", std::string(columns, '-').c_str());
+}
+
 void PrintNodes(const JsonValue& plan) {
   std::map<int64_t, std::string> names;
   for (const JsonValue& node : plan["nodes"].items()) {
@@ -151,7 +198,8 @@ std::string Why(const JsonValue& place, const std::map<std::string, std::string>
   if (why == "asked") return "its device, or the session's, admits no other";
   if (why == "shared") return "it shares a device with " + OneLine(place["with"].text()) + ", which leaves no choice";
   if (why == "only_there") return "no other device has kernels for it";
-  if (why == "first") return "the first device that has kernels for it, host memory first";
+  if (why == "first") return "the first device that has kernels for it, in the order of the session option 'prefer'";
+  if (why == "follows") return "it follows " + OneLine(place["with"].text()) + ", which saves a copy";
   if (why == "learned") return "it was the fastest in runs that were measured";
   if (why == "fallback") {
     const auto told = fallbacks.find(place["node"].text());
@@ -198,6 +246,7 @@ void PrintPlan(const Args& args, const tw::Graph& graph) {
   const JsonValue plan = JsonValue::Parse(json);
   if (args.has("--placement")) return PrintPlaces(plan);
   PrintHead(plan);
+  PrintChart(plan);
   PrintNodes(plan);
 }
 
