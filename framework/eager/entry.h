@@ -17,6 +17,8 @@ namespace thalweg {
 // The name of the node that runs an op; error messages contain it.
 inline constexpr char kEagerNode[] = "eager";
 
+class MemoryBudget;
+class Runtime;
 class Session;
 
 class EagerEntry {

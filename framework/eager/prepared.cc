@@ -10,6 +10,7 @@
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/state/resource.h"
 #include "framework/runtime/step/step.h"
+#include "framework/session/session.h"
 
 namespace thalweg {
 namespace {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "framework/planner/memory/budget.h"
-#include "framework/planner/emit/emit_frames.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/plan.h"
 #include "framework/planner/emit/emit.h"
+#include "framework/planner/emit/emit_frames.h"
 #include "framework/planner/emit/shape_source.h"
+#include "framework/planner/memory/budget.h"
 #include "framework/planner/passes/read_once.h"
 #include "framework/planner/work_graph.h"
 

@@ -43,8 +43,8 @@ struct PlanOptions {
   ValueCheck check = ValueCheck::kOff;
   bool capture = true;  // record work that is enqueued on device queues again and again
   ImportedRules imported;
-  MemoryBudget* budget = nullptr;  // charged for values computed while planning; NULL if nothing is charged
-  std::string prefer = "host";     // auto, accelerator, host: which devices come first
+  MemoryBudget* budget = nullptr;                             // charged for values computed while planning; NULL if nothing is charged
+  std::string prefer = "host";                                // auto, accelerator, host: which devices come first
   std::vector<std::pair<DeviceSpec, DeviceSpec>> device_map;  // see placement/device_map.h
 };
 

@@ -5,9 +5,9 @@
 
 #include "framework/base/dtype.h"
 #include "framework/json/json.h"
-#include "framework/planner/memory/budget.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/planner/compilers/part.h"
+#include "framework/planner/memory/budget.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/devices/device.h"
 

@@ -10,6 +10,7 @@
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/devices/device.h"
 #include "framework/tensor/tensor.h"
+#include "framework/registry/registry.h"
 
 namespace thalweg {
 

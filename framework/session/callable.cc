@@ -9,12 +9,12 @@
 #include "framework/base/shown.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/planner/emit/layout.h"
+#include "framework/planner/placement/device_map.h"
 #include "framework/planner/plan_json.h"
 #include "framework/planner/work_graph.h"
 #include "framework/runtime/step/executor.h"
 #include "framework/runtime/step/step.h"
 #include "framework/session/placement_trial.h"
-#include "framework/planner/placement/device_map.h"
 #include "framework/session/profilers.h"
 #include "framework/session/session.h"
 

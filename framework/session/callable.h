@@ -20,7 +20,12 @@
 namespace thalweg {
 
 class PlacementTrial;
+class Rendezvous;
 class StepState;
+class StepStats;
+class StepTrace;
+struct FunctionCall;
+struct StepBase;
 
 struct CallableSpec {
   std::vector<Edge> feeds, fetches;

@@ -1,7 +1,7 @@
 #include "framework/session/options.h"
 
-#include "framework/planner/work_graph.h"
 #include "framework/planner/placement/device_map.h"
+#include "framework/planner/work_graph.h"
 #include "framework/runtime/option_members.h"
 #include "framework/runtime/run_gate.h"
 

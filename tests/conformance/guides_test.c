@@ -119,7 +119,8 @@ static void ANormalisationRunsAsOneNode(void) {
     out[k] = fetch(session, x, in, y);
     OK(tw_callable_create(session, &what, &callable));
     OK(tw_callable_plan_json(callable, &shape, &plan));
-    CHECK(plan && (strstr(tw_buffer_data(plan), "{\"compiler\": \"norm\", \"plugin\": \"org.example.norm\", \"nodes\": [\"") != NULL) == (k == 0));
+    CHECK(plan &&
+          (strstr(tw_buffer_data(plan), "{\"compiler\": \"norm\", \"plugin\": \"org.example.norm\", \"nodes\": [\"") != NULL) == (k == 0));
     tw_buffer_release(plan);
     tw_callable_destroy(callable);
     tw_session_destroy(session);

@@ -15,9 +15,9 @@
 #include "framework/planner/compilers/artefacts.h"
 #include "framework/planner/compilers/part.h"
 #include "framework/planner/compilers/part_records.h"
+#include "framework/planner/compilers/value_limits.h"
 #include "framework/planner/renumber.h"
 #include "framework/runtime/runtime.h"
-#include "framework/planner/compilers/value_limits.h"
 
 namespace thalweg {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
-#include "framework/planner/compilers/part_graph.h"
-#include "framework/planner/work_graph.h"
 #include "framework/graph/shown_part.h"
+#include "framework/planner/compilers/part_graph.h"
 #include "framework/planner/compilers/value_limits.h"
+#include "framework/planner/work_graph.h"
 
 namespace thalweg {
 

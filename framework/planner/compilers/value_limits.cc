@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/graph/size_limits.h"
+#include "framework/planner/compilers/part_graph.h"
 
 namespace thalweg {
 namespace {

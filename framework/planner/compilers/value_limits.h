@@ -3,10 +3,11 @@
 #include <map>
 #include <vector>
 
-#include "framework/planner/compilers/part_graph.h"
 #include "framework/planner/work_graph.h"
 
 namespace thalweg {
+
+struct PartGraph;
 
 // The limits of a work graph's values, which are computed when they are asked for.
 class ValueLimits {

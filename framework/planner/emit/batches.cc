@@ -1,4 +1,5 @@
 #include "framework/planner/emit/batches.h"
+#include "framework/runtime/devices/device.h"
 
 #include <algorithm>
 

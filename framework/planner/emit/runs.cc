@@ -4,6 +4,7 @@
 #include <set>
 
 #include "framework/base/dtype.h"
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg {
 namespace {

@@ -9,6 +9,7 @@
 #include "framework/planner/emit/emit.h"
 #include "framework/planner/emit/shape_source.h"
 #include "framework/planner/memory/shrink.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

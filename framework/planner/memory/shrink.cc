@@ -11,10 +11,11 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/node_marks.h"
-#include "framework/planner/placement/cost_model.h"
 #include "framework/planner/compilers/part.h"
+#include "framework/planner/placement/cost_model.h"
 #include "framework/planner/renumber.h"
 #include "framework/runtime/choose_kernel.h"
+#include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {

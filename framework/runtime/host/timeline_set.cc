@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "framework/runtime/step/async_calls.h"
 #include "framework/runtime/devices/timeline.h"
+#include "framework/runtime/step/async_calls.h"
 
 namespace thalweg {
 namespace {

@@ -2,8 +2,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "tests/framework/planner/planning.h"
 #include "framework/planner/placement/device_map.h"
+#include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {

@@ -7,8 +7,8 @@
 
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/node_marks.h"
-#include "framework/runtime/runtime_of.h"
 #include "framework/planner/memory/budget.h"
+#include "framework/runtime/runtime_of.h"
 #include "tests/framework/planner/planning.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"

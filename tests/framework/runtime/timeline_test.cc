@@ -5,9 +5,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/host/timeline_set.h"
 #include "framework/runtime/step/async_calls.h"
 #include "framework/runtime/step/frame.h"
-#include "framework/runtime/host/timeline_set.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
