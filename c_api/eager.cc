@@ -10,6 +10,7 @@
 #include "c_api/option_list.h"
 #include "c_api/shim.h"
 #include "c_api/step_call.h"
+#include "framework/eager/entry.h"
 #include "framework/eager/options.h"
 
 using thalweg::InvalidArgument;

@@ -19,7 +19,7 @@ constexpr int64_t kUnwatched = 35'000'000'000;  // longer than a worker takes to
 // A step that usually takes no longer than kShort is awaited by the thread that forwarded it, just
 // as a worker runs such a step on the thread that read the request: waking a thread for the answer
 // would take as long.
-constexpr int64_t kShort = 100'000, kPatience = 2 * kShort;  // nanoseconds
+constexpr int64_t kShort = 300'000, kPatience = 2 * kShort;  // nanoseconds
 constexpr int64_t kAlone = 10'000'000;  // after steps of several clients: a thread that waits for one of them keeps the others waiting
 
 Status Unavailable(std::string_view text) { return Error(absl::StatusCode::kUnavailable, text); }

@@ -32,7 +32,7 @@ static_assert(kMostPacket < kRingBytes / 2);
 // Nanoseconds that a thread polls the ring before it sleeps: a wake-up takes longer than most
 // steps. A lent thread polls for the answer; the thread of a sandbox polls for the next request, if
 // the last ones came that quickly.
-constexpr int64_t kSpin = 100'000;
+constexpr int64_t kSpin = 300'000;
 constexpr int64_t kAlone = 20'000;  // of these nanoseconds it keeps its processor; then it yields between polls
 
 // A polling thread needs a processor, and so does the thread that it waits for.

@@ -1,4 +1,4 @@
-// DeviceSpec: a device name such as "/job:ps/task:1/device:GPU:0" in parts. Threads: any.
+// DeviceSpec: a device name such as "/job:ps/task:1" in parts. Threads: any.
 #pragma once
 #include <cstdint>
 #include <string>

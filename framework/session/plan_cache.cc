@@ -55,6 +55,10 @@ void PlanCache::Hand(const Known& known, Found* out) {
   idle.pop_back();
 }
 
+PlanCache::PlanCache(size_t n_feeds, uint32_t max_plans, uint32_t max_shapes, Maker* maker)
+    : n_feeds_(n_feeds), max_plans_(max_plans), max_shapes_(max_shapes), maker_(maker) {}
+PlanCache::~PlanCache() = default;
+
 bool PlanCache::Find(const Tensor* feeds, Found* out) {
   std::lock_guard lock(mu_);
   Known* known = FindKnown([&](const std::vector<int64_t>& key) { return HasShapes(key, feeds, n_feeds_); });

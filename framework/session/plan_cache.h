@@ -54,8 +54,8 @@ class PlanCache {
     ~Maker() = default;
   };
 
-  PlanCache(size_t n_feeds, uint32_t max_plans, uint32_t max_shapes, Maker* maker)
-      : n_feeds_(n_feeds), max_plans_(max_plans), max_shapes_(max_shapes), maker_(maker) {}
+  PlanCache(size_t n_feeds, uint32_t max_plans, uint32_t max_shapes, Maker* maker);
+  ~PlanCache();
 
   // Returns true and fills *out if the shapes are known.
   bool Find(const Tensor* feeds, Found* out);
