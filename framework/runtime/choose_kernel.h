@@ -8,9 +8,9 @@
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 #include "framework/registry/kernel_spec.h"
+#include "framework/registry/registry.h"
 #include "framework/runtime/devices/device.h"
 #include "framework/tensor/tensor.h"
-#include "framework/registry/registry.h"
 
 namespace thalweg {
 

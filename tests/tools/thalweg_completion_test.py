@@ -6,7 +6,7 @@ import sys
 
 from thalweg_command import PROGRAMS, run, run_tests
 
-COMMANDS = {"run", "replay", "bench", "inspect", "convert", "trace", "plot", "ops", "plugins", "new", "devices", "serve", "worker", "launch", "cluster", "ckpt", "doctor", "completion"}
+COMMANDS = {"run", "replay", "bench", "inspect", "convert", "trace", "plot", "ops", "plugins", "new", "devices", "serve", "worker", "launch", "cluster", "ckpt", "debug", "doctor", "completion"}
 
 
 def shell(*command, folder):

@@ -1,7 +1,8 @@
 #include "framework/planner/emit/batches.h"
-#include "framework/runtime/devices/device.h"
 
 #include <algorithm>
+
+#include "framework/runtime/devices/device.h"
 
 namespace thalweg {
 namespace {

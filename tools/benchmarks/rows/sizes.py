@@ -9,7 +9,7 @@ from workers import Failed
 
 NUMBER = 27
 TITLE = "sizes, stripped, and idle memory"
-MOST = {"lib/libthalweg.so": 7.1e6, "lib/thalweg/plugins/libcpu.so": 25e6}  # bytes; tests/tools/sizes_test.py enforces the limits
+MOST = {"lib/libthalweg.so": 7.3e6, "lib/thalweg/plugins/libcpu.so": 25e6}  # bytes; tests/tools/sizes_test.py enforces the limits
 
 
 def stripped_bytes(path, folder):
