@@ -30,6 +30,10 @@ int32_t ReadAxis(Scanner* in) {
 
 // Runs the shape rule with the limits in place of the sizes.
 void GrowWith(const Node& node, const std::vector<Shape>& in, const std::vector<Tensor>& values, std::vector<Shape>* limits) {
+  // A rule that broadcasts takes a known size for an unknown one beside it. That holds for sizes, but
+  // not for limits: a size of at most 5 may be 1, and the other one 7.
+  const bool known = std::all_of(in.begin(), in.end(), [](const Shape& s) { return s.known(); });
+  if (node.op().axes.elementwise && node.op().def.shape && in.size() > 1 && !known) return;
   std::vector<tw_shape> shapes;
   for (const Shape& s : in) shapes.push_back(s.c());
   ShapeAnswer answer;

@@ -73,9 +73,10 @@ void CheckTypes(tw_scope* scope, const char* function, const FileColumns& column
     const uint32_t type = columns.all[k].dtype;
     bool known = truths && type == TW_BOOL;
     for (const uint32_t t : kFieldTypes) known |= t == type;
+    const char* name = tw_dtype_name(type);  // NULL for a number that is no type, such as 0
     if (!known)
       Refuse(scope, function,
-             ColumnText(columns.all[k], k) + " is " + tw_dtype_name(type) + "; there are float, double, int32, int64" +
+             ColumnText(columns.all[k], k) + " is " + (name ? name : "of an unknown type") + "; there are float, double, int32, int64" +
                  (truths ? ", bool" : "") + " and string");
   }
 }

@@ -144,7 +144,7 @@ tw_output tw_dataset_bucket_by_length(tw_scope* scope, tw_output dataset, tw_blo
       batch = AddDataset(s, "BatchDatasetV2", {window, size, Flag(s, o.whole)}, Elements(s, function, window).Stacked(-1));
     } else {
       std::vector<int64_t> largest;
-      for (const int64_t edge : edges) largest.push_back(edge - 1);
+      for (const int64_t edge : edges) largest.push_back(edge > 0 ? edge - 1 : 0);
       largest.push_back(0);
       const tw_output filler = o.to_boundary ? ChosenNumber(s, largest, key) : 0;
       batch = PaddedBatch(s, function, window, {size, -1, o.shapes, o.padding, o.whole, filler});

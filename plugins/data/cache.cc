@@ -89,8 +89,16 @@ class Cache final : public Dataset {
       round_ = round;
       Record(c);
       Element e;
-      for (; at_ < at; c.CheckCancelled())
-        if (!Next(c, &e)) StateReader::Damaged();
+      for (; at_ < at; c.CheckCancelled()) {
+        bool more = true;
+        tw_status* failed = tw::guard(c.host(), [&] { more = Next(c, &e); });
+        if (failed && c.skips_failures && MaySkip(c.host()->status->code(failed))) {
+          c.host()->status->release(failed);  // it was skipped before, too
+          continue;
+        }
+        tw::check(failed);
+        if (!more) StateReader::Damaged();
+      }
     }
 
    private:

@@ -69,6 +69,7 @@ class IgnoreErrors final : public Dataset {
     }
     void Restore(Call& c, StateReader& r) override {
       skipped_ = r.Number();
+      const Skips skips(c);  // a cache reads its elements again
       input_->Restore(c, r);
     }
 

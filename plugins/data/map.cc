@@ -90,7 +90,7 @@ class Map final : public Dataset {
     // Elements that failed ahead of their turn are computed again after Restore. A failure of the input has no element: the position can
     // be saved once the failure has been seen.
     void Save(StateWriter& w) const override {
-      if (input_failure_)
+      if (input_failure_ && !skipped_)
         throw tw::Error{TW_FAILED_PRECONDITION,
                         "Map: the position cannot be saved: what was read ahead failed; get the next elements until "
                         "they say why, or read one at a time (num_parallel_calls=1)"};
@@ -134,6 +134,7 @@ class Map final : public Dataset {
       if (input_failure_) return;
       std::vector<Element> elements;
       input_failure_ = Failure(tw::guard(c.host(), [&] { input_->NextMany(c, n, &elements); }), {c.host()});
+      skipped_ = input_failure_ && c.skips_failures && MaySkip(c.host()->status->code(input_failure_.get()));
       std::vector<Mapped> mapped;
       for (Element& e : elements) mapped.push_back({std::move(e)});
       tw_status* ended = nullptr;
@@ -148,6 +149,7 @@ class Map final : public Dataset {
     const int64_t calls_;
     std::deque<Mapped> ahead_;            // elements that nobody has taken
     Failure input_failure_{nullptr, {}};  // what the input failed with behind them
+    bool skipped_ = false;                // an iterator above skips that failure, so a position may leave it out
   };
 
   const DatasetPtr input_;

@@ -31,29 +31,45 @@ class Chosen final : public Dataset {
   class Walk final : public Iterator {
    public:
     Walk(std::unique_ptr<Iterator> input, int64_t first, int64_t step, int64_t most)
-        : input_(std::move(input)), first_(first), step_(step), most_(most) {}
+        : input_(std::move(input)), first_(first), step_(step), most_(most), pass_(first) {}
+    // An element that fails has a number, too: if failures are skipped, the shards stay apart.
     bool Next(Call& c, Element* out) override {
       if (over_ || given_ == most_) return false;
-      const int64_t pass = given_ == 0 ? first_ : step_ - 1;
-      over_ = input_->Skip(c, pass) < pass || !input_->Next(c, out);
+      while (pass_ > 0 && !over_) {
+        const int64_t n = c.skips_failures ? 1 : pass_;
+        tw_status* failed = tw::guard(c.host(), [&] { over_ = input_->Skip(c, n) < n; });
+        if (!failed || (n == 1 && MaySkip(c.host()->status->code(failed)))) pass_ -= n;
+        tw::check(failed);
+      }
+      if (over_) return false;
+      tw_status* failed = tw::guard(c.host(), [&] { over_ = !input_->Next(c, out); });
+      if (!failed || MaySkip(c.host()->status->code(failed))) pass_ = step_ - 1;
+      tw::check(failed);
       given_ += !over_;
       return !over_;
     }
     void Save(StateWriter& w) const override {
       w.Number(uint64_t(given_));
-      w.Number(over_);
+      const bool usual = pass_ == Usual();
+      w.Number(over_ ? 1 : usual ? 0 : kPassing);
+      if (!over_ && !usual) w.Number(uint64_t(pass_));
       input_->Save(w);
     }
     void Restore(Call& c, StateReader& r) override {
       given_ = int64_t(r.Number(most_ < 0 ? uint64_t{INT64_MAX} : uint64_t(most_)));
-      over_ = r.Number(1) != 0;
+      const uint64_t state = r.Number(kPassing);
+      over_ = state == 1;
+      pass_ = state == kPassing ? int64_t(r.Number(INT64_MAX)) : Usual();
       input_->Restore(c, r);
     }
 
    private:
     const std::unique_ptr<Iterator> input_;
+    static constexpr uint64_t kPassing = 2;  // in a position: the number of elements to pass over follows
+    int64_t Usual() const { return given_ == 0 ? first_ : step_ - 1; }
     const int64_t first_, step_, most_;
     int64_t given_ = 0;
+    int64_t pass_;  // elements to pass over before the next one
     bool over_ = false;
   };
 

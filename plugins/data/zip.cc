@@ -45,10 +45,24 @@ class Zip final : public Dataset {
     bool Next(Call& c, Element* out) override {
       out->clear();
       Element part;
+      tw_status* failed = nullptr;
       for (size_t i = 0; i < inputs_.size() && !over_; ++i) {
-        over_ = !inputs_[i]->Next(c, &part);
-        if (!over_) out->insert(out->end(), part.begin(), part.end());
+        tw_status* s = tw::guard(c.host(), [&] {
+          over_ = !inputs_[i]->Next(c, &part);
+          if (!over_) out->insert(out->end(), part.begin(), part.end());
+        });
+        if (!s) continue;
+        // The others go on, too, so that the elements behind one that failed stay side by side.
+        const bool element = MaySkip(c.host()->status->code(s));
+        if (failed && element) {
+          c.host()->status->release(s);
+          continue;
+        }
+        if (failed) c.host()->status->release(failed);
+        failed = s;
+        if (!element) break;
       }
+      tw::check(failed);
       return !over_;
     }
     void Save(StateWriter& w) const override {

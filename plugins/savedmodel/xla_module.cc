@@ -74,7 +74,7 @@ class Modules {
     tw_builder* body = nullptr;
     importer::Check(sink_.host(), to->begin_function(to, &body));
     importer::HostSink fill(sink_.host(), to, body);
-    const stablehlo::Ports ports = stablehlo::ImportFile(file, fill);
+    const stablehlo::Ports ports = stablehlo::ImportFile(file, fill, &spent_);
     if (static_cast<int64_t>(ports.inputs.size()) != inputs) {
       throw importer::Error{TW_INVALID_ARGUMENT, "its module takes " + std::to_string(ports.inputs.size()) + " values, but the node has " +
                                                      std::to_string(inputs) + " inputs"};
@@ -82,7 +82,7 @@ class Modules {
     std::vector<importer::Edge> args, results;
     for (const stablehlo::Port& p : ports.inputs) args.push_back(p.edge);
     for (const stablehlo::Port& p : ports.outputs) results.push_back(p.edge);
-    const std::string wanted = "xla_module_" + importer::CleanName(name);
+    const std::string wanted = "xla_module_" + importer::CleanName(std::string_view(name).substr(0, 200));
     const tw_import_function f = {TW_SIZED(tw_import_function),
                                   wanted.data(),
                                   wanted.size(),
@@ -99,6 +99,7 @@ class Modules {
   }
 
   Sink& sink_;
+  stablehlo::Spent spent_;  // by all modules
   std::map<std::pair<std::string, std::vector<std::string>>, Function> made_;
 };
 

@@ -183,7 +183,7 @@ File ReadFile(std::string_view bytes, std::shared_ptr<const void> keep) {
   return file;
 }
 
-Ports ImportFile(const File& file, Sink& sink) {
+Ports ImportFile(const File& file, Sink& sink, Spent* spent) {
   const Module& module = *file.module;
   Check(file.exported);
   const Function& main = Main(module);
@@ -192,7 +192,7 @@ Ports ImportFile(const File& file, Sink& sink) {
   if (!unknown.all().empty()) {
     throw Error{TW_UNIMPLEMENTED, "the module uses ops that the importer does not have, with their counts: " + Joined(unknown.all(), ", ")};
   }
-  Import import{module, {}, 0, 0, 0, {}, {}, {}, 0};
+  Import import{module, {}, 0, 0, spent ? spent->operations : 0, {}, {}, {}, spent ? spent->nodes : 0};
   Translation t(import, sink, nullptr);
   Ports ports;
   Names in_names, out_names;
@@ -245,6 +245,7 @@ Ports ImportFile(const File& file, Sink& sink) {
     ++outputs;
   }
   ports.effects = std::move(import.effects);
+  if (spent) *spent = {import.operations, import.nodes};
   return ports;
 }
 

@@ -25,6 +25,11 @@ struct Import {
   int64_t nodes = 0;                    // of ours, in all graphs
 };
 
+// What imports into one model have used up together.
+struct Spent {
+  int64_t operations = 0, nodes = 0;
+};
+
 // An input or output of `main`.
 struct Port {
   std::string name;
@@ -50,6 +55,7 @@ uint32_t Recognise(std::string_view head, uint64_t bytes);
 File ReadFile(std::string_view bytes, std::shared_ptr<const void> keep);
 // Translates function `main` into `sink`. Throws one Error that lists all unknown ops with their counts, or else all operations that
 // failed.
-Ports ImportFile(const File& file, Sink& sink);
+// spent: counts on from an import into the same model; may be NULL.
+Ports ImportFile(const File& file, Sink& sink, Spent* spent = nullptr);
 
 }  // namespace thalweg::stablehlo

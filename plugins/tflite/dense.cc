@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph.h"
+#include "import.h"
 
 namespace thalweg::tflite {
 namespace {
@@ -66,11 +66,14 @@ struct Walk {
 
 }  // namespace
 
-Tensor Dense(const File& file, const TensorInfo& info) {
+Tensor Dense(Import& import, const TensorInfo& info) {
+  const File& file = import.file;
   const FlatTable& s = info.sparsity;
   const std::vector<int64_t> order = s.numbers<int32_t>(kOrder), blocks = s.numbers<int32_t>(kBlockMap);
   const std::vector<FlatTable> tables = s.tables(kAxes, sizeof(FlatTable) + sizeof(Axis));
   const size_t rank = info.dims.size(), levels = rank + blocks.size();
+  // Levels are visited by recursion.
+  if (blocks.size() > rank) s.Fail("a sparse constant has more blocks than axes");
   if (order.size() != levels || tables.size() != levels) s.Fail("a sparse constant does not say how each of its axes is stored");
   std::vector<int64_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
@@ -81,6 +84,7 @@ Tensor Dense(const File& file, const TensorInfo& info) {
   if (!size || info.dtype == TW_INT4)
     throw Error{TW_UNIMPLEMENTED, std::string("sparse constants of ") + importer::DtypeName(info.dtype) + " are not supported"};
   const int64_t total = importer::CountOf(info.dims);
+  if (!total) return Tensor(info.dtype, info.dims);  // the other sizes have no bound
   const std::string_view bytes = file.buffers[info.buffer];
   // Every stored element may stand for a whole row of zeros, but a file that stands for very much more than itself is refused.
   if (static_cast<uint64_t>(total) * size > 64 * bytes.size() + (1 << 20)) {
@@ -121,8 +125,8 @@ Tensor Dense(const File& file, const TensorInfo& info) {
     }
     axes.push_back(std::move(a));
   }
+  CountBytes(import, static_cast<uint64_t>(total) * size);
   Tensor dense(info.dtype, info.dims);
-  if (!total) return dense;
   Walk walk{s, axes, order, strides, bytes.data(), bytes.size() / size, size, static_cast<char*>(dense.mutable_data()), total};
   walk.Visit(0, 0, 0);
   return dense;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr const char* kWhat = "the TensorFlow Lite file";
 constexpr size_t kMostAxes = 64;
-constexpr size_t kMostName = 200;  // bytes
+constexpr size_t kMostName = 200;        // bytes
+constexpr size_t kMostValues = 1 << 16;  // of an operator, a subgraph or a signature
 
 // Fields of tables, by their numbers in the format's schema, version 3.
 enum ModelField { kVersion, kCodes, kSubgraphs, kDescription, kBuffers, kMetadataBuffer, kMetadata, kSignatures };
@@ -62,6 +63,7 @@ Quantization QuantizationOf(const FlatTable& t) {
   q.scales = t.reals(kScale);
   q.zeros = t.numbers<int64_t>(kZero);
   q.axis = t.number<int32_t>(kAxis, 0);
+  if (q.zeros.size() < q.scales.size()) t.spend((q.scales.size() - q.zeros.size()) * sizeof(int64_t));
   if (q.zeros.empty()) q.zeros.assign(q.scales.size(), 0);
   if (q.zeros.size() != q.scales.size() && !(q.zeros.size() == 1 && !q.scales.empty())) {
     t.Fail("a quantised tensor has " + std::to_string(q.scales.size()) + " scales and " + std::to_string(q.zeros.size()) + " zero points");
@@ -86,6 +88,9 @@ TensorInfo ReadTensor(const FlatTable& t, size_t buffers) {
 
 // Each index names a tensor of the subgraph.
 void CheckTensors(const FlatTable& place, const std::vector<int64_t>& indices, size_t tensors, bool may_be_absent) {
+  if (indices.size() > kMostValues) {
+    place.Fail("a list names " + std::to_string(indices.size()) + " tensors; at most " + std::to_string(kMostValues) + " are accepted");
+  }
   for (const int64_t i : indices) {
     if (may_be_absent && i == -1) continue;
     if (i < 0 || static_cast<uint64_t>(i) >= tensors) {
@@ -110,12 +115,16 @@ Operator ReadOperator(const FlatTable& t, size_t codes, size_t tensors) {
 Subgraph ReadSubgraph(const FlatTable& t, size_t codes, size_t buffers) {
   Subgraph s;
   s.name = t.text(kSubgraphName);
-  for (const FlatTable& one : t.tables(kTensors, sizeof(FlatTable) + sizeof(TensorInfo))) s.tensors.push_back(ReadTensor(one, buffers));
+  const std::vector<FlatTable> tensors = t.tables(kTensors, sizeof(FlatTable) + sizeof(TensorInfo));
+  s.tensors.reserve(tensors.size());
+  for (const FlatTable& one : tensors) s.tensors.push_back(ReadTensor(one, buffers));
   s.inputs = t.numbers<int32_t>(kInputs);
   s.outputs = t.numbers<int32_t>(kOutputs);
   CheckTensors(t, s.inputs, s.tensors.size(), false);
   CheckTensors(t, s.outputs, s.tensors.size(), false);
-  for (const FlatTable& one : t.tables(kOperators, sizeof(FlatTable) + sizeof(Operator))) {
+  const std::vector<FlatTable> operators = t.tables(kOperators, sizeof(FlatTable) + sizeof(Operator));
+  s.operators.reserve(operators.size());
+  for (const FlatTable& one : operators) {
     s.operators.push_back(ReadOperator(one, codes, s.tensors.size()));
   }
   return s;
@@ -131,7 +140,9 @@ std::string_view BytesOf(const FlatTable& t, std::string_view file) {
 
 std::vector<NamedTensor> ReadMap(const FlatTable& t, unsigned field, const Subgraph& of) {
   std::vector<NamedTensor> all;
-  for (const FlatTable& one : t.tables(field, sizeof(FlatTable) + sizeof(NamedTensor))) {
+  const std::vector<FlatTable> tables = t.tables(field, sizeof(FlatTable) + sizeof(NamedTensor));
+  if (tables.size() > kMostValues) t.Fail("a signature has " + std::to_string(tables.size()) + " inputs or outputs");
+  for (const FlatTable& one : tables) {
     const int64_t tensor = one.number<uint32_t>(kMapTensor, 0);
     CheckTensors(one, {tensor}, of.tensors.size(), false);
     all.push_back({one.text(kMapName), tensor});
@@ -203,7 +214,7 @@ File ReadFile(std::string_view bytes, std::shared_ptr<const void> keep) {
   for (const FlatTable& t : root.tables(kMetadata, sizeof(FlatTable))) {
     const auto buffer = t.number<uint32_t>(kMetadataBytes, 0);
     if (t.text(kMetadataName) != "min_runtime_version" || buffer >= file.buffers.size()) continue;
-    file.runtime = file.buffers[buffer];
+    file.runtime = file.buffers[buffer].substr(0, kMostName);
     file.runtime = file.runtime.substr(0, std::min(file.runtime.find('\0'), file.runtime.size()));
   }
   return file;

@@ -27,7 +27,7 @@ std::pair<double, double> Range(uint32_t dtype) {
 }
 
 // A scalar, or a vector that broadcasts along the tensor's axis of scales.
-Value PerAxis(const TensorInfo& info, std::vector<double> values) {
+Value PerAxis(Import& import, const TensorInfo& info, const std::vector<double>& values) {
   if (values.size() == 1) return Value(Tensor::Scalar(TW_FLOAT, values[0]));
   const int64_t rank = static_cast<int64_t>(info.dims.size()), axis = info.quantization.axis;
   if (axis < 0 || axis >= rank)
@@ -35,6 +35,7 @@ Value PerAxis(const TensorInfo& info, std::vector<double> values) {
                 "its scales are along axis " + std::to_string(axis) + ", but it has " + std::to_string(rank) + " axes"};
   Dims dims(static_cast<size_t>(rank - axis), 1);
   dims[0] = static_cast<int64_t>(values.size());
+  CountBytes(import, values.size() * sizeof(float));
   return Value(Tensor::Vector(TW_FLOAT, values).Reshaped(dims));
 }
 
@@ -192,6 +193,7 @@ bool IsQuantized(const TensorInfo& info) {
 Tensor Dequantized(const Tensor& stored, const TensorInfo& info) {
   const Quantization& q = info.quantization;
   Tensor real(TW_FLOAT, stored.dims());
+  if (!stored.count()) return real;  // the sizes behind a zero have no bound
   auto* to = static_cast<float*>(real.mutable_data());
   int64_t inner = stored.count();
   if (q.scales.size() > 1) {
@@ -243,11 +245,7 @@ Value Graph::Constant(int64_t tensor) {
   if (!of.dtype) throw Error{TW_UNIMPLEMENTED, named + " has " + TypeName(of.type) + ", which is no element type here"};
   const bool whole = std::all_of(of.dims.begin(), of.dims.end(), [](int64_t d) { return d >= 0; });
   if (!whole) throw Error{TW_INVALID_ARGUMENT, named + " has shape " + importer::Text(of.dims)};
-  if (of.sparsity) {
-    const Tensor dense = Dense(import_.file, of);
-    CountBytes(import_, dense.bytes());
-    return Value(dense);
-  }
+  if (of.sparsity) return Value(Dense(import_, of));
   if (of.dtype == TW_STRING) {
     CountBytes(import_, bytes.size() + static_cast<uint64_t>(importer::CountOf(of.dims)) * sizeof(std::string));
     return Value(Strings(of, bytes));
@@ -274,8 +272,8 @@ Value Graph::stored(int64_t tensor) {
   Value made;
   if (real != real_.end()) {
     const auto [least, most] = Range(of.dtype);
-    Value v = op("Round", {op("RealDiv", {real->second, PerAxis(of, of.quantization.scales)})});
-    if (!AllZero(of.quantization)) v = op("AddV2", {v, PerAxis(of, Zeros(of.quantization))});
+    Value v = op("Round", {op("RealDiv", {real->second, PerAxis(import_, of, of.quantization.scales)})});
+    if (!AllZero(of.quantization)) v = op("AddV2", {v, PerAxis(import_, of, Zeros(of.quantization))});
     made = cast(clip(v, least, most), of.dtype);
   } else {
     const bool empty = import_.file.buffers.empty() || import_.file.buffers[of.buffer].empty();
@@ -307,8 +305,8 @@ Value Graph::real(int64_t tensor) {
     made = Value(Dequantized(*v.constant(), of));
   } else {
     made = cast(v, TW_FLOAT);
-    if (!AllZero(of.quantization)) made = op("Sub", {made, PerAxis(of, Zeros(of.quantization))});
-    made = op("Mul", {made, PerAxis(of, of.quantization.scales)});
+    if (!AllZero(of.quantization)) made = op("Sub", {made, PerAxis(import_, of, Zeros(of.quantization))});
+    made = op("Mul", {made, PerAxis(import_, of, of.quantization.scales)});
   }
   real_.insert_or_assign(tensor, made);
   return made;
@@ -323,13 +321,13 @@ void Graph::set_real(int64_t tensor, Value v) {
   const TensorInfo& of = info(tensor);
   const Quantization& q = of.quantization;
   const auto [least, most] = Range(of.dtype);
-  const Value scale = PerAxis(of, q.scales);
+  const Value scale = PerAxis(import_, of, q.scales);
   Value steps = op("Round", {op("RealDiv", {v, scale})});
   if (q.zeros.size() == 1 || AllZero(q)) {
     const auto zero = static_cast<double>(q.zeros[0]);
     steps = clip(steps, least - zero, most - zero);
   } else {
-    const Value zeros = PerAxis(of, Zeros(q));
+    const Value zeros = PerAxis(import_, of, Zeros(q));
     steps = op("Sub", {clip(op("AddV2", {steps, zeros}), least, most), zeros});
   }
   stored_.erase(tensor);
@@ -354,12 +352,8 @@ std::vector<Value> Graph::arguments(const std::vector<ShapeAttr>* shapes) {
 }
 
 void Graph::Translate(const Operator& op) {
-  if (++import_.operators > kMostOperators) {
-    throw Error{TW_RESOURCE_EXHAUSTED,
-                "the model has more than " + std::to_string(kMostOperators) + " operators, counted once for each use of a subgraph"};
-  }
   Node n(*this, op, import_.file.codes[op.code]);
-  name_ = op.outputs.empty() ? "" : importer::CleanName(n.out_info().name);
+  name_ = op.outputs.empty() ? "" : importer::CleanName(n.out_info().name.substr(0, 200));
   sink_.Place(n.name());
   const Entry* entry = FindTranslator(n.code.builtin);
   if (!entry) n.unsupported("the operator is unknown");
@@ -377,6 +371,10 @@ void Graph::Translate(const Operator& op) {
 
 void Graph::translate() {
   for (const Operator& op : subgraph_.operators) {
+    if (++import_.operators > kMostOperators) {
+      throw Error{TW_RESOURCE_EXHAUSTED,
+                  "the model has more than " + std::to_string(kMostOperators) + " operators, counted once for each use of a subgraph"};
+    }
     const bool skip = std::any_of(op.inputs.begin(), op.inputs.end(), [&](int64_t t) { return t >= 0 && failed(t); });
     if (!skip) {
       try {
@@ -397,6 +395,7 @@ std::vector<Value> Graph::results() {
   for (const int64_t t : subgraph_.outputs) {
     if (failed(t)) throw Error{TW_OK, ""};
     all.push_back(stored(t));
+    CountBytes(import_, 2 * (sizeof(Value) + all.back().shape().dims.size() * sizeof(int64_t)));
   }
   return all;
 }

@@ -147,7 +147,7 @@ bool IsQuantized(const TensorInfo& info);
 // A constant's real numbers.
 Tensor Dequantized(const Tensor& stored, const TensorInfo& info);
 // A constant with its zeros, of one that is stored without them.
-Tensor Dense(const File& file, const TensorInfo& info);
+Tensor Dense(Import& import, const TensorInfo& info);
 
 // ---- The table of translators ----
 

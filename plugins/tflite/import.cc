@@ -37,7 +37,14 @@ void CheckOperators(const File& file) {
   }
   if (unknown.empty()) return;
   std::vector<std::string> texts;
-  for (const auto& [name, count] : unknown) texts.push_back(name + " (" + std::to_string(count) + ")");
+  constexpr size_t kMostListed = 100;
+  for (const auto& [name, count] : unknown) {
+    if (texts.size() == kMostListed) {
+      texts.push_back("and more");
+      break;
+    }
+    texts.push_back(name + " (" + std::to_string(count) + ")");
+  }
   throw Error{TW_UNIMPLEMENTED, "the model uses operators that the importer does not have, with their counts: " + Joined(texts, ", ")};
 }
 
@@ -56,6 +63,12 @@ std::vector<ShapeAttr> ShapesOf(const std::vector<Value>& values) {
   std::vector<ShapeAttr> shapes;
   for (const Value& v : values) shapes.push_back(v.shape());
   return shapes;
+}
+
+// The same values with shapes that their ops do not know.
+std::vector<Value> Shaped(std::vector<Value> values, const std::vector<ShapeAttr>& shapes) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = Value(values[i].edge(), values[i].dtype(), shapes[i]);
+  return values;
 }
 
 // A subgraph as a function of ours, before it is defined.
@@ -96,21 +109,27 @@ Signature WholeFile(const File& file) {
   return s;
 }
 
+// Its name is kept four times.
+void CountPort(Import& import, const Value& v) { CountBytes(import, 1280 + v.shape().dims.size() * sizeof(int64_t)); }
+
 Ports PortsOf(const Signature& s, Graph& g) {
   Ports ports;
   ports.name = Printable(s.name);
   Names in, out;
+  std::set<int64_t> arguments;
+  if (!s.inputs.empty()) arguments.insert(g.subgraph().inputs.begin(), g.subgraph().inputs.end());
   for (size_t i = 0; i < s.inputs.size(); ++i) {
     const int64_t t = s.inputs[i].tensor;
-    const auto& all = g.subgraph().inputs;
-    if (std::find(all.begin(), all.end(), t) == all.end())
+    if (!arguments.count(t))
       throw Error{TW_INVALID_ARGUMENT,
                   "signature '" + ports.name + "' has an input that is none of its subgraph: tensor " + std::to_string(t)};
     const Value v = g.stored(t);
+    CountPort(g.import(), v);
     ports.inputs.push_back({in(s.inputs[i].name, "input", i), v, g.edge(v), {}});
   }
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     const Value v = g.stored(s.outputs[i].tensor);
+    CountPort(g.import(), v);
     ports.outputs.push_back({out(s.outputs[i].name, "output", i), v, g.edge(v), {}});
   }
   return ports;
@@ -197,13 +216,14 @@ std::vector<Value> RunWhile(Graph& g, size_t condition, size_t step, const std::
       shapes[i] = tries + 2 >= kMostTries && !Same(common, shapes[i]) ? ShapeAttr{{}, false} : common;
     }
     if (agree) break;
+    if (tries + 1 == kMostTries) shapes.assign(in.size(), ShapeAttr{{}, false});  // changes that pass from one variable to the next
     if (tries >= kMostTries) throw Error{TW_INTERNAL, "the shapes of a loop's variables do not settle"};
   }
   Body test(g, go, shapes);
   if (test.out.size() != 1 || test.out[0].dtype() != TW_BOOL) throw Error{TW_INVALID_ARGUMENT, "the condition of a loop is not one bool"};
   test.out[0] = test.graph.reshape(test.out[0], {});
   const std::string body_name = body->define(g.sink(), "body"), test_name = test.define(g.sink(), "condition");
-  return g.ops("While", in, {{"cond", Func{test_name}}, {"body", Func{body_name}}}, in.size());
+  return Shaped(g.ops("While", in, {{"cond", Func{test_name}}, {"body", Func{body_name}}}, in.size()), shapes);
 }
 
 std::vector<Value> RunIf(Graph& g, const Value& condition, size_t then, size_t otherwise, const std::vector<Value>& in) {
@@ -219,7 +239,9 @@ std::vector<Value> RunIf(Graph& g, const Value& condition, size_t then, size_t o
   const std::string yes_name = yes.define(g.sink(), "then"), no_name = no.define(g.sink(), "else");
   std::vector<Value> all = {g.reshape(condition, {})};
   all.insert(all.end(), in.begin(), in.end());
-  return g.ops("If", all, {{"Tout", types}, {"then_branch", Func{yes_name}}, {"else_branch", Func{no_name}}}, types.size());
+  std::vector<ShapeAttr> common;
+  for (size_t i = 0; i < yes.out.size(); ++i) common.push_back(Common(yes.out[i].shape(), no.out[i].shape()));
+  return Shaped(g.ops("If", all, {{"Tout", types}, {"then_branch", Func{yes_name}}, {"else_branch", Func{no_name}}}, types.size()), common);
 }
 
 std::vector<Ports> ImportFile(const File& file, Sink& sink, const std::function<bool(const std::string&)>& wants) {

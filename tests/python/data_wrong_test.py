@@ -179,6 +179,32 @@ def test_elements_that_fail_are_skipped_and_counted(tmp_path):
         list(data.range(1).repeat().map(lambda x: tw.ops.check_numerics(1 / tw.ops.cast(x, DstT="float64"), message="zero")).ignore_errors(log=False))
 
 
+def failing(x, at):
+    """x, but an error at the elements `at`."""
+    bad = tw.ops.cast(tw.ops.any(tw.ops.equal(x, np.array(at, np.int64)), 0), DstT="float64")
+    checked = tw.ops.check_numerics(1 / (1 - bad), message="bad")
+    return x + tw.ops.cast(checked - 1, DstT="int64") * 0
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_skipped_elements_leave_the_others_in_their_places(parallel):
+    def numbers():
+        return data.range(12).map(lambda x: failing(x, [1, 6]), parallel=parallel)
+    pairs = [(int(a), int(b)) for a, b in data.zip(numbers(), data.range(12)).ignore_errors(log=False)]
+    assert pairs == [(k, k) for k in range(12) if k not in (1, 6)]
+    shards = [[int(x) for x in numbers().shard(2, i).ignore_errors(log=False)] for i in range(2)]
+    assert sorted(sum(shards, [])) == [k for k in range(12) if k not in (1, 6)] and all(k % 2 == i for i in range(2) for k in shards[i])
+    assert [int(x) for x in numbers().skip(3).ignore_errors(log=False)] == [3, 4, 5, 7, 8, 9, 10, 11]
+    made = numbers().cache().ignore_errors(log=False)
+    for at in range(10):
+        i = made.iterator()
+        for _ in range(at):
+            next(i)
+        again = made.iterator()
+        again.restore(i.save())
+        assert [int(x) for x in again] == [k for k in range(12) if k not in (1, 6)][at:]
+
+
 def test_a_function_that_raises_names_itself():
     def broken(x):
         if x == 3:

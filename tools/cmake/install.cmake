@@ -54,8 +54,14 @@ function(thalweg_install_guides)
     bindings/onnxruntime/README.md bindings/r/README.md bindings/rust/README.md
     c_api/README.md c_api/CHANGELOG.md
     distributed/README.md
-    framework/README.md framework/autodiff/README.md framework/eager/README.md framework/graph/README.md framework/io/README.md
-    framework/model/README.md framework/plan/README.md framework/registry/README.md framework/runtime/README.md framework/session/README.md
+    framework/README.md framework/autodiff/README.md framework/eager/README.md framework/files/README.md
+    framework/graph/README.md framework/io/README.md framework/model/README.md framework/plan/README.md
+    framework/planner/README.md framework/planner/axes/README.md framework/planner/compilers/README.md
+    framework/planner/emit/README.md framework/planner/memory/README.md framework/planner/passes/README.md
+    framework/planner/placement/README.md framework/registry/README.md framework/runtime/README.md
+    framework/runtime/devices/README.md framework/runtime/flow/README.md framework/runtime/host/README.md
+    framework/runtime/state/README.md framework/runtime/step/README.md framework/runtime/trace/README.md
+    framework/session/README.md
     ops/README.md ops/concurrent_steps.md
     plugins/README.md plugins/first_device.md plugins/first_op.md plugins/moving.md plugins/roles.md plugins/stability.md
     plugins/common/device/README.md plugins/cpu/README.md plugins/cuda/README.md plugins/data/README.md plugins/etcd/README.md

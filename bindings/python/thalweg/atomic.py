@@ -184,26 +184,26 @@ class AtomicWriter:
         Raises AbortedError if `version` is not the latest; then nothing was assigned. Raises DeadlineExceededError, errors of the values,
         and errors of lost tasks. After the last kinds of error no task shows a part of the values, but if the answer of the last step was
         lost, the version may have been made: read it."""
-        mine = secrets.randbits(62) + 1
+        own: set[int] = set()
         try:
-            return self._run(session, mine, feeds or {}, version, patience, timeout)
+            return self._run(session, own, feeds or {}, version, patience, timeout)
         except BaseException:
-            self._leave(session, mine)
+            self._leave(session, own)
             raise
 
-    def _leave(self, session: Session, mine: int) -> None:
+    def _leave(self, session: Session, own: set[int]) -> None:
         """Gives up the claim after a failure, which is about to be raised. If this fails too, other writers wait for their patience."""
         state = self._state
         try:
             records, at = session.run(state._seen, timeout=_LEAVING)
             latest, made_by, claim = (int(x) for x in records[0])
-            if claim == mine:
+            if claim in own:
                 given_up = np.array([latest, made_by, _NOBODY], np.int64)
                 session.run(state._turn, {state._next: given_up, state._next_at: at}, timeout=_LEAVING)
         except Error:
             pass
 
-    def _run(self, session: Session, mine: int, feeds: Mapping[Any, Any], version: Optional[int], patience: float,
+    def _run(self, session: Session, own: set[int], feeds: Mapping[Any, Any], version: Optional[int], patience: float,
              timeout: Optional[float]) -> int:
         state = self._state
         clock = _Clock(f"atomic variables '{state.name}': other writers came first, again and again", timeout)
@@ -214,7 +214,7 @@ class AtomicWriter:
             latest, made_by, claim = (int(x) for x in record)
             if version is not None and version != latest:
                 raise AbortedError(f"atomic variables '{state.name}': the latest version is {latest}, not {version}; read again")
-            if claim not in (_NOBODY, mine):
+            if claim != _NOBODY and claim not in own:
                 now = time.monotonic()
                 if others != (latest, claim):
                     others, since, pause = (latest, claim), now, 0.001
@@ -222,6 +222,8 @@ class AtomicWriter:
                     time.sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
                     continue
+            mine = secrets.randbits(62) + 1  # a new one, so that slots of two attempts do not pass for one
+            own.add(mine)
             claimed = np.array([latest, made_by, mine], np.int64)
             if not session.run(state._turn, {state._next: claimed, state._next_at: at}, timeout=clock.left()):
                 continue

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/planner/emit/emit.h"
@@ -107,13 +108,15 @@ Status BudgetedPlan::Run() {
     if (plan->memory.any()) plan->memory.after = plan->shapes->total_bytes();
     return Status();
   }
-  WorkGraph placed = *w_;
+  PlanNotes notes = w_->notes;  // Emit moves both into the plan, and leaves the rest of the graph as it is
+  const MemoryNote memory = w_->memory;
   ASSIGN_OR_RETURN(plan, Emit(w_, states_, &edges));
   MemoryNote note = plan->memory;
   note.budget = w_->options->memory_budget;
   note.before = plan->shapes->total_bytes();
   if (!Fits()) {
-    std::swap(*w_, placed);
+    w_->notes = std::move(notes);
+    w_->memory = memory;
     if (Status s = Shrunk(); !s.ok()) return s;
     note.recomputed = plan->memory.recomputed;
     note.swapped = plan->memory.swapped;

@@ -155,6 +155,8 @@ class Shrinker {
   uint64_t CountedBytes(const WorkNode& n, size_t o) const {
     const DTypeInfo* info = FindDType(n.out_types[o]);
     if (!Runs(n) || !n.kernel->gives.empty() || !info || !info->plain || !n.shapes[o].known()) return 0;
+    // A view is no memory of its own, and one that runs, such as a read of a variable, gives a tensor.
+    if (std::any_of(n.kernel->view.begin(), n.kernel->view.end(), [](int32_t a) { return a >= 0; })) return 0;
     if (goal_.device && n.device != goal_.device) return 0;
     const auto bytes = CountBytes(n.shapes[o].dims().data(), n.shapes[o].rank(), n.out_types[o]);
     return bytes.ok() ? (uint64_t(*bytes) + 63) / 64 * 64 : 0;
@@ -203,6 +205,11 @@ class Shrinker {
     if (op.stateful || op.once || op.touches || CallsFunctions(op) || n.kernel->spec.nondeterministic || !n.kernel->gives.empty())
       return false;
     if (goal_.marked && ReadsLate(n)) return false;
+    if (n.part) {  // its op and kernel do not say these of its members
+      const auto& members = n.part->graph().members;
+      const auto differs = [](const PartGraph::Member& m) { return m.kernel->spec.nondeterministic || CallsFunctions(m.node->op()); };
+      if (std::any_of(members.begin(), members.end(), differs)) return false;
+    }
     const auto plain = [](uint32_t type) {
       const DTypeInfo* info = FindDType(type);
       return info && info->plain;
@@ -356,7 +363,8 @@ class Shrinker {
   Way WayOf(const ValueFacts& v) {
     Way way{Again(v.maker, 0), false};
     const WorkNode& maker = w_.nodes[size_t(v.maker)];
-    if (maker.device->host_memory() || goal_.marked || !w_.runtime().registry().FindRole("identity").ok()) return way;
+    // The node of a part ends with its plan, but nodes beside it (Passing) stay in the graph.
+    if (maker.part || maker.device->host_memory() || goal_.marked || !w_.runtime().registry().FindRole("identity").ok()) return way;
     const CostModel guess;
     const CostModel& costs = w_.options->costs ? *w_.options->costs : guess;
     const double swap = double(costs.CopyNs(maker.device->name(), "", v.bytes) + costs.CopyNs("", maker.device->name(), v.bytes));
@@ -650,6 +658,10 @@ class Shrinker {
 
 Status Shrink(WorkGraph* w, const ShrinkGoal& goal) {
   if (w->flow || w->nodes.empty()) return Status();
+  // Nodes that run again wait for others that their readers need not wait for. Another task could wait
+  // for such a reader before it sends what is received here.
+  const auto receives = [](const WorkNode& n) { return Runs(n) && n.node->op().role == "recv"; };
+  if (std::any_of(w->nodes.begin(), w->nodes.end(), receives)) return Status();
   return Shrinker(w, goal).Run();
 }
 

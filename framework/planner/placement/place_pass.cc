@@ -390,7 +390,10 @@ class Placer {
     }
   }
   static bool MayFollow(const Group& g) { return g.nodes.size() == 1 && g.why == PlaceNote::kFirst; }
+  // A node with effects, such as one that draws random numbers, has a state on each device, so it does
+  // not go with the readers of this step.
   bool IsSource(const WorkNode& n) const {
+    if (n.node->op().stateful) return false;
     return std::all_of(n.in.begin(), n.in.end(), [this](const WorkEdge& e) { return w_.nodes[size_t(e.node)].constant; });
   }
   static bool IsAboutShape(const WorkNode& n) {
@@ -402,8 +405,10 @@ class Placer {
     if (other.device == g->device || !Admits(g->spec, *other.device)) return;
     WorkNode& n = w_.nodes[size_t(g->nodes[0])];
     const KernelDef* before = n.kernel;
+    const Status refused = refused_;
     if (First(*g, other.device->spec(), true) != other.device) {
       n.kernel = before;
+      refused_ = refused;  // it stays where it can run
       return;
     }
     PutOn(other.device, g);

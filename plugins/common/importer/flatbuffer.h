@@ -104,20 +104,21 @@ class FlatTable {
   template <class T>
   std::vector<int64_t> numbers(unsigned field) const {
     std::vector<int64_t> all;
-    Each(field, sizeof(T), sizeof(int64_t), [&](uint64_t at) { all.push_back(static_cast<int64_t>(b_->number<T>(at))); });
+    Each(&all, field, sizeof(T), sizeof(int64_t), [&](uint64_t at) { all.push_back(static_cast<int64_t>(b_->number<T>(at))); });
     return all;
   }
   std::vector<double> reals(unsigned field) const {
     std::vector<double> all;
-    Each(field, 4, sizeof(double), [&](uint64_t at) { all.push_back(Real(at)); });
+    Each(&all, field, 4, sizeof(double), [&](uint64_t at) { all.push_back(Real(at)); });
     return all;
   }
   // spent: the bytes that the reader makes of each table.
   std::vector<FlatTable> tables(unsigned field, uint64_t spent) const {
     std::vector<FlatTable> all;
-    Each(field, 4, spent, [&](uint64_t at) { all.emplace_back(*b_, b_->follow(at)); });
+    Each(&all, field, 4, spent, [&](uint64_t at) { all.emplace_back(*b_, b_->follow(at)); });
     return all;
   }
+  void spend(uint64_t bytes) const { b_->spend(at_, bytes); }  // REQUIRES: *this
   [[noreturn]] void Fail(const std::string& text) const { b_->Fail(at_, text); }
 
  private:
@@ -128,13 +129,14 @@ class FlatTable {
     std::memcpy(&v, &bits, sizeof v);
     return v;
   }
-  template <class Use>
-  void Each(unsigned field, uint64_t size, uint64_t spent, const Use& use) const {
+  template <class Item, class Use>
+  void Each(std::vector<Item>* all, unsigned field, uint64_t size, uint64_t spent, const Use& use) const {
     const std::optional<uint64_t> at = find(field);
     if (!at) return;
     uint64_t n = 0;
     const uint64_t first = b_->list(*at, size, &n);
     b_->spend(first, n * spent);
+    all->reserve(n);
     for (uint64_t i = 0; i < n; ++i) use(first + i * size);
   }
 

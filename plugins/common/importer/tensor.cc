@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 namespace thalweg::importer {
 namespace {
@@ -43,6 +44,25 @@ float FromBfloat16(uint16_t h) {
   return f;
 }
 
+// A real number outside the type becomes the nearest one inside, NaN zero; integers lose their upper bits.
+template <class To, class From>
+To Whole(From v) {
+  if constexpr (std::is_floating_point_v<From>) {
+    if (std::isnan(v)) return 0;
+    if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+  }
+  return static_cast<To>(v);
+}
+
+// Elements in a file need not be aligned.
+template <class T>
+T At(const Tensor& t, int64_t i) {
+  T v;
+  std::memcpy(&v, static_cast<const char*>(t.data()) + static_cast<uint64_t>(i) * sizeof v, sizeof v);
+  return v;
+}
+
 template <class From>
 void Put(uint32_t dtype, void* to, int64_t at, From v) {
   switch (dtype) {
@@ -50,14 +70,14 @@ void Put(uint32_t dtype, void* to, int64_t at, From v) {
     case TW_DOUBLE: static_cast<double*>(to)[at] = static_cast<double>(v); break;
     case TW_HALF: static_cast<uint16_t*>(to)[at] = ToHalf(static_cast<double>(v)); break;
     case TW_BFLOAT16: static_cast<uint16_t*>(to)[at] = ToBfloat16(static_cast<double>(v)); break;
-    case TW_INT8: static_cast<int8_t*>(to)[at] = static_cast<int8_t>(v); break;
-    case TW_UINT8: static_cast<uint8_t*>(to)[at] = static_cast<uint8_t>(v); break;
-    case TW_INT16: static_cast<int16_t*>(to)[at] = static_cast<int16_t>(v); break;
-    case TW_UINT16: static_cast<uint16_t*>(to)[at] = static_cast<uint16_t>(v); break;
-    case TW_INT32: static_cast<int32_t*>(to)[at] = static_cast<int32_t>(v); break;
-    case TW_UINT32: static_cast<uint32_t*>(to)[at] = static_cast<uint32_t>(v); break;
-    case TW_INT64: static_cast<int64_t*>(to)[at] = static_cast<int64_t>(v); break;
-    case TW_UINT64: static_cast<uint64_t*>(to)[at] = static_cast<uint64_t>(v); break;
+    case TW_INT8: static_cast<int8_t*>(to)[at] = Whole<int8_t>(v); break;
+    case TW_UINT8: static_cast<uint8_t*>(to)[at] = Whole<uint8_t>(v); break;
+    case TW_INT16: static_cast<int16_t*>(to)[at] = Whole<int16_t>(v); break;
+    case TW_UINT16: static_cast<uint16_t*>(to)[at] = Whole<uint16_t>(v); break;
+    case TW_INT32: static_cast<int32_t*>(to)[at] = Whole<int32_t>(v); break;
+    case TW_UINT32: static_cast<uint32_t*>(to)[at] = Whole<uint32_t>(v); break;
+    case TW_INT64: static_cast<int64_t*>(to)[at] = Whole<int64_t>(v); break;
+    case TW_UINT64: static_cast<uint64_t*>(to)[at] = Whole<uint64_t>(v); break;
     case TW_BOOL: static_cast<uint8_t*>(to)[at] = v != 0; break;
     case TW_COMPLEX64: static_cast<float*>(to)[2 * at] = static_cast<float>(v); break;
     case TW_COMPLEX128: static_cast<double*>(to)[2 * at] = static_cast<double>(v); break;
@@ -68,23 +88,23 @@ void Put(uint32_t dtype, void* to, int64_t at, From v) {
 template <class To>
 To Get(const Tensor& t, int64_t i) {
   switch (t.dtype()) {
-    case TW_FLOAT: return static_cast<To>(t.as<float>()[i]);
-    case TW_DOUBLE: return static_cast<To>(t.as<double>()[i]);
-    case TW_HALF: return static_cast<To>(FromHalf(t.as<uint16_t>()[i]));
-    case TW_BFLOAT16: return static_cast<To>(FromBfloat16(t.as<uint16_t>()[i]));
+    case TW_FLOAT: return static_cast<To>(At<float>(t, i));
+    case TW_DOUBLE: return static_cast<To>(At<double>(t, i));
+    case TW_HALF: return static_cast<To>(FromHalf(At<uint16_t>(t, i)));
+    case TW_BFLOAT16: return static_cast<To>(FromBfloat16(At<uint16_t>(t, i)));
     case TW_INT8:
     case TW_INT4:
-    case TW_INT2: return static_cast<To>(t.as<int8_t>()[i]);
+    case TW_INT2: return static_cast<To>(At<int8_t>(t, i));
     case TW_UINT8:
     case TW_UINT4:
     case TW_UINT2:
-    case TW_BOOL: return static_cast<To>(t.as<uint8_t>()[i]);
-    case TW_INT16: return static_cast<To>(t.as<int16_t>()[i]);
-    case TW_UINT16: return static_cast<To>(t.as<uint16_t>()[i]);
-    case TW_INT32: return static_cast<To>(t.as<int32_t>()[i]);
-    case TW_UINT32: return static_cast<To>(t.as<uint32_t>()[i]);
-    case TW_INT64: return static_cast<To>(t.as<int64_t>()[i]);
-    case TW_UINT64: return static_cast<To>(t.as<uint64_t>()[i]);
+    case TW_BOOL: return static_cast<To>(At<uint8_t>(t, i));
+    case TW_INT16: return static_cast<To>(At<int16_t>(t, i));
+    case TW_UINT16: return static_cast<To>(At<uint16_t>(t, i));
+    case TW_INT32: return static_cast<To>(At<int32_t>(t, i));
+    case TW_UINT32: return static_cast<To>(At<uint32_t>(t, i));
+    case TW_INT64: return static_cast<To>(At<int64_t>(t, i));
+    case TW_UINT64: return static_cast<To>(At<uint64_t>(t, i));
     default: throw Error{TW_INVALID_ARGUMENT, std::string("a number is needed here, not ") + DtypeName(t.dtype())};
   }
 }

@@ -1,4 +1,5 @@
 // Recurrent layers over a sequence. Their states are zero when a call begins.
+#include <cstdint>
 #include <iterator>
 
 #include "../graph.h"
@@ -43,15 +44,17 @@ void SequenceLstm(Graph& g, Node& n) {
   std::vector<Value> biases;
   for (size_t i = 0; i < 4; ++i) biases.push_back(n.bias(kBiases + i));
   const int64_t cell = biases[0].dim(0);
-  if (cell < 1) n.fail("the size of its cell is unknown");
+  if (cell < 1 || cell > INT32_MAX) n.fail("the size of its cell is unknown");
   biases.push_back(g.scalar(TW_INT32, 0));
   const Value b = g.op("ConcatV2", biases);
   const Value sizes = g.shape(x);
   const Value steps = g.op("StridedSlice", {sizes, g.ints({0}), g.ints({1}), g.ints({1})}, {{"shrink_axis_mask", 1}});
   const Value batch = g.op("StridedSlice", {sizes, g.ints({1}), g.ints({2}), g.ints({1})});
   const Value zero = g.op("Fill", {g.op("ConcatV2", {batch, g.ints({cell}), g.scalar(TW_INT32, 0)}), g.like(x, 0)});
+  Value none;  // no constant, since an argument may declare any size
+  if (!peephole) none = g.op("Fill", {g.ints({cell}), g.scalar(TW_FLOAT, 0)});
   std::vector<Value> see;
-  for (size_t i = 0; i < 3; ++i) see.push_back(peephole ? n.in(kPeepholes + i) : Value(Tensor(TW_FLOAT, {cell})));
+  for (size_t i = 0; i < 3; ++i) see.push_back(peephole ? n.in(kPeepholes + i) : none);
   const std::vector<Value> all = g.ops("BlockLSTMV2", {g.cast(steps, TW_INT64), x, zero, zero, w, see[0], see[1], see[2], b},
                                        {{"cell_clip", n.f(kCellClip)}, {"use_peephole", peephole}}, 7);
   n.out(n.flag(kTimeMajor) ? all[6] : g.transpose(all[6], {1, 0, 2}));

@@ -39,6 +39,7 @@ NAME(BatchToSpaceND);
 
 void Concatenation(Graph& g, Node& n) {
   std::vector<Value> in = n.all();
+  if (in.size() == 1) return n.out(g.activated(n, in[0], n.byte(1)));
   in.push_back(g.scalar(TW_INT32, static_cast<double>(n.i(0))));
   n.out(g.activated(n, g.op("ConcatV2", in), n.byte(1)));
 }

@@ -14,13 +14,8 @@ void Part(Graph& g, Node& n) {
 }
 constexpr char kReal[] = "Real", kImag[] = "Imag", kAbs[] = "ComplexAbs";
 
-void Complex(Graph& g, Node& n) { n.out(g.op("Complex", {n.in(0), n.in(1)}, {{"Tout", Dtype{n.out_dtype()}}})); }
-
-constexpr Entry kTable[] = {{131, "RFFT2D", &Rfft2d},
-                            {133, "IMAG", &Part<kImag>},
-                            {134, "REAL", &Part<kReal>},
-                            {135, "COMPLEX_ABS", &Part<kAbs>},
-                            {207, "COMPLEX", &Complex}};
+constexpr Entry kTable[] = {
+    {131, "RFFT2D", &Rfft2d}, {133, "IMAG", &Part<kImag>}, {134, "REAL", &Part<kReal>}, {135, "COMPLEX_ABS", &Part<kAbs>}};
 
 }  // namespace
 

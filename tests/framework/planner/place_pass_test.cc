@@ -29,7 +29,10 @@ class PlacePassTest : public testing::Test {
     p.Through("place");
     std::vector<std::string> all;
     if (!p.status.ok()) return {Text(p.status)};
-    for (Edge e : fetches) all.push_back(StrCat(p.Find(e)->device->kind(), ":", p.Find(e)->device->index()));
+    for (Edge e : fetches) {
+      const auto* n = p.Find(e);
+      all.push_back(n ? StrCat(n->device->kind(), ":", n->device->index()) : "no node");
+    }
     return all;
   }
   absl::StatusCode Code(Edge fetch, const PlanOptions& options = {}) {

@@ -96,6 +96,9 @@ class Dataset {
   Dataset batch(int64_t size, bool whole = false) const { return as(tw_dataset_batch(s_, d_, size, whole)); }
   /* padding: one scalar for each component; none: 0 and "". */
   Dataset padded_batch(int64_t size, const Values& padding = {}, bool whole = false) const {
+    const tw_graph* graph = tw_scope_graph(s_);
+    if (!padding.empty() && graph && padding.size() != tw_dataset_component_count(graph, d_))
+      tw_scope_fail(s_, tw_status_create(TW_INVALID_ARGUMENT, "padded_batch: there must be one padding for each component"));
     return as(tw_dataset_padded_batch(s_, d_, size, nullptr, padding.empty() ? nullptr : padding.data(), whole));
   }
   Dataset unbatch() const { return as(tw_dataset_unbatch(s_, d_)); }
