@@ -31,7 +31,7 @@ class PlacePassTest : public testing::Test {
     if (!p.status.ok()) return {Text(p.status)};
     for (Edge e : fetches) {
       const auto* n = p.Find(e);
-      all.push_back(n ? StrCat(n->device->kind(), ":", n->device->index()) : "no node");
+      all.push_back(n && n->device ? StrCat(n->device->kind(), ":", n->device->index()) : "none");
     }
     return all;
   }
@@ -73,7 +73,7 @@ TEST_F(PlacePassTest, NodesAboutShapesFollowTheirInputAndSourcesTheirReader) {
   const Edge made = On("", "OnCpu"), same = g_.Op("Same", {made});
   EXPECT_THAT(Devices({same, g_.Op("OnFake", {same})}, o), ElementsAre("FAKE:0", "FAKE:0"));  // the host has no kernel of Same
   const Edge count = g_.Op("CountOf", {g_.Op("Neg", {x_})});
-  EXPECT_THAT(Devices({count}, o), ElementsAre("CPU:0"));
+  EXPECT_THAT(Devices({count}, o), ElementsAre("none"));  // its value is known when the plan is made
 }
 
 TEST_F(PlacePassTest, DevicesOfAStoredGraphAreMapped) {
