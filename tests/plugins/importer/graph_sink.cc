@@ -81,7 +81,12 @@ struct Setter {
 Edge GraphSink::Emit(const std::string& op, const std::string& name, const std::vector<Edge>& inputs, const Attrs& attrs) {
   tw_op* made = tw_op_create(graph_, op.c_str(), name.empty() ? nullptr : Free(name).c_str());
   tw_op_add_inputs(made, inputs.data(), static_cast<uint32_t>(inputs.size()));
-  for (const Attr& a : attrs) std::visit(Setter{made, a.name.c_str()}, a.value);
+  try {
+    for (const Attr& a : attrs) std::visit(Setter{made, a.name.c_str()}, a.value);
+  } catch (...) {
+    tw_op_destroy(made);
+    throw;
+  }
   const tw_operation* operation = nullptr;
   Check(tw_op_finish(made, &operation));
   return tw_operation_output(operation, 0);
