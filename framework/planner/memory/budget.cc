@@ -159,12 +159,16 @@ Status BudgetedPlan::Shrunk() {
   for (const double part : {1.0, 0.93, 0.85, 0.75, 0.6, 0.4, 0.0}) {
     WorkGraph tried = placed;
     goal.bytes = std::max<uint64_t>(uint64_t(double(most) * part), 1);
-    RETURN_IF_ERROR(Shrink(&tried, goal));
-    if (!tried.memory.any()) continue;
     std::vector<WorkEdge> tried_edges;
-    ASSIGN_OR_RETURN(std::unique_ptr<Plan> other, Emit(&tried, states_, &tried_edges));
-    if (other->shapes->total_bytes() >= plan->shapes->total_bytes()) continue;
-    plan = std::move(other);
+    Status s = Shrink(&tried, goal);
+    if (s.ok() && !tried.memory.any()) continue;
+    StatusOr<std::unique_ptr<Plan>> other = s.ok() ? Emit(&tried, states_, &tried_edges) : StatusOr<std::unique_ptr<Plan>>(s);
+    if (!other.ok()) {
+      if (w_->options->memory_budget) return other.status();
+      continue;  // nobody asked for less memory, and the plan as it is may still find room
+    }
+    if ((*other)->shapes->total_bytes() >= plan->shapes->total_bytes()) continue;
+    plan = *std::move(other);
     edges = std::move(tried_edges);
     *w_ = std::move(tried);
     if (Fits()) break;
