@@ -70,7 +70,7 @@ class Differentiator {
   // between ends the path. So its inputs get a zero gradient that remembers the reason.
   Status Block(const Node* n);
 
-  // What the names of the nodes for the gradient of `n` begin with.
+  // Returns the prefix of the names of the nodes for the gradient of `n`.
   std::string ScopeOf(const Node& n) const { return flat_ ? scope_ : StrCat(scope_, n.name(), "/"); }
 
   Graph* graph_;

@@ -145,7 +145,7 @@ struct LayoutNote {
   int64_t transposes = 0, bytes = 0;  // the number of values that are transposed for these nodes, and their bytes
 };
 
-// What planning did so that the values of a step need less memory.
+// Describes what planning changed so that the values of a step need less memory.
 struct MemoryNote {
   struct Value {
     const Node* node = nullptr;  // its maker

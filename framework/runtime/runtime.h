@@ -78,7 +78,7 @@ class Runtime final : public GraphHost, public std::enable_shared_from_this<Runt
   void SetLog(LogSink sink, void* arg, uint32_t min_level);
   void Log(uint32_t level, std::string_view text) const override;
 
-  // What graphs ask for.
+  // These implement GraphHost.
   const OpSchema* FindOp(std::string_view name) const override { return registry_.FindOp(name); }
   std::string MeantOp(std::string_view name) const override { return registry_.MeantOp(name); }
   StatusOr<const OpSchema*> FindRole(std::string_view role) const override { return registry_.FindRole(role); }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int32_t kNowhere = -1;
 
-// The memory of each planned value: the value that took it first.
+// Returns for each planned value the value that first took its memory.
 std::vector<int32_t> Owners(const Plan& plan, const PlanShapes& shapes) {
   std::vector<int32_t> owner(plan.values.size(), kNowhere);
   for (const PlanNode& n : plan.nodes) {
@@ -38,7 +38,7 @@ struct Span {
   int32_t first = -1, last = -1;
 };
 
-// When each memory is in use, per value that took it first.
+// Returns for each value that first took a memory when that memory is in use.
 std::vector<Span> Spans(const Plan& plan, const std::vector<int32_t>& owner) {
   std::vector<Span> spans(plan.values.size());
   for (size_t i = 0; i < plan.nodes.size(); ++i) {

@@ -638,11 +638,11 @@ class Shrinker {
   std::vector<double> cost_;    // per work node
   std::vector<uint8_t> again_;  // per work node: whether it may run a second time
   double step_ns_ = 0;
-  // Of one round.
+  // A round sets these.
   int32_t turn_ = 0;                 // the position of the peak; readers behind it are late
   std::vector<uint8_t> used_later_;  // per root
   std::vector<double> closure_;      // per work node: see Again; -1: not computed yet
-  // Of one attempt.
+  // An attempt sets these.
   std::vector<uint8_t> dropped_, swapped_;  // per root
   std::vector<int32_t> part_;               // per root
   std::vector<int32_t> seen_;               // work node -> the value for which KeepOthers saw it last
